@@ -1,4 +1,4 @@
-//! How a process learns that it was forked: a page which the kernel wipes in the child, and a handler of the C library.
+//! How a process learns that it was forked: a page that the kernel wipes in the child, and a handler of the C library.
 #![expect(unsafe_code, reason = "maps the page, reads it through a pointer, registers the handler")]
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::{
@@ -10,14 +10,14 @@ use std::{
     },
 };
 
-/// The count to give to the next process that finds its page wiped.
+/// The count for the next process that finds its page wiped.
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// The page, mapped at first use and never unmapped; it holds this process's count, or 0 right after a fork.
+/// The page, mapped at first use and never unmapped. It holds this process's count, or 0 right after a fork.
 static PAGE: AtomicPtr<AtomicU64> = AtomicPtr::new(null_mut());
-/// Stands in for the page on a kernel that cannot wipe one; the handler below wipes it.
+/// Replaces the page on a kernel that cannot wipe one; a fork handler wipes it instead.
 static FALLBACK: AtomicU64 = AtomicU64::new(0);
 
-/// A number that differs in a forked child from its parent's and stays the same in between. One load, mostly.
+/// A number that differs between a forked child and its parent, and does not change otherwise. Mostly costs one load.
 #[inline]
 pub fn fork_count() -> u64 {
     let page = PAGE.load(Acquire); // pairs with the store in `map_page`
@@ -29,14 +29,14 @@ pub fn fork_count() -> u64 {
 }
 
 fn at(page: *mut AtomicU64) -> &'static AtomicU64 {
-    // SAFETY: what `PAGE` holds is mapped, or a static, for ever.
+    // SAFETY: `PAGE` holds the address of a static or of a page that is never unmapped.
     unsafe { &*page }
 }
 
-/// Right after a fork, or at the very first call. Threads that race here agree on one number.
+/// Runs right after a fork, or at the very first call. Threads that race here agree on one number.
 #[cold]
 fn renew(count: &AtomicU64) -> u64 {
-    // Relaxed: the number is all there is to see. `NEXT` is ordinary memory, copied by the fork.
+    // Relaxed: nothing but the number itself is read. `NEXT` is ordinary memory, which the fork copies.
     let mine = NEXT.fetch_add(1, Relaxed);
     count.compare_exchange(0, mine, Relaxed, Relaxed).map_or_else(|won| won, |_| mine)
 }
@@ -54,30 +54,31 @@ fn map_page() -> &'static AtomicU64 {
     at(PAGE.load(Acquire))
 }
 
-/// `None` where the kernel is older than 4.14, or short of mappings.
+/// Maps the page; `None` where the kernel is older than 4.14, or short of mappings.
 fn wiped_page() -> Option<*mut AtomicU64> {
     const BYTES: usize = 4096;
     let rights = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice.
+    // SAFETY: creates a new mapping at an address that the kernel chooses.
     let page = unsafe { mmap_anonymous(null_mut(), BYTES, rights, MapFlags::PRIVATE) }.ok()?;
-    // SAFETY: the mapping made above, which nobody uses yet.
+    // SAFETY: the page was mapped above, and nothing else refers to it yet.
     let wiped = unsafe { madvise(page, BYTES, Advice::LinuxWipeOnFork) };
     wiped.ok().map(|()| page.cast())
 }
 
-/// So many different handlers can be registered.
+/// How many different handlers can be registered.
 const HANDLERS: usize = 16;
 static REGISTERED: [OnceLock<fn()>; HANDLERS] = [const { OnceLock::new() }; HANDLERS];
 
-/// Has `f` called in every child that the C library forks, before `fork` returns there; once, however often it is
-/// registered. `f` may use atomics and async-signal-safe calls only. A bare `clone` calls nobody.
+/// Registers `f`, which is called in every child that the C library forks, before `fork` returns there. It is called
+/// once per child, however often it is registered. `f` may only use atomics and async-signal-safe calls. A bare `clone`
+/// does not call it.
 ///
 /// # Panics
-/// If more than 16 different handlers are registered: their number is known when the program is written.
+/// If more than 16 different handlers are registered. Their number is fixed by the program's code.
 pub fn on_fork_in_child(f: fn()) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: the handler only reads statics and calls what was registered.
+        // SAFETY: the handler only reads statics and calls the registered functions, which are async-signal-safe.
         let refused = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         assert_eq!(refused, 0, "the C library has no memory for a fork handler");
     });
@@ -85,14 +86,14 @@ pub fn on_fork_in_child(f: fn()) {
     assert!(REGISTERED.iter().any(mine), "more than {HANDLERS} different fork handlers");
 }
 
-/// Closes the descriptor of that number, which a forked child inherited and nothing in it uses: to be called by handlers of
-/// [`on_fork_in_child`] only. Whoever owns it is told by [`fork_count`] that it is not this process' any more.
+/// Closes a descriptor that a forked child inherited and does not use. It may only be called by handlers of
+/// [`on_fork_in_child`]. The descriptor's owner learns from [`fork_count`] that it no longer belongs to its process.
 pub fn close_in_child(fd: RawFd) {
-    // SAFETY: a system call that takes a number, may be made in a handler, and fails for one that nothing has open.
+    // SAFETY: `close` is async-signal-safe, takes no pointer, and fails for a number that is not open.
     unsafe { libc::close(fd) };
 }
 
-/// No lock is taken here: another thread of the parent may have held it.
+/// Takes no lock, because another thread of the parent may have held it at the fork.
 unsafe extern "C" fn in_child() {
     for f in REGISTERED.iter().map_while(OnceLock::get) {
         f();
@@ -109,13 +110,13 @@ mod tests {
         CALLS.fetch_add(1, Relaxed);
     }
 
-    /// What `f` says in a forked child.
+    /// Whether `f` returns true in a forked child.
     fn in_forked_child(f: impl FnOnce() -> bool) -> bool {
-        // SAFETY: the child only touches atomics and leaves by `_exit`.
+        // SAFETY: the child only uses atomics and ends with `_exit`.
         let pid = unsafe { libc::fork() };
         if pid == 0 {
             let code = if f() { 7 } else { 1 };
-            // SAFETY: ends the child without running the harness's handlers.
+            // SAFETY: ends the child without running the test harness's exit handlers.
             unsafe { libc::_exit(code) }
         }
         let pid = Pid::from_raw(pid).expect("fork works");

@@ -1,6 +1,6 @@
-//! Words in shared memory that say whether a thread still runs, and which the kernel changes when it does not: by the list
-//! that it walks at a thread's end for mutexes whose owner died (`set_robust_list(2)`). Whoever maps such a word reads with
-//! one load what would otherwise take a system call.
+//! Words in shared memory that tell whether a thread still runs. When the thread ends, the kernel changes them, because
+//! they are on its list of robust mutexes (`set_robust_list(2)`). A process that maps such a word learns with one load
+//! what otherwise takes a system call.
 #![expect(unsafe_code, reason = "maps memory, and tells the kernel where it is")]
 use crate::words::check_memfd;
 use rustix::{
@@ -19,27 +19,28 @@ use std::{
     },
 };
 
-/// Set by the kernel when the thread ended.
+/// Set by the kernel when the thread has ended.
 const OWNER_DIED: u32 = 0x4000_0000;
 const THREAD: u32 = 0x3fff_ffff;
-/// Where the half of a word lies that the kernel changes: the low one, as for futexes.
+/// The offset of the half of a word that the kernel changes: the low half, as for futexes.
 const LOW_HALF: usize = if cfg!(target_endian = "little") { 0 } else { 4 };
 
-/// Whether a word says that the thread which holds it runs. `false` for a word that no thread holds: ask the kernel then.
+/// Whether the thread that holds the word runs. `false` for a word that no thread holds; the kernel has to be queried
+/// then.
 #[inline]
 pub fn is_held(word: u64) -> bool {
     let low = word as u32;
     low & OWNER_DIED == 0 && low & THREAD != 0
 }
 
-/// What the kernel follows from each word to the next. It lies in a page of this process's own, right before the page with
-/// the word: no other process sees its addresses, and the distance to the word is the same for all.
+/// A node of the kernel's list. It lies in a private page right before the shared page with the word, so no other
+/// process sees its addresses, and the distance to the word is the same for all nodes.
 #[repr(C)]
 struct Node {
     next: AtomicPtr<Node>,
 }
-/// What the kernel is told of a thread: the list, where the word is from each node on, and a node that is about to be put
-/// into the list, which there never is.
+/// The list head that is registered with the kernel: the list, the distance from each node to its word, and a node that
+/// is being inserted, which is always null here.
 #[repr(C)]
 struct Head {
     list: Node,
@@ -47,23 +48,23 @@ struct Head {
     pending: *mut Node,
 }
 
-/// One word in the first page of a memfd that other processes read, to be held by a thread of this process.
+/// A word in the first page of a memfd that other processes read; a thread of this process can hold it.
 #[derive(Debug)]
 pub struct HeldWord {
     node: NonNull<Node>,
     index: usize,
 }
-// SAFETY: a mapping is bound to no thread.
+// SAFETY: a mapping is not bound to a thread.
 unsafe impl Send for HeldWord {}
-// SAFETY: of what is mapped, only atomics are used.
+// SAFETY: only atomics of the mapping are accessed.
 unsafe impl Sync for HeldWord {}
 
 impl HeldWord {
-    /// Maps the first page of a memfd that cannot shrink, in which the word of this index (of 8 bytes) is.
+    /// Maps the first page of a memfd that cannot shrink. `index` selects the word, in units of 8 bytes.
     ///
     /// # Errors
-    /// `InvalidData` if the descriptor could shrink or is shorter; `InvalidInput` for a word beyond the first page; else
-    /// what the kernel says.
+    /// `InvalidData` if the descriptor could shrink or is shorter than a page; `InvalidInput` for a word beyond the
+    /// first page; else the kernel's error.
     pub fn map(fd: BorrowedFd<'_>, index: usize) -> io::Result<Self> {
         let page = page_size();
         if index >= page / 8 {
@@ -71,52 +72,52 @@ impl HeldWord {
         }
         check_memfd(fd, page)?;
         let rights = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: new mappings at an address of the kernel's choice.
+        // SAFETY: creates a new mapping at an address that the kernel chooses.
         let first = unsafe { mmap_anonymous(null_mut(), 2 * page, rights, MapFlags::PRIVATE) }?;
         let node = NonNull::new(first.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let mapped = Self { node, index }; // which unmaps both
+        let mapped = Self { node, index }; // unmaps both pages when it is dropped
         let second = first.wrapping_byte_add(page);
-        // SAFETY: in place of the second of the two pages, which nobody has seen yet.
+        // SAFETY: replaces the second of the two pages just mapped, to which nothing refers yet.
         unsafe { mmap(second, page, rights, MapFlags::SHARED | MapFlags::FIXED, fd, 0) }?;
         Ok(mapped)
     }
     fn node(&self) -> &Node {
-        // SAFETY: mapped until `drop`, aligned, and any bytes are one.
+        // SAFETY: mapped until `drop`, aligned, and valid for any bytes.
         unsafe { self.node.as_ref() }
     }
     fn word(&self) -> &AtomicU64 {
         let at = self.node.as_ptr().wrapping_byte_add(page_size() + 8 * self.index);
-        // SAFETY: within the second page, mapped until `drop`, aligned, and atomic to all who touch it.
+        // SAFETY: within the second page, mapped until `drop`, aligned, and only accessed atomically.
         unsafe { AtomicU64::from_ptr(at.cast()) }
     }
 }
 impl Drop for HeldWord {
     fn drop(&mut self) {
-        // SAFETY: ours alone; who holds it keeps it.
+        // SAFETY: only this value unmaps the pages; a `Holder` keeps an `Arc` of each word that it holds.
         let unmapped = unsafe { munmap(self.node.as_ptr().cast(), 2 * page_size()) };
-        debug_assert!(unmapped.is_ok()); // fails for addresses that were never mapped only
+        debug_assert!(unmapped.is_ok()); // fails only for addresses that were never mapped
     }
 }
 
-/// The calling thread as one whose end the kernel writes into the words that it holds. While there is this, mutexes of the C
-/// library that tell of an owner's death do not do so for this thread.
+/// Makes the kernel record the end of the calling thread in the words that it holds. While this exists, robust mutexes
+/// of the C library do not detect the death of this thread.
 #[derive(Debug)]
 pub struct Holder {
     head: NonNull<Head>,
-    /// The C library's list, and its length.
+    /// The C library's list head and its length, restored on drop.
     before: (*mut libc::c_void, usize),
     words: Vec<Arc<HeldWord>>,
-    /// Of this thread alone.
+    /// Keeps the value on its thread.
     _bound: PhantomData<*mut ()>,
 }
 impl Holder {
-    /// Holds nothing yet.
+    /// Registers an empty list for the calling thread.
     ///
     /// # Errors
-    /// What the kernel says: a filter may forbid it.
+    /// The kernel's error; a filter may forbid the call.
     pub fn here() -> io::Result<Self> {
         let (mut before, mut length) = (null_mut::<libc::c_void>(), 0_usize);
-        // SAFETY: of this thread; places for an address and a length.
+        // SAFETY: reads the calling thread's list into a place for an address and one for a length.
         told(unsafe { libc::syscall(libc::SYS_get_robust_list, 0, &mut before, &mut length) })?;
         let next = AtomicPtr::new(null_mut());
         let head =
@@ -124,15 +125,15 @@ impl Holder {
         let head = NonNull::from(Box::leak(head));
         let new = Self { head, before: (before, length), words: vec![], _bound: PhantomData };
         new.link(&[]);
-        // SAFETY: an empty list, which stays where it is until another takes its place in `drop`.
+        // SAFETY: the list is empty and valid, and is not freed before `drop` has registered another one.
         let set =
             unsafe { libc::syscall(libc::SYS_set_robust_list, head.as_ptr(), size_of::<Head>()) };
         told(set).map(|()| new)
     }
-    /// Holds these words, which must have the same index, and none of those that it held before.
+    /// Holds exactly these words from now on, which must all have the same index.
     ///
     /// # Panics
-    /// If they have different ones.
+    /// If their indexes differ.
     pub fn renew(&mut self, words: Vec<Arc<HeldWord>>) {
         let index = words.first().map_or(0, |word| word.index);
         assert!(words.iter().all(|word| word.index == index), "the kernel knows one distance");
@@ -148,12 +149,12 @@ impl Holder {
         self.link(&self.words);
     }
     fn head(&self) -> &Head {
-        // SAFETY: made in `here`, and kept until `drop`; what changes in it is atomic.
+        // SAFETY: allocated in `here` and kept until `drop`; all that changes in it is atomic.
         unsafe { self.head.as_ref() }
     }
-    /// Makes the list one of these: whenever the thread is killed, the kernel finds it whole or empty.
+    /// Links these words into the list. Whenever the thread is killed, the kernel finds a complete or an empty list.
     fn link(&self, words: &[Arc<HeldWord>]) {
-        let (end, list) = (self.head.as_ptr().cast::<Node>(), &self.head().list); // its first field
+        let (end, list) = (self.head.as_ptr().cast::<Node>(), &self.head().list); // the list is its first field
         list.next.store(end, SeqCst);
         let first = words.iter().fold(end, |next, held| {
             held.node().next.store(next, SeqCst);
@@ -164,13 +165,13 @@ impl Holder {
 }
 impl Drop for Holder {
     fn drop(&mut self) {
-        self.words.iter().for_each(|held| held.word().store(0, Release)); // nobody holds them
+        self.words.iter().for_each(|held| held.word().store(0, Release)); // no thread holds them any more
         self.link(&[]);
         let (before, length) = self.before;
-        // SAFETY: what the C library had there for this thread.
+        // SAFETY: registers what the C library had registered for this thread.
         let set = unsafe { libc::syscall(libc::SYS_set_robust_list, before, length) };
         if set == 0 {
-            // SAFETY: made by `Box::leak`, and the kernel does not read it any more.
+            // SAFETY: allocated by `Box::leak`, and the kernel no longer reads it.
             drop(unsafe { Box::from_raw(self.head.as_ptr()) });
         }
     }
@@ -211,11 +212,11 @@ mod tests {
                 assert_eq!(is(&all), [false, true, true]);
                 holder.renew(words.clone());
                 assert_eq!(is(&all), [true; 3]);
-                std::mem::forget(holder); // as if it were killed
+                std::mem::forget(holder); // as if the thread were killed
             });
             thread.join().unwrap();
         });
-        // `join` returns before the thread is gone for the kernel.
+        // `join` returns before the kernel has finished ending the thread.
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while is(&all) != [false; 3] {
             assert!(std::time::Instant::now() < deadline, "{:?}", is(&all));

@@ -1,5 +1,5 @@
-//! The few things that sharing between processes cannot do without `unsafe`: shared memory as atomic words, and
-//! what a process must ask the C library about forks, signals and scheduling, and the kernel about sockets. What the words mean is left to `ur-ipc`.
+//! The parts of sharing between processes that need `unsafe`: shared memory as atomic words, and calls to the C library
+//! and the kernel about forks, signals, scheduling, limits and sockets. `ur-ipc` gives the words their meaning.
 mod fork;
 mod held;
 mod limits;

@@ -1,5 +1,5 @@
-//! Which limit it was that the kernel refused a mapping or a thread for: it says "no memory" for two of them, and the C
-//! library "try again" for a thread whose stack finds no place.
+//! Which limit made the kernel refuse a mapping or a thread: the kernel returns "no memory" for two different limits,
+//! and the C library returns "try again" for a thread whose stack cannot be mapped.
 
 use crate::signals::Deaf;
 use crate::told::soft_limit;
@@ -9,25 +9,26 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-/// Whether this process is at `vm.max_map_count`, the limit on mappings, rather than out of memory. To be asked only
-/// after the kernel refused, since it reads the list of all mappings.
+/// Whether this process is at `vm.max_map_count`, the limit on mappings, rather than out of memory. To be called only
+/// after the kernel has refused, because it reads the list of all mappings.
 pub fn mappings_exhausted() -> bool {
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count")
         .ok()
         .and_then(|text| text.trim().parse::<usize>().ok());
     match (limit, mappings()) {
-        // A map in the middle of another takes up to two more than there are.
+        // A mapping in the middle of another one adds up to two more.
         (Some(limit), Some(mappings)) => mappings + 3 >= limit,
         _ => false,
     }
 }
-/// Starts a thread of this name, as `std` does, where there are addresses for it, and deaf to the program's signals: those are for the
-/// program's own threads. Signals of its own faults it takes. To be used for every thread of an adapter: with a
-/// stack that an ended thread left behind a thread also starts where nothing can be allocated any more, and the C library then
-/// ends the program when the thread first touches a thread-local value of a library that was loaded with `dlopen`.
+/// Starts a named thread, as `std` does, if there are enough addresses for it. The thread blocks the program's signals,
+/// which are meant for the program's own threads, but not those of its own faults. Every thread of an adapter must be
+/// started with this: on the stack that an ended thread left behind, a thread can start even when nothing more can be
+/// allocated, and the C library then ends the program when the thread first touches a thread-local value of a library
+/// loaded with `dlopen`.
 ///
 /// # Errors
-/// The system's; out of memory where the limit on addresses leaves too little.
+/// The system's error; out of memory if the limit on addresses leaves too little.
 pub fn start_thread<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
@@ -35,12 +36,12 @@ pub fn start_thread<T: Send + 'static>(
     if addresses_exhausted() {
         return Err(ErrorKind::OutOfMemory.into());
     }
-    let _deaf = Deaf::begin(); // inherited: not for an instant does the thread take a signal of the program's
+    let _deaf = Deaf::begin(); // inherited by the thread, so that it never takes a signal of the program
     Builder::new().name(name.into()).spawn(body)
 }
 /// Whether the limit on addresses (`ulimit -v`) leaves too little for a thread.
 pub fn addresses_exhausted() -> bool {
-    // The stack that Rust's threads have, the page that guards it, and what a thread allocates in its first moments.
+    // The stack of a Rust thread, its guard page, and what a thread allocates when it starts.
     const STACK: u64 = 3 << 20;
     let Some(limit) = soft_limit(Resource::As) else { return false };
     let pages = std::fs::read_to_string("/proc/self/statm")
@@ -49,7 +50,7 @@ pub fn addresses_exhausted() -> bool {
     let used = pages.map(|pages| pages * rustix::param::page_size() as u64);
     used.is_some_and(|used| used + STACK >= limit)
 }
-/// How many mappings there are. Counted without memory for the list of them: there may be no mapping left for it.
+/// The number of mappings. It is counted without allocating, because no mapping may be left for that.
 fn mappings() -> Option<usize> {
     let mut list = std::fs::File::open("/proc/self/maps").ok()?;
     let (mut part, mut count) = ([0; 4096], 0);

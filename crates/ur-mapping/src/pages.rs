@@ -1,4 +1,4 @@
-//! Pages of this process's own: what is in them can be given back to the system while their addresses stay taken.
+//! Private pages whose memory can be returned to the system while their addresses stay reserved.
 #![expect(unsafe_code, reason = "maps memory and writes it")]
 use rustix::{
     mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap},
@@ -9,21 +9,21 @@ use std::{
     ptr::{NonNull, copy_nonoverlapping, null_mut},
 };
 
-/// Private memory that starts as zeros, unmapped on drop. Others may read it by its address at any time; it is written
-/// by whoever has it.
+/// Private memory that starts as zeros and is unmapped on drop. It may be read through its address at any time; only
+/// the owner of this value writes it.
 #[derive(Debug)]
 pub struct Pages {
     first: NonNull<u8>,
     bytes: usize,
 }
-// SAFETY: memory that is bound to no thread, and which only `&mut self` changes.
+// SAFETY: the memory is not bound to a thread, and only `&mut self` changes it.
 unsafe impl Send for Pages {}
 
 impl Pages {
-    /// So many bytes, rounded up to whole pages. What is never written costs addresses only.
+    /// Maps `bytes`, rounded up to whole pages. Pages that are never written take only addresses.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn new(bytes: usize) -> io::Result<Self> {
         let bytes = bytes.next_multiple_of(page_size());
         let (rights, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
@@ -32,40 +32,40 @@ impl Pages {
         let first = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { first, bytes })
     }
-    /// Where they begin.
+    /// The address of the first byte.
     pub fn address(&self) -> *const u8 {
         self.first.as_ptr()
     }
-    /// The place of `[from, from + bytes)`.
+    /// The address of `[from, from + bytes)`.
     fn part(&self, from: usize, bytes: usize) -> *mut u8 {
         assert!(from.checked_add(bytes).is_some_and(|end| end <= self.bytes), "within the pages");
         self.first.as_ptr().wrapping_add(from)
     }
-    /// Writes `bytes` from `to` on. Nobody may read there meanwhile.
+    /// Writes `bytes` at offset `to`. No thread may read that part meanwhile.
     ///
     /// # Panics
-    /// If they do not end within.
+    /// If they do not fit.
     pub fn write(&mut self, to: usize, bytes: &[u8]) {
         let place = self.part(to, bytes.len());
-        // SAFETY: mapped until `drop`, of that length, and no slice of Rust's.
+        // SAFETY: `part` checks the bounds; the pages are mapped until `drop`, and no Rust reference points to them.
         unsafe { copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
     }
-    /// Gives the memory of `[from, from + bytes)`, whole pages, back to the system: it reads as zeros from here on.
+    /// Returns the memory of `[from, from + bytes)`, in whole pages, to the system; it reads as zeros from then on.
     ///
     /// # Panics
-    /// If that is not within.
+    /// If the range does not lie within the pages.
     pub fn discard(&mut self, from: usize, bytes: usize) {
         let place = self.part(from, bytes);
-        // SAFETY: ours, and reading it stays allowed.
+        // SAFETY: the pages belong to this value, and reading them stays allowed.
         let discarded = unsafe { madvise(place.cast(), bytes, Advice::LinuxDontNeed) };
-        let _ = discarded; // refused for what is locked (mlockall), which then simply stays
+        let _ = discarded; // refused for locked memory (mlockall), which then simply stays
     }
 }
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: ours alone.
+        // SAFETY: only this value unmaps the pages, and no reference to them exists.
         let unmapped = unsafe { munmap(self.first.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok()); // fails for addresses that were never mapped only
+        debug_assert!(unmapped.is_ok()); // fails only for addresses that were never mapped
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     fn read(pages: &Pages, at: usize) -> u8 {
-        // SAFETY: within, and nobody writes.
+        // SAFETY: within the pages, and no thread writes them.
         unsafe { pages.part(at, 1).read() }
     }
 

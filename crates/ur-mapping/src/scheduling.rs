@@ -1,17 +1,17 @@
-//! Whether a thread that spins would keep the one it waits for from running.
+//! Whether a spinning thread would keep the thread that it waits for from running.
 #![expect(unsafe_code, reason = "calls the C library")]
 
-/// How many processors the system runs on, at least 1; affinity of this thread or process is not considered.
+/// How many processors the system has online, at least 1; the affinity of this thread or process is not considered.
 pub fn online_cpus() -> usize {
     // SAFETY: takes no pointers.
     let online = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     usize::try_from(online).unwrap_or(1).max(1)
 }
 
-/// Whether the calling thread runs under a policy of real time (`SCHED_FIFO`, `SCHED_RR`, `SCHED_DEADLINE`).
-/// If the kernel does not say, it does.
+/// Whether the calling thread has a real-time policy (`SCHED_FIFO`, `SCHED_RR`, `SCHED_DEADLINE`). Returns `true` if
+/// the kernel does not tell.
 pub fn scheduled_real_time() -> bool {
-    // SAFETY: takes no pointers. By number, since some C libraries only pretend to have the call.
+    // SAFETY: takes no pointers. Called by number, because some C libraries only pretend to implement it.
     let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) };
     let policy = i32::try_from(policy).unwrap_or(-1) & !libc::SCHED_RESET_ON_FORK;
     !matches!(policy, libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE)

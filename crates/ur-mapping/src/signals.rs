@@ -1,48 +1,49 @@
-//! Which signals threads take, and how a thread stops itself.
+//! Which signals a thread takes, and stopping the process.
 #![expect(unsafe_code, reason = "calls the C library")]
 use std::{mem::MaybeUninit, ptr::null_mut};
 
-/// What a thread raises by what it does itself. Blocking these would only hide who did it.
+/// Signals that a thread raises by its own faults. Blocking them would only hide the faulty thread.
 const OWN_FAULTS: [libc::c_int; 6] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
 
-/// Has this thread take none of the program's signals until this is dropped, and threads that it starts meanwhile never.
+/// While this exists, the calling thread takes none of the program's signals; threads that it starts meanwhile never
+/// do.
 pub struct Deaf(libc::sigset_t);
 impl Deaf {
-    /// From now on.
+    /// Blocks the signals from now on.
     pub fn begin() -> Self {
         let mut all = MaybeUninit::uninit();
-        // SAFETY: a place for a set, which is written whole.
+        // SAFETY: a place for a set, which the call writes completely.
         unsafe { libc::sigfillset(all.as_mut_ptr()) };
         // SAFETY: written above.
         let mut all = unsafe { all.assume_init() };
         for fault in OWN_FAULTS {
-            // SAFETY: a whole set, and a signal that there is.
+            // SAFETY: an initialised set and a valid signal.
             unsafe { libc::sigdelset(&raw mut all, fault) };
         }
         let mut before = all;
-        // SAFETY: two whole sets, the second of which is written. Fails only for another first argument.
+        // SAFETY: two initialised sets, of which the second is written. It fails only for an invalid first argument.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
         Self(before)
     }
 }
 impl Drop for Deaf {
     fn drop(&mut self) {
-        // SAFETY: a whole set, which the C library gave. It fails only for another first argument.
+        // SAFETY: an initialised set, which the C library returned. It fails only for an invalid first argument.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, null_mut()) };
     }
 }
 
-/// Stops this process as SIGSTOP does; this thread does nothing more before it goes on.
+/// Stops this process like SIGSTOP; the calling thread does nothing more before the process is resumed.
 pub fn stop_here() {
-    // SAFETY: takes no pointers. To this thread, where `kill` may choose another.
+    // SAFETY: takes no pointers. `raise` signals this thread, where `kill` may choose another.
     let refused = unsafe { libc::raise(libc::SIGSTOP) };
     assert_eq!(refused, 0, "a process may stop itself");
 }
 
 #[cfg(test)]
 mod tests {
-    /// The signals that this thread does not take, a bit each, from 1 on.
+    /// The signals that this thread blocks, as a mask whose lowest bit is signal 1.
     fn blocked() -> u64 {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();

@@ -1,18 +1,18 @@
-//! What the kernel tells of a socket through a call that takes any argument, and which has no safe form.
+//! Queries about sockets through `ioctl` and `getsockopt`, for which there is no safe interface.
 #![expect(unsafe_code, reason = "asks the kernel by ioctl and getsockopt")]
 use std::{
     io,
     os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd},
 };
 
-/// How much of what was sent over a local socket its other end has not received yet. 0 is nothing; what another number
-/// counts is the kernel's affair.
+/// How much of what was sent over a local socket the other end has not received yet. 0 means that it has received
+/// everything; the unit of other values depends on the kernel.
 ///
 /// # Errors
-/// What the kernel says; a filter may forbid the call.
+/// The kernel's error; a filter may forbid the call.
 pub fn unreceived(socket: &impl AsFd) -> io::Result<u32> {
     let mut left: libc::c_int = 0;
-    // SAFETY: the descriptor is open as long as it is borrowed, and this call writes one integer.
+    // SAFETY: the descriptor stays open while it is borrowed, and this request writes one integer.
     let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut left) };
     if asked != 0 {
         return Err(io::Error::last_os_error());
@@ -20,47 +20,48 @@ pub fn unreceived(socket: &impl AsFd) -> io::Result<u32> {
     u32::try_from(left).map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
 }
 
-/// Who made the other end of a local socket, as the kernel shows it to this process.
+/// The process that made the other end of a local socket, as the kernel shows it to this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Credentials {
-    /// Its process id; 0 if it is of another pid namespace.
+    /// Its process id; 0 if it is not in this process's pid namespace.
     pub pid: i32,
     /// Its effective user.
     pub uid: u32,
 }
-/// Who made the other end of a local socket (`SO_PEERCRED`). Rustix' type for a pid cannot be 0.
+/// The process that made the other end of a local socket (`SO_PEERCRED`). Rustix is not used because its type for a pid
+/// cannot be 0.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn peer_credentials(socket: &impl AsFd) -> io::Result<Credentials> {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    // SAFETY: three integers, which may have any value.
+    // SAFETY: `SO_PEERCRED` returns a `ucred`, whose three integers may have any value.
     unsafe { option(socket, libc::SO_PEERCRED, &mut found) }?;
     Ok(Credentials { pid: found.pid, uid: found.uid })
 }
 /// A pidfd of the process that made the other end of a local socket (`SO_PEERPIDFD`), close-on-exec.
 ///
 /// # Errors
-/// What the kernel says: `ENOPROTOOPT` before 6.5.
+/// The kernel's error: `ENOPROTOOPT` before Linux 6.5.
 pub fn peer_pidfd(socket: &impl AsFd) -> io::Result<OwnedFd> {
-    const SO_PEERPIDFD: libc::c_int = 77; // in every architecture that Rust's std knows but SPARC and PA-RISC
+    const SO_PEERPIDFD: libc::c_int = 77; // in every architecture that Rust's std supports, except SPARC and PA-RISC
     let mut fd: libc::c_int = -1;
-    // SAFETY: an integer.
+    // SAFETY: `SO_PEERPIDFD` returns an integer.
     unsafe { option(socket, SO_PEERPIDFD, &mut fd) }?;
     if fd < 0 {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    // SAFETY: the kernel made it for this call.
+    // SAFETY: the kernel made the descriptor in this call, so nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 /// Reads an option of a socket.
 ///
 /// # Safety
-/// `T` is what the kernel has for that option, and any bytes are one.
+/// `T` must be the kernel's type for that option, and valid for any bytes.
 unsafe fn option<T>(socket: &impl AsFd, name: libc::c_int, to: &mut T) -> io::Result<()> {
     let mut size = size_of::<T>() as libc::socklen_t;
     let (fd, to) = (socket.as_fd().as_raw_fd(), std::ptr::from_mut(to).cast());
-    // SAFETY: the descriptor is open as long as it is borrowed, and there is room for as much as is said.
+    // SAFETY: the descriptor stays open while it is borrowed, and `size` is the size of `to`.
     let asked = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, to, &raw mut size) };
     match asked {
         0 if size as usize == size_of::<T>() => Ok(()),

@@ -1,6 +1,7 @@
-//! Looking again for a moment before sleeping: worth it where the other thread runs on another processor and is nearly
-//! done. Never with one processor or in real time, where who spins keeps the other from running; and ever more rarely
-//! where it did not help, which is how a busy machine looks, or two that share a processor.
+//! Polling briefly before sleeping. This is worthwhile if the other thread runs on another processor and is nearly
+//! done. With one processor or a real-time policy it never is, because the spinning thread keeps the other from
+//! running. After failures it is tried ever more rarely: on a busy machine, for example, or if two threads share a
+//! processor.
 use crate::{online_cpus, scheduled_real_time};
 use std::{
     cell::Cell,
@@ -10,29 +11,29 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// As long as a sleep and a wake-up take, so that at worst waiting costs twice what it must.
+/// About as long as a sleep and a wake-up take, so that waiting costs at most twice the necessary time.
 pub const SPIN: Duration = Duration::from_micros(20);
-/// From so many failures in a row on, trying less often saves nothing worth having.
+/// The failure count beyond which trying less often would save hardly anything more.
 const LEAST_HOPE: u32 = 9;
-/// A failure so long ago was a long wait, or belongs to one: it says nothing about the next.
+/// A failure longer ago than this belongs to a long wait, and says nothing about the next one.
 const LONG_AGO: Duration = Duration::from_micros(500);
 
-/// What a thread learned of its own spinning, for one kind of wait.
+/// What a thread has learned about its own spinning for one kind of wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hope {
-    /// Spins that failed since the last that did not. Starts at one, so that a thread asks for its policy before it
-    /// spins for the first time, and again after each failure.
+    /// How many spins have failed since the last success. It starts at one, so that a thread checks its scheduling
+    /// policy before its first spin, and again after each failure.
     failures: u32,
-    /// Waits to go without.
+    /// How many waits skip the spin.
     skip: u32,
-    /// When the last spin failed, until the wait after it.
+    /// When the last spin failed; cleared by the next wait.
     failed: Option<Instant>,
 }
 impl Hope {
-    /// Nothing yet.
+    /// Nothing learned yet.
     pub const FIRST: Self = Self { failures: 1, skip: 0, failed: None };
 
-    /// Whether to spin now. `forbidden` is asked where the last spin failed.
+    /// Whether to spin now. `forbidden` is called only if the last spin failed.
     fn turn(&mut self, forbidden: impl Fn() -> bool) -> bool {
         if self.failed.take().is_some_and(|failed| failed.elapsed() > LONG_AGO) {
             *self = Self::FIRST;
@@ -48,7 +49,7 @@ impl Hope {
             true => Self { failures: 0, ..Self::FIRST },
             false => {
                 let failures = (self.failures + 1).min(LEAST_HOPE);
-                // 0 after the first, 1 after the second, then twice as many each time.
+                // 0 after the first failure, 1 after the second, then twice as many each time.
                 Self { failures, skip: (1 << failures) >> 2, failed: Some(Instant::now()) }
             }
         };
@@ -59,8 +60,8 @@ fn forbidden() -> bool {
     *ALONE.get_or_init(|| online_cpus() == 1) || scheduled_real_time()
 }
 
-/// Looks for something, for at most `limit`; not at all where that would be in vain, or keep the other side from
-/// running, as `hope` has learned.
+/// Polls with `look` for at most `limit`. It polls only once if `hope` has learned that spinning would be in vain or
+/// would keep the other side from running.
 pub fn look_for<T>(
     hope: &'static LocalKey<Cell<Hope>>,
     limit: Duration,
@@ -81,7 +82,7 @@ pub fn look_for<T>(
 fn spin<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let mut end = None;
     loop {
-        // The clock costs more than a look, so it is read once in a while.
+        // Reading the clock costs more than polling, so it is read only once in a while.
         for _ in 0..32 {
             if let Some(seen) = look() {
                 return Some(seen);

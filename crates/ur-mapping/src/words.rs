@@ -1,4 +1,4 @@
-//! Memory that another process may write at any time, as atomic words and never as plain bytes.
+//! Memory that another process may write at any time. It is accessed as atomic words, never as plain bytes.
 #![expect(unsafe_code, reason = "maps memory that processes share")]
 use rustix::{
     fs::{SealFlags, fcntl_get_seals, fstat},
@@ -13,15 +13,15 @@ use std::{
 
 const WORD: usize = size_of::<AtomicU64>();
 
-/// Where the half of a word lies that changes first when it counts up.
+/// The index of the low half of a word.
 const LOW_HALF: usize = if cfg!(target_endian = "little") { 0 } else { 1 };
 
-/// That so many bytes of a memfd can be mapped and never fault.
+/// Checks that `bytes` of a memfd can be mapped and can never fault.
 ///
 /// # Errors
-/// `InvalidData` if it could shrink or is shorter; else what the kernel says.
+/// `InvalidData` if it could shrink or is shorter; else the kernel's error.
 pub(crate) fn check_memfd(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
-    // In this order: what cannot shrink any more and is long enough stays long enough, and never faults.
+    // In this order: once the memfd cannot shrink, a sufficient size stays sufficient.
     if !fcntl_get_seals(fd)?.contains(SealFlags::SHRINK) {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
@@ -41,9 +41,9 @@ struct Mapping {
     first: NonNull<AtomicU64>,
     words: usize,
 }
-// SAFETY: atomics, which any thread may use; the mapping is bound to no thread.
+// SAFETY: atomics, which any thread may use; the mapping is not bound to a thread.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; nothing but shared references and atomic operations comes out of it.
+// SAFETY: as above; it only gives out shared references to atomics.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -52,35 +52,35 @@ impl Mapping {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no whole number of words"));
         }
         check_memfd(fd, bytes)?;
-        // SAFETY: a new mapping at an address of the kernel's choice.
+        // SAFETY: creates a new mapping at an address that the kernel chooses.
         let at = unsafe { mmap(std::ptr::null_mut(), bytes, rights, MapFlags::SHARED, fd, 0) }?;
         let first = NonNull::new(at.cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         Ok(Self { first, words: bytes / WORD })
     }
-    /// The words; only loads are allowed if they are mapped read-only.
+    /// The words; if they are mapped read-only, the caller may only load them.
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are mapped until `drop`, page-aligned, and all bytes are valid atomics.
+        // SAFETY: this many words are mapped until `drop`, page-aligned, and any bytes are valid atomics.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.words) }
     }
 }
 impl Drop for Mapping {
     fn drop(&mut self) {
         let bytes = self.words * WORD;
-        // SAFETY: ours alone, and no reference into it outlives `self`.
+        // SAFETY: only this value unmaps the range, and no reference into it outlives `self`.
         let unmapped = unsafe { munmap(self.first.as_ptr().cast(), bytes) };
-        debug_assert!(unmapped.is_ok()); // fails for addresses that were never mapped only
+        debug_assert!(unmapped.is_ok()); // fails only for addresses that were never mapped
     }
 }
 
-/// A shared mapping of a sealed memfd which this process may write, as may others at any time.
+/// A shared mapping of a sealed memfd that this process may write; other processes may write it at any time.
 pub struct SharedWords(Mapping);
 
 impl SharedWords {
     /// Maps the first `bytes` bytes, a multiple of 8.
     ///
     /// # Errors
-    /// `InvalidData` if the descriptor could shrink (no `F_SEAL_SHRINK`) or is shorter; `InvalidInput` for a bad
-    /// length; else what the kernel said.
+    /// `InvalidData` if the descriptor could shrink (no `F_SEAL_SHRINK`) or is shorter; `InvalidInput` for an invalid
+    /// length; else the kernel's error.
     pub fn map(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         Mapping::new(fd, bytes, ProtFlags::READ | ProtFlags::WRITE).map(Self)
     }
@@ -91,13 +91,13 @@ impl SharedWords {
     /// One word.
     ///
     /// # Panics
-    /// If the index is out of range: bring indexes from other processes into range first.
+    /// If the index is out of range: check indexes from other processes first.
     #[inline]
     pub fn word(&self, index: usize) -> &AtomicU64 {
         &self.words()[index]
     }
-    /// The half of a word that a futex watches: its 32 low bits. Only to hand to the kernel; loads and stores go
-    /// through the whole word.
+    /// The half of a word that a futex watches: its low 32 bits. Only to be passed to the kernel; loads and stores use
+    /// the whole word.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -106,12 +106,12 @@ impl SharedWords {
         let half = std::ptr::from_ref(self.word(index)).cast::<u32>().cast_mut();
         // SAFETY: a word has two halves.
         let half = unsafe { half.add(LOW_HALF) };
-        // SAFETY: aligned, mapped as long as `self` is borrowed, and atomic to all who touch it.
+        // SAFETY: aligned, mapped while `self` is borrowed, and only accessed atomically.
         unsafe { AtomicU32::from_ptr(half) }
     }
 }
 
-/// A shared mapping of a sealed memfd which this process can only read; others may write it at any time.
+/// A shared mapping of a sealed memfd that this process can only read; other processes may write it at any time.
 pub struct ReadOnlyWords(Mapping);
 
 impl ReadOnlyWords {
@@ -122,15 +122,15 @@ impl ReadOnlyWords {
     pub fn map(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Self> {
         Mapping::new(fd, bytes, ProtFlags::READ).map(Self)
     }
-    /// One word, with everything that was written before it was published.
+    /// Loads a word with Acquire: what was written before the word was published is visible.
     ///
     /// # Panics
-    /// If the index is out of range: bring indexes from other processes into range first.
+    /// If the index is out of range: check indexes from other processes first.
     #[inline]
     pub fn load_acquire(&self, index: usize) -> u64 {
         self.0.words()[index].load(Acquire)
     }
-    /// One word, alone.
+    /// Loads a word without ordering.
     ///
     /// # Panics
     /// If the index is out of range.
