@@ -1,6 +1,6 @@
-//! Where USM and physical memory come from: mappings of their own, segments that large blocks
-//! share when descriptors are scarce, and slabs of small blocks of one size. Whose a block is, and
-//! when it may come back, is the core's.
+//! The memory of USM and physical memory objects: mappings of their own, segments that large blocks share when
+//! descriptors are scarce, and slabs of small blocks of one size. The core decides who owns a block and when it may be
+//! reused.
 use crate::mapping::{Mapping, Memfd, Side, Writers, page};
 use std::{
     collections::BTreeMap,
@@ -15,24 +15,24 @@ use ur_adapter::{
 use ur_hal::{Memory, MemoryRequest, Range};
 use ur_lock::locked;
 
-/// From this size on a block has a mapping of its own, or a part of a segment; in bytes.
+/// Blocks of this size in bytes and above have a mapping of their own or a part of a segment.
 pub const LARGE: usize = 1 << 20;
-/// What the small blocks of one size are cut from, in bytes, at a multiple of itself.
+/// The size in bytes of a slab, from which small blocks of one size are cut; it is aligned to its size.
 const SLAB: usize = 2 << 20;
-/// What large blocks share a descriptor in, in bytes.
+/// The size in bytes of a segment, in which large blocks share a descriptor.
 const SEGMENT: usize = 64 << 20;
-/// The smallest block, in bytes: a cache line, so that no two owners write the same.
+/// The smallest block in bytes: a cache line, so that no two owners write the same line.
 const SMALLEST: usize = 64;
 /// Sizes of small blocks: 64, 96, 128, 192, 256, … up to and including `LARGE`.
 const CLASSES: usize = 29;
-/// The largest alignment on offer, in bytes.
+/// The largest supported alignment in bytes.
 pub const ALIGNMENT: usize = SLAB;
 
-/// The size of the blocks of a class; they start at multiples of its lowest set bit.
+/// The size of the blocks of a class; their addresses are multiples of its lowest set bit.
 fn class_bytes(class: usize) -> usize {
     (SMALLEST + SMALLEST / 2 * (class % 2)) << (class / 2)
 }
-/// The class whose blocks fit best.
+/// The class whose blocks fit best; `None` for large blocks.
 fn class_of(bytes: usize, align: usize) -> Option<usize> {
     let fits = |&class: &usize| {
         let size = class_bytes(class);
@@ -41,7 +41,7 @@ fn class_of(bytes: usize, align: usize) -> Option<usize> {
     if bytes >= LARGE { None } else { (0..CLASSES).find(fits) }
 }
 
-/// Memory lent to one owner; dropped, it is free to be lent again.
+/// Memory lent to one owner. Once dropped, it can be lent again.
 #[derive(Debug)]
 pub struct Block {
     base: UsmPtr,
@@ -55,20 +55,20 @@ enum Place {
     Slab { slab: Arc<Slab>, index: u32 },
 }
 
-/// The descriptor behind a block of device memory.
+/// The descriptor of a block of device memory.
 #[derive(Clone, Debug)]
 pub struct Behind {
-    /// The whole of it.
+    /// The whole memfd.
     pub memfd: Memfd,
-    /// Where in it the block starts, in bytes.
+    /// Where the block starts in it, in bytes.
     pub base: usize,
 }
 impl Behind {
-    /// What an offer of it takes: the descriptor, where the object starts, how much is exposed.
+    /// What an offer of it needs: the descriptor, where the object starts, and how many bytes are exposed.
     pub fn payload(&self) -> (Arc<OwnedFd>, u64, u64) {
         (Arc::clone(self.memfd.fd()), self.base as u64, self.memfd.bytes() as u64)
     }
-    /// The same, `bytes` further on.
+    /// Moves the start by `bytes`.
     #[must_use]
     pub fn offset(mut self, bytes: usize) -> Self {
         self.base += bytes;
@@ -77,10 +77,10 @@ impl Behind {
 }
 
 impl Block {
-    /// Memory of a kind, as a driver is asked for it: whole pages, so that no two pools share one.
+    /// The block for a driver's memory request: whole pages, so that no two pools share one.
     ///
     /// # Errors
-    /// As for `take`.
+    /// As for [`Block::take`].
     pub fn of_request(MemoryRequest { kind, bytes, align, .. }: MemoryRequest) -> Result<Self> {
         let whole = if bytes < LARGE { bytes.next_power_of_two().max(page()) } else { bytes };
         Self::take(kind.into(), whole, align.max(page()))
@@ -88,8 +88,8 @@ impl Block {
     /// A block of at least `bytes`, at a multiple of `align`, a power of two.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` without descriptors or mappings, `OUT_OF_DEVICE_MEMORY`,
-    /// `OUT_OF_HOST_MEMORY`; `INVALID_VALUE` beyond `ALIGNMENT`.
+    /// `OUT_OF_RESOURCES` without descriptors or mappings, `OUT_OF_DEVICE_MEMORY`, `OUT_OF_HOST_MEMORY`;
+    /// `INVALID_VALUE` for an alignment beyond `ALIGNMENT`.
     pub fn take(side: Side, bytes: usize, align: usize) -> Result<Self> {
         if align > ALIGNMENT || !align.is_power_of_two() {
             let why = format!("{align} is no power of two up to {ALIGNMENT}: align to one");
@@ -100,11 +100,11 @@ impl Block {
             None => large(side, bytes, align, descriptors_are_scarce),
         }
     }
-    /// Device memory with a descriptor of its own: no other block is, or ever was, behind it. `writers` says whether those
-    /// who open it may write it.
+    /// Device memory with a descriptor of its own, which no other block uses or ever used. `writers` says whether
+    /// processes that open it may write it.
     ///
     /// # Errors
-    /// As for `take`.
+    /// As for [`Block::take`].
     pub fn alone(bytes: usize, align: usize, writers: Writers) -> Result<Self> {
         if align > ALIGNMENT || !align.is_power_of_two() {
             let why = format!("{align} is no power of two up to {ALIGNMENT}: align to one");
@@ -116,11 +116,11 @@ impl Block {
     pub fn base(&self) -> UsmPtr {
         self.base
     }
-    /// How long it is: what was asked for, rounded up.
+    /// Its length in bytes: the requested size, rounded up.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// The descriptor that others can open it by; device memory has one.
+    /// The descriptor by which other processes can open it; device memory has one.
     pub fn behind(&self) -> Option<Behind> {
         match &self.place {
             Place::Own { memfd, .. } => Some(Behind { memfd: memfd.clone()?, base: 0 }),
@@ -133,11 +133,11 @@ impl Block {
             }
         }
     }
-    /// Whether others get the same memory after this block, so that nobody may look on.
+    /// Whether the memory is lent to others after this block, so that no process may keep access to it.
     pub fn is_recycled(&self) -> bool {
         !matches!(self.place, Place::Own { .. })
     }
-    /// Whether this process took it; a forked child did not.
+    /// Whether this process took it; a forked child only inherited it.
     fn is_ours(&self) -> bool {
         match &self.place {
             Place::Own { mapping, .. } => mapping.is_ours(),
@@ -154,7 +154,7 @@ impl Memory for Block {
 impl Drop for Block {
     fn drop(&mut self) {
         if !self.is_ours() {
-            return; // the parent's, which still uses it
+            return; // it belongs to the parent, which still uses it
         }
         match &self.place {
             Place::Own { .. } => {}
@@ -164,7 +164,7 @@ impl Drop for Block {
     }
 }
 
-/// What there is to take from.
+/// The slabs and segments from which blocks are taken.
 #[derive(Default)]
 struct Store {
     device: [Shelf; CLASSES],
@@ -173,7 +173,7 @@ struct Store {
 }
 static STORE: PerProcess<Store> = PerProcess::new();
 
-/// The slabs of one class that have room.
+/// The slabs of one class that have free blocks.
 type Shelf = Mutex<Vec<Arc<Slab>>>;
 fn shelf(side: Side, class: usize) -> &'static Shelf {
     match side {
@@ -187,10 +187,10 @@ struct Slab {
     block: Block,
     side: Side,
     class: usize,
-    /// Locked after the shelf.
+    /// Lock order: after the shelf.
     room: Mutex<Room>,
 }
-/// Which blocks of a slab nobody has: those given back, and those never given.
+/// The free blocks of a slab: those returned, and those never lent.
 #[derive(Debug)]
 struct Room {
     returned: Vec<u32>,
@@ -242,7 +242,7 @@ fn small(side: Side, class: usize) -> Result<Block> {
     Ok(Block { base, bytes, place: Place::Slab { slab, index } })
 }
 impl Slab {
-    /// Takes a block back. A slab that is all free goes, unless its shelf would be bare.
+    /// Takes a block back. A slab without blocks in use is dropped, unless it is the last on its shelf.
     fn put(self: &Arc<Self>, index: u32) {
         let mut slabs = locked(shelf(self.side, self.class));
         let mut room = locked(&self.room);
@@ -252,13 +252,13 @@ impl Slab {
             slabs.push(Arc::clone(self));
         }
         if room.is_empty() && slabs.len() > 1 {
-            slabs.retain(|slab| !Arc::ptr_eq(slab, self)); // the block that returns drops the last
+            slabs.retain(|slab| !Arc::ptr_eq(slab, self)); // the returning block still holds a reference and drops the slab
         }
     }
 }
 
-/// Whether a quarter of the descriptors that this process may have is in use, now that it got
-/// `memfd`: the kernel always gives the lowest number that is free.
+/// Whether a quarter of the descriptors that this process may have is in use, judged by the number of `memfd`, which
+/// was just made: the kernel always assigns the lowest free number.
 fn descriptors_are_scarce(memfd: &Memfd) -> bool {
     let limit = ur_mapping::descriptor_limit();
     u64::try_from(memfd.fd().as_raw_fd()).is_ok_and(|number| number >= limit / 4)
@@ -268,7 +268,7 @@ fn whole_pages(bytes: usize) -> Result<usize> {
     let too_large = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes");
     bytes.max(1).checked_next_multiple_of(page()).ok_or_else(too_large)
 }
-/// All of a memfd, as one block.
+/// A whole memfd as one block.
 fn own(memfd: &Memfd, bytes: usize, align: usize, writers: Writers) -> Result<Block> {
     memfd.commit(0, bytes)?;
     let mapping = Mapping::shared(memfd, 0, bytes, align)?;
@@ -297,7 +297,7 @@ fn large(
             own(&memfd, bytes, align, Writers::Everyone)
         }
         Ok(scarce) => {
-            drop(scarce); // or there is no descriptor for a segment
+            drop(scarce); // first, or there may be no descriptor for a segment
             from_segment(bytes, align)
         }
         Err(none_left) if none_left.code() == ErrorCode::OutOfResources && bytes <= SEGMENT => {
@@ -307,12 +307,12 @@ fn large(
     }
 }
 
-/// Device memory for several large blocks. Only what is in use has memory behind it.
+/// Device memory for several large blocks. Only the parts in use have memory.
 #[derive(Debug)]
 struct Segment {
     mapping: Mapping,
     memfd: Memfd,
-    /// Offset and length of each part that nobody has, never two in a row. Locked after the list.
+    /// Offset and length of each free part; adjacent parts are merged. Lock order: after the list of segments.
     free: Mutex<BTreeMap<usize, usize>>,
 }
 
@@ -334,12 +334,13 @@ fn from_segment(bytes: usize, align: usize) -> Result<Block> {
     };
     let base = segment.mapping.base().offset(offset)?;
     let committed = segment.memfd.commit(offset, bytes);
-    // Made first: where the commit failed, dropping it puts the part back.
+    // Made before the result is checked: if the commit failed, dropping the block returns the part.
     let block = Block { base, bytes, place: Place::Segment { segment, offset } };
     committed.map(|()| block)
 }
 impl Segment {
-    /// The first part that has `bytes` at a multiple of `align`: offsets are aligned as addresses.
+    /// Takes the first free part with `bytes` at a multiple of `align`. The segment itself is aligned, so offsets are
+    /// aligned like addresses.
     fn cut(&self, bytes: usize, align: usize) -> Option<usize> {
         let mut free = locked(&self.free);
         let (start, length) = free
@@ -356,11 +357,10 @@ impl Segment {
         }
         Some(offset)
     }
-    /// Takes a part back, without its memory. A segment that is all free goes, unless it is the
-    /// last.
+    /// Takes a part back and releases its memory. A segment without parts in use is dropped, unless it is the last.
     fn put(self: &Arc<Self>, mut offset: usize, mut bytes: usize) {
         if self.memfd.discard(offset, bytes).is_err() {
-            return; // it would not read as zeros: never used again, as little as its memory is
+            return; // it would not read as zeros, so it is never reused
         }
         let mut all = locked(&STORE.get().segments);
         let mut free = locked(&self.free);
@@ -373,7 +373,7 @@ impl Segment {
         }
         free.insert(offset, bytes);
         if bytes == SEGMENT && all.len() > 1 {
-            all.retain(|segment| !Arc::ptr_eq(segment, self)); // the block drops the last
+            all.retain(|segment| !Arc::ptr_eq(segment, self)); // the returning block still holds a reference and drops the segment
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What this machine is, as `/proc` and `/sys` say it. Read once; what changes is asked again.
+//! What `/proc` and `/sys` tell about this machine. Facts that do not change are read once; the others are read at each
+//! call.
 use std::{fs, io, sync::OnceLock};
 use ur_adapter::error::Result;
 
@@ -7,20 +8,20 @@ use ur_adapter::error::Result;
 pub struct Host {
     /// Marketing name of the processor.
     pub name: String,
-    /// Who made it, in the processor's own words (`AuthenticAMD`, `GenuineIntel`, …).
+    /// The processor's vendor string (`AuthenticAMD`, `GenuineIntel`, …).
     pub vendor: String,
     /// How many logical processors this process may use.
     pub cores: u32,
-    /// Their numbers, ascending: as many as `cores`, so the first ones where a control group grants
-    /// less time than there are processors.
+    /// Their numbers, ascending. There are `cores` of them; if a control group grants less time than there are
+    /// processors, only the first ones are listed.
     pub cpus: Vec<usize>,
-    /// Highest clock in MHz; the current one where the kernel names no highest; 0 if it names none.
+    /// Highest clock in MHz; the current one if the kernel does not tell the highest; 0 if it tells none.
     pub clock_mhz: u32,
-    /// Bytes of a cache line of the last-level cache.
+    /// The line size in bytes of the last-level cache.
     pub line: u32,
-    /// Bytes of the last-level cache; 0 if the kernel does not say.
+    /// The size in bytes of the last-level cache; 0 if the kernel does not tell.
     pub cache: u64,
-    /// Bytes of memory that this process can ever have.
+    /// How many bytes of memory this process can have at most.
     pub memory: u64,
     features: String,
 }
@@ -31,11 +32,12 @@ pub fn host() -> &'static Host {
     HOST.get_or_init(Host::read)
 }
 
-/// Tells this kind of processor from others; the same in every process of the host, also in containers that hide `/proc`
-/// or `/sys`. A half of the facts would be another processor: what cannot be read now is read again next time.
+/// Identifies this kind of processor. It is the same in every process of the host, also in containers that hide `/proc`
+/// or `/sys`. As a partial set of facts would identify another processor, a failure is returned and the next call tries
+/// again.
 ///
 /// # Errors
-/// Where the kernel's files cannot be read, as when no descriptor is left.
+/// If the kernel's files cannot be read, for example because no descriptor is left.
 pub fn uuid() -> Result<[u8; 16]> {
     static UUID: OnceLock<[u8; 16]> = OnceLock::new();
     if let Some(uuid) = UUID.get() {
@@ -44,12 +46,12 @@ pub fn uuid() -> Result<[u8; 16]> {
     let identity = identity()?;
     Ok(*UUID.get_or_init(|| digest(&identity)))
 }
-/// What the processor is, as `/proc/cpuinfo` says it.
+/// The processor's identity as text, from `/proc/cpuinfo` if that exists.
 fn identity() -> Result<String> {
     let cpuinfo = read("/proc/cpuinfo")?;
     Ok(cpuinfo.as_deref().and_then(listed_identity).or_else(own_identity).unwrap_or_default())
 }
-/// Maker, family, model, name and stepping of x86, and what others have instead.
+/// Vendor, family, model, name and stepping on x86, and the corresponding fields on other architectures.
 fn listed_identity(cpuinfo: &str) -> Option<String> {
     const NAMES: [&str; 10] = [
         "vendor_id",
@@ -66,7 +68,7 @@ fn listed_identity(cpuinfo: &str) -> Option<String> {
     let fields: Vec<_> = NAMES.into_iter().filter_map(|name| first_field(cpuinfo, name)).collect();
     (!fields.is_empty()).then(|| fields.join("\n"))
 }
-/// The same where there is no `/proc`: what the kernel has it from.
+/// The same text where there is no `/proc`, from the CPUID instruction, which is the kernel's source too.
 #[cfg(target_arch = "x86_64")]
 fn own_identity() -> Option<String> {
     use std::arch::x86_64::__cpuid;
@@ -93,14 +95,14 @@ fn own_identity() -> Option<String> {
 fn own_identity() -> Option<String> {
     None
 }
-/// Tells a part of this processor from other parts and from the whole.
+/// Identifies a part of this processor, as distinct from other parts and from the whole.
 ///
 /// # Errors
-/// As for `uuid`.
+/// As for [`uuid`].
 pub fn part_uuid(cpus: &[usize]) -> Result<[u8; 16]> {
     uuid().map(|whole| digest(&format!("{whole:?}{cpus:?}")))
 }
-/// A file's text; `None` if there is no such file, or it is kept from this process for good.
+/// A file's text; `None` if the file does not exist or this process may not read it.
 fn read(path: &str) -> Result<Option<String>> {
     use io::ErrorKind::{NotFound, PermissionDenied};
     match fs::read_to_string(path) {
@@ -136,11 +138,11 @@ impl Host {
             features: field("flags").or_else(|| field("Features")).unwrap_or_default(),
         }
     }
-    /// Whether the processor lists `feature` among its flags.
+    /// Whether the kernel lists `feature` among the processor's flags.
     pub fn has(&self, feature: &str) -> bool {
         self.features.split_whitespace().any(|f| f == feature)
     }
-    /// Bytes of the widest vector register.
+    /// The width in bytes of the widest vector register.
     pub fn vector_bytes(&self) -> u32 {
         match () {
             () if self.has("avx512f") => 64,
@@ -150,17 +152,17 @@ impl Host {
     }
 }
 
-/// Bytes of memory that could be had now without swapping.
+/// How many bytes of memory are available without swapping.
 pub fn free_memory() -> u64 {
     let machine = meminfo("MemAvailable").unwrap_or(0);
     let left = group("memory.max").zip(group("memory.current"));
     left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used)))
 }
 
-/// The first `count` logical processors that this thread may run on, by their numbers.
+/// The numbers of the first `count` logical processors on which this thread may run.
 fn own_cpus(count: usize) -> Vec<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity};
-    // Refused only by kernels with more processors than the set has places.
+    // Fails only if the kernel supports more processors than the set has bits.
     let Ok(set) = sched_getaffinity(None) else { return (0..count).collect() };
     let mine: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).take(count).collect();
     if mine.len() == count { mine } else { (0..count).collect() }
@@ -181,7 +183,7 @@ fn clock_mhz(cpuinfo: &str) -> u32 {
     let now = first_field(cpuinfo, "cpu MHz").and_then(|s| s.parse::<f64>().ok());
     now.map_or(0, |mhz| mhz as u32)
 }
-/// Line size and size of the highest level of cache that the first processor has.
+/// Line size and size of the highest cache level of the first processor.
 fn last_level_cache() -> (u32, u64) {
     let levels = (0..8).filter_map(|i| {
         let file = |f| read_line(&format!("/sys/devices/system/cpu/cpu0/cache/index{i}/{f}"));
@@ -206,20 +208,20 @@ fn meminfo(name: &str) -> Option<u64> {
     let value = first_field(&text, name)?;
     value.strip_suffix(" kB")?.parse::<u64>().ok().map(|kib| kib << 10)
 }
-/// What the machine has, or what this process's control group allows, if that is less.
+/// The machine's memory in bytes, or the limit of this process's control group if that is less.
 fn total_memory() -> u64 {
     const UNKNOWN: u64 = 1 << 30;
-    let told = ur_mapping::machine_memory(); // which needs no descriptor
+    let told = ur_mapping::machine_memory(); // needs no descriptor
     let machine = told.or_else(|| meminfo("MemTotal")).unwrap_or(UNKNOWN);
     group("memory.max").map_or(machine, |limit| machine.min(limit))
 }
-/// A number that this process's control group has in `file`; `None` for "max" or no group.
+/// The number in `file` of this process's control group; `None` for "max" or without a group.
 fn group(file: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
     read_line(&format!("/sys/fs/cgroup{path}/{file}"))?.parse().ok()
 }
-/// 128 bits of FNV-1a of a text: an identity, not a secret.
+/// The 128-bit FNV-1a hash of a text: an identity, not a secret.
 pub fn digest(text: &str) -> [u8; 16] {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     const START: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -239,7 +241,7 @@ mod tests {
         assert!(free_memory() <= host.memory);
         assert_ne!(uuid().unwrap(), [0; 16]);
     }
-    /// A process in a container without `/proc` has the same device as all others.
+    /// A process in a container without `/proc` must compute the same device identity as all others.
     #[test]
     fn without_proc_the_processor_says_the_same_of_itself() {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

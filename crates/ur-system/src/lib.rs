@@ -1,6 +1,6 @@
-//! The system's memory as a device's: what the CPU's backend is made of, and what a backend uses whose devices reach the
-//! system's memory (`ur-opencl`). Memfds, mappings, the blocks that are cut from them, what is made of a descriptor of
-//! another process, and what this machine says of itself. No driver is in it, and no handle.
+//! The system's memory used as device memory: the basis of the CPU backend, also used by backends whose devices access
+//! the system's memory (`ur-opencl`). It has memfds, mappings, the blocks cut from them, memory opened from another
+//! process's descriptor, and the facts about this machine. It contains no driver and no handle.
 pub mod backing;
 pub mod host;
 pub mod mapping;

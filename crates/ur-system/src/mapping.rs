@@ -1,5 +1,5 @@
-//! The kernel's side of memory: memfds, mappings and reservations, each owned by a value that
-//! gives it back. Which bytes belong to whom is `backing.rs`'s and the core's.
+//! Memfds, mappings and reservations, each owned by a value that releases it. `backing.rs` and the core decide who owns
+//! which bytes.
 #![expect(unsafe_code, reason = "maps and unmaps memory")]
 use crate::host::free_memory;
 use rustix::{
@@ -25,36 +25,35 @@ use ur_hal::{Access, Memory, MemoryKind, Range};
 use ur_ipc::SharedMemory;
 use ur_mapping::{fork_count, mappings_exhausted};
 
-/// The page: what every offset and length of a mapping is a multiple of, in bytes.
+/// The page size in bytes, of which every offset and length of a mapping is a multiple.
 pub fn page() -> usize {
     static PAGE: LazyLock<usize> = LazyLock::new(rustix::param::page_size);
     *PAGE
 }
 
-/// Opened memory of this size and more is mapped with its pages, in chunks of `POPULATE_CHUNK`:
-/// a fault a page would cost more, and one long call would keep the address space locked. Only
-/// while that takes no new memory: an exporter may claim any size for a memfd without pages, which
-/// this process would then pay for. It pays for one chunk at most before it notices.
+/// Opened memory of this size and above is mapped with its pages, in chunks of `POPULATE_CHUNK`: one fault per page
+/// would cost more, and one long call would keep the address space locked. This is done only while it allocates no new
+/// memory: an exporter may claim any size for a memfd without pages, for which this process would then pay. It pays for
+/// at most one chunk before it notices.
 pub const POPULATE_FROM: usize = 2 << 20;
 const POPULATE_CHUNK: usize = 32 << 20;
-/// A commit is cut into calls of this size, so that a signal costs one of them and not all.
+/// A commit is split into calls of this size, so that a signal interrupts only one of them.
 const COMMIT_CHUNK: usize = 256 << 20;
-/// Older kernels end the call at any signal, and then it has done nothing: where signals come often the calls shrink until
-/// one fits between two of them.
+/// Older kernels end the call at any signal without having done anything. Where signals are frequent, the calls shrink,
+/// down to this size, until one completes between two signals.
 const COMMIT_AT_LEAST: usize = 64 << 10;
-/// The kernel commits a memfd page by page and refuses none of them: at the end of memory it ends
-/// a process instead. So commits from this size on are first held against what is free, less
-/// `SPARE`.
+/// The kernel commits a memfd page by page and refuses none: when memory runs out, it kills a process instead. Commits
+/// of this size and above are therefore first compared with the free memory, less `SPARE`.
 const ASK_FROM: usize = 16 << 20;
 const SPARE: usize = 64 << 20;
 const COMMITTING: &str = "get memory for device memory";
 
-/// Whose memory runs out: it decides the code of the error.
+/// Which memory runs out: it determines the error code.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Side {
-    /// Memfds: what device USM and physical memory are made of, and the only kind to be shared.
+    /// Memfds, which device USM and physical memory consist of; the only kind that can be shared.
     Device,
-    /// Anonymous memory: what host and shared USM are made of.
+    /// Anonymous memory, which host and shared USM consist of.
     Host,
 }
 impl From<MemoryKind> for Side {
@@ -74,7 +73,7 @@ impl Side {
     }
 }
 
-/// What may be done through a new mapping.
+/// The protection of a new mapping.
 fn protection(access: Access) -> ProtFlags {
     match access {
         Access::None => ProtFlags::empty(),
@@ -82,7 +81,7 @@ fn protection(access: Access) -> ProtFlags {
         Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
     }
 }
-/// What may be done from now on.
+/// The protection when an existing mapping is changed.
 fn changed(access: Access) -> MprotectFlags {
     match access {
         Access::None => MprotectFlags::empty(),
@@ -91,7 +90,7 @@ fn changed(access: Access) -> MprotectFlags {
     }
 }
 
-/// Why the kernel refused, told apart: limits of this process, or memory itself.
+/// The error for a refused request; it distinguishes the limits of this process from a lack of memory.
 fn refused(doing: &str, errno: Errno, side: Side) -> Error {
     let (code, advice) = match errno {
         Errno::MFILE => (
@@ -126,13 +125,14 @@ fn refused(doing: &str, errno: Errno, side: Side) -> Error {
 /// Who may write a memfd once it is sealed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Writers {
-    /// Whoever holds a descriptor.
+    /// Every holder of a descriptor.
     Everyone,
-    /// Only mappings that exist by then. A read-only descriptor would not do: it reopens read-write.
+    /// Only mappings that exist at that time. A read-only descriptor would not suffice, because it can be reopened for
+    /// writing.
     MappedAlready,
 }
 
-/// Memory with a descriptor: of a fixed size, for it is sealed against shrinking and growing.
+/// Memory with a descriptor. Its size is fixed, because it is sealed against shrinking and growing.
 #[derive(Clone, Debug)]
 pub struct Memfd {
     fd: Arc<OwnedFd>,
@@ -140,8 +140,8 @@ pub struct Memfd {
 }
 
 impl Memfd {
-    /// A new one of `bytes` zero bytes, none of which has memory yet; [`Memfd::seal`] it before
-    /// anyone gets its descriptor.
+    /// Makes a memfd of `bytes` zero bytes, without memory yet. [`Memfd::seal`] it before another process gets its
+    /// descriptor.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` without descriptors, `OUT_OF_DEVICE_MEMORY` without memory.
@@ -162,16 +162,16 @@ impl Memfd {
         sized.map_err(|e| refused("size a memfd", e, Side::Device))?;
         Ok(Self { fd: Arc::new(fd), bytes })
     }
-    /// Fixes the size for good, and with it who may write; no seal can be added later.
+    /// Fixes the size for good, and who may write; no seal can be added later.
     ///
     /// # Errors
-    /// Whatever the kernel says.
+    /// The kernel's error.
     pub fn seal(&self, writers: Writers) -> Result<()> {
         let fixed = SealFlags::SHRINK | SealFlags::GROW;
         let seals = match writers {
             Writers::Everyone => fixed | SealFlags::SEAL,
             Writers::MappedAlready => {
-                // Before SEAL: after it, nothing can be added.
+                // Before SEAL, after which no seal can be added.
                 fcntl_add_seals(&*self.fd, SealFlags::FUTURE_WRITE)
                     .map_err(|e| refused("seal a memfd against writers", e, Side::Device))?;
                 fixed | SealFlags::SEAL
@@ -179,11 +179,11 @@ impl Memfd {
         };
         fcntl_add_seals(&*self.fd, seals).map_err(|e| refused("seal a memfd", e, Side::Device))
     }
-    /// One that another process made. It cannot shrink (a touch would kill us); whether it may be written is the caller's to
-    /// ask.
+    /// Wraps a memfd of another process, which cannot shrink (or an access could kill this process). Whether it may be
+    /// written is left for the caller to check.
     ///
     /// # Errors
-    /// `INVALID_VALUE`, if it can.
+    /// `INVALID_VALUE` if it is not a memfd.
     pub fn adopt(memory: &SharedMemory) -> Result<Self> {
         let hostile = |why| {
             let text = format!("the descriptor that came with the ticket is refused: {why}");
@@ -195,25 +195,25 @@ impl Memfd {
         let bytes = usize::try_from(memory.bytes()).map_err(|_| hostile("it is too large"))?;
         Ok(Self { fd: Arc::clone(memory.fd()), bytes })
     }
-    /// Gives `[from, from + bytes)` its memory now, so that a lack of it is an error here and
-    /// not a fault later.
+    /// Allocates the memory of `[from, from + bytes)` now, so that a lack of memory is an error here and not a fault
+    /// later.
     ///
     /// # Errors
-    /// `OUT_OF_DEVICE_MEMORY`; what was committed on the way is given back.
+    /// `OUT_OF_DEVICE_MEMORY`; what was committed until then is released.
     pub fn commit(&self, from: usize, bytes: usize) -> Result<()> {
         let (mut done, mut most) = (0, COMMIT_CHUNK);
         while done < bytes {
             let now = (bytes - done).min(most);
             let at = (from + done) as u64;
             if now >= ASK_FROM && free_memory() < (bytes - done + SPARE) as u64 {
-                let _ = self.discard(from, done); // as below
+                let _ = self.discard(from, done); // may fail, see below
                 return Err(refused(COMMITTING, Errno::NOMEM, Side::Device));
             }
             match fallocate(&*self.fd, FallocateFlags::empty(), at, now as u64) {
                 Ok(()) => done += now,
                 Err(Errno::INTR) => most = (now / 2).max(COMMIT_AT_LEAST),
                 Err(errno) => {
-                    // Should this fail too, the memory goes with the memfd.
+                    // If this fails too, the memory is released with the memfd.
                     let _ = self.discard(from, done);
                     return Err(refused(COMMITTING, errno, Side::Device));
                 }
@@ -221,10 +221,10 @@ impl Memfd {
         }
         Ok(())
     }
-    /// Gives the memory of `[from, from + bytes)` back; it reads as zeros from then on.
+    /// Releases the memory of `[from, from + bytes)`, which reads as zeros from then on.
     ///
     /// # Errors
-    /// Whatever the kernel says; the memory then stays.
+    /// The kernel's error; the memory then stays.
     pub fn discard(&self, from: usize, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -233,11 +233,11 @@ impl Memfd {
         retry_on_intr(|| fallocate(&*self.fd, flags, from as u64, bytes as u64))
             .map_err(|e| refused("give memory back", e, Side::Device))
     }
-    /// How many of its bytes have memory; none if the kernel does not say.
+    /// How many of its bytes have memory; 0 if the kernel does not tell.
     fn pages(&self) -> u64 {
         fstat(&*self.fd).map_or(0, |stat| u64::try_from(stat.st_blocks).unwrap_or(0) * 512)
     }
-    /// How many bytes its descriptor opens.
+    /// The size in bytes that its descriptor exposes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -247,8 +247,8 @@ impl Memfd {
     }
 }
 
-/// A range of this process's addresses that is ours, unmapped on drop. A forked child has none of
-/// its parent's: there the same addresses may be anything, and are left alone.
+/// A range of addresses that this process owns, unmapped on drop. In a forked child the parent's addresses may be
+/// anything, so the child leaves them alone.
 #[derive(Debug)]
 pub struct Mapping {
     base: UsmPtr,
@@ -257,8 +257,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// `bytes` of `memfd` from `from` on, at an address that is a multiple of `align`, shared with
-    /// everyone who maps it, and not inherited by forked children.
+    /// Maps `bytes` of `memfd` starting at `from`, at a multiple of `align`. The mapping is shared with all others of
+    /// the memfd, and forked children do not inherit it.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` at the limit on mappings, `OUT_OF_DEVICE_MEMORY`.
@@ -268,11 +268,11 @@ impl Mapping {
         mapping.keep_from_children()?;
         Ok(mapping)
     }
-    /// The same of another process's memfd, page-aligned, and to be used as `access` says. Large ones come with their pages
-    /// if that is asked for.
+    /// Maps part of another process's memfd, page-aligned, for the given access. With `is_populated`, large parts are
+    /// mapped with their pages.
     ///
     /// # Errors
-    /// As for `shared`; `INVALID_VALUE` for a memfd that may not be used so.
+    /// As for [`Mapping::shared`]; `INVALID_VALUE` for a memfd that may not be mapped with this access.
     pub fn opened(
         memfd: &Memfd,
         (from, bytes): (usize, usize),
@@ -286,32 +286,32 @@ impl Mapping {
         mapping.keep_from_children()?;
         Ok(mapping)
     }
-    /// In one call, without its pages.
+    /// Maps in one call, without the pages.
     fn anywhere(memfd: &Memfd, from: usize, bytes: usize, access: Access) -> Result<Self> {
         let fails = |errno| refused("map device memory", errno, Side::Device);
         let bytes = bytes.checked_next_multiple_of(page()).ok_or_else(|| fails(Errno::NOMEM))?;
         let (at, access) = (null_mut(), protection(access));
-        // SAFETY: without FIXED the kernel takes addresses that nothing else has.
+        // SAFETY: without FIXED the kernel chooses addresses that are free.
         let start =
             unsafe { mmap(at, bytes, access, MapFlags::SHARED, memfd.fd.as_fd(), from as u64) }
                 .map_err(fails)?;
         Ok(Self { base: UsmPtr::new(start)?, bytes, fork: fork_count() })
     }
-    /// With its pages as far as they are there, a chunk at a time: the kernel holds its lock on the
-    /// addresses meanwhile. The rest is mapped without, and costs what is touched of it.
+    /// Maps with the pages that exist, a chunk at a time, because the kernel holds the lock of the address space during
+    /// each call. The rest is mapped without pages, which are allocated as they are touched.
     fn populated(memfd: &Memfd, from: usize, bytes: usize, access: Access) -> Result<Self> {
         let mapping = Self::reserve(None, bytes, page(), Side::Device)?;
         let place = |at, now, flags| mapping.place(at, memfd, from + at, now, access, flags);
         let (mut at, mut has) = (0, memfd.pages());
         if has < bytes as u64 {
-            has = 0; // less memory than is claimed: some of it would have to be made
+            has = 0; // it has less memory than is claimed, and mapping with pages would allocate the rest
         }
         while at < bytes && has > 0 {
             let now = (bytes - at).min(POPULATE_CHUNK);
             place(at, now, MapFlags::POPULATE)?;
             at += now;
             if memfd.pages() > has {
-                break; // that made some: the exporter took pages away, or has others than these
+                break; // this allocated pages: the exporter has released some, or its pages are elsewhere in the memfd
             }
         }
         if at < bytes {
@@ -319,33 +319,33 @@ impl Mapping {
         }
         Ok(mapping)
     }
-    /// `bytes` of memory without a descriptor; forked children get a copy.
+    /// Maps `bytes` of anonymous memory; forked children get a copy.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` at the limit on mappings, `OUT_OF_HOST_MEMORY`.
     pub fn anonymous(bytes: usize, align: usize) -> Result<Self> {
         let mapping = Self::reserve(None, bytes, align, Side::Host)?;
         let (at, flags) = (mapping.base.as_ptr(), MapFlags::PRIVATE | MapFlags::FIXED);
-        // SAFETY: the range is ours and nothing lives in it yet.
+        // SAFETY: `reserve` just made the range, and nothing is mapped in it yet.
         unsafe { mmap_anonymous(at, mapping.bytes, protection(Access::ReadWrite), flags) }
             .map_err(|e| refused("map host memory", e, Side::Host))?;
         Ok(mapping)
     }
-    /// Where it starts.
+    /// Its start address.
     pub fn base(&self) -> UsmPtr {
         self.base
     }
-    /// How long it is.
+    /// Its length in bytes.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// Whether this process made it; a forked child did not.
+    /// Whether this process made it; a forked child only inherited it.
     pub fn is_ours(&self) -> bool {
         self.fork == fork_count()
     }
 
-    /// Addresses without memory, at a multiple of `align`, near `hint` if that is free.
+    /// Reserves addresses without memory at a multiple of `align`, at `hint` if that is free.
     fn reserve(hint: Option<UsmPtr>, bytes: usize, align: usize, side: Side) -> Result<Self> {
         let surplus = if align > page() { align } else { 0 };
         let fails = |errno| refused("reserve addresses", errno, side);
@@ -353,14 +353,14 @@ impl Mapping {
         let asked = bytes.checked_add(surplus).ok_or_else(|| fails(Errno::NOMEM))?;
         let at = with_exposed_provenance_mut(hint.map_or(0, UsmPtr::addr));
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: without FIXED the kernel takes addresses that nothing else has.
+        // SAFETY: without FIXED the kernel chooses addresses that are free.
         let start =
             unsafe { mmap_anonymous(at, asked, ProtFlags::empty(), flags) }.map_err(fails)?;
         let mut whole = Self { base: UsmPtr::new(start)?, bytes: asked, fork: fork_count() };
         if surplus == 0 {
             return Ok(whole);
         }
-        // Cut to the aligned middle.
+        // Cut it to its aligned middle.
         let lead = whole.base.addr().next_multiple_of(align) - whole.base.addr();
         let fork = whole.fork;
         let middle = Self { base: whole.base.offset(lead)?, bytes, fork };
@@ -369,7 +369,7 @@ impl Mapping {
         drop((whole, tail));
         Ok(middle)
     }
-    /// Puts `bytes` of `memfd` at `at` bytes into this range, in place of what was there.
+    /// Maps `bytes` of `memfd` at offset `at` of this range, in place of what was there.
     fn place(
         &self,
         at: usize,
@@ -381,12 +381,12 @@ impl Mapping {
     ) -> Result<()> {
         let to = self.part(at, bytes)?.as_ptr();
         let flags = MapFlags::SHARED | MapFlags::FIXED | flags;
-        // SAFETY: the range is ours; whoever still uses what was there was told by the ABI not to.
+        // SAFETY: the range belongs to this value; the API obliges the caller not to use what was mapped there.
         unsafe { mmap(to, bytes, protection(access), flags, memfd.fd.as_fd(), from as u64) }
             .map(drop)
             .map_err(|e| refused("map device memory", e, Side::Device))
     }
-    /// Makes part of this range addresses without memory again.
+    /// Turns part of this range into addresses without memory again.
     fn clear(&self, at: usize, bytes: usize) -> Result<()> {
         let to = self.part(at, bytes)?.as_ptr();
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
@@ -395,17 +395,17 @@ impl Mapping {
             .map(drop)
             .map_err(|e| refused("unmap device memory", e, Side::Device))
     }
-    /// Device memory stays with the process that has it: a child would share its stores.
+    /// Keeps forked children from inheriting device memory: they would share the parent's stores.
     fn keep_from_children(&self) -> Result<()> {
         self.advise(0, self.bytes, Advice::LinuxDontFork)
     }
     fn advise(&self, at: usize, bytes: usize, advice: Advice) -> Result<()> {
         let start = self.part(at, bytes)?.as_ptr();
-        // SAFETY: the range is ours, and the advice does not change what it holds here.
+        // SAFETY: the range belongs to this value, and the advice does not change its contents in this process.
         unsafe { madvise(start, bytes, advice) }
             .map_err(|e| refused("keep device memory from forked children", e, Side::Device))
     }
-    /// The address of `[at, at + bytes)` if that lies inside.
+    /// The address of `[at, at + bytes)` if that lies within the range.
     fn part(&self, at: usize, bytes: usize) -> Result<UsmPtr> {
         match at.checked_add(bytes) {
             _ if !self.is_ours() => Err(Error::new(
@@ -423,35 +423,35 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.bytes == 0 || !self.is_ours() {
-            return; // nothing, for it is what `reserve` cut a whole to; or nothing of ours
+            return; // an empty remainder of `reserve`, or a range of the parent process
         }
-        // SAFETY: the range is ours, and its owner goes. The kernel refuses only at its limit on
-        // mappings (a hole takes one more); the addresses then stay taken, which is no harm.
+        // SAFETY: the range belongs to this value, which is being dropped. The kernel refuses only at its limit on
+        // mappings, because a hole needs one more; the addresses then stay reserved, which does no harm.
         let _ = unsafe { munmap(self.base.as_ptr(), self.bytes) };
     }
 }
 
-/// Addresses set aside: physical memory is mapped into parts of it.
+/// Reserved addresses, into parts of which physical memory is mapped.
 #[derive(Debug)]
 pub struct Reservation(Mapping);
 
 impl Reservation {
-    /// `bytes` of addresses, a multiple of the page, at `hint` if that is free.
+    /// Reserves `bytes` of addresses, a multiple of the page size, at `hint` if that is free.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` at the limit on mappings, `OUT_OF_HOST_MEMORY`.
     pub fn new(hint: Option<UsmPtr>, bytes: usize) -> Result<Self> {
         Mapping::reserve(hint, bytes, page(), Side::Host).map(Self)
     }
-    /// Where it starts.
+    /// Its start address.
     pub fn base(&self) -> UsmPtr {
         self.0.base
     }
-    /// How far behind its start a part of it begins, and how long that is.
+    /// The offset of `part` from the start, and its length.
     pub fn place(&self, part: Range) -> (usize, usize) {
         (part.start().get().wrapping_sub(self.0.base.addr()), part.bytes())
     }
-    /// Puts `bytes` of `memfd` from `from` on at `at` bytes into the reservation.
+    /// Maps `bytes` of `memfd`, starting at its offset `from`, at offset `at` of the reservation.
     ///
     /// # Errors
     /// `INVALID_VALUE` outside the reservation; else as for [`Mapping::shared`].
@@ -466,20 +466,20 @@ impl Reservation {
         self.0.place(at, memfd, from, bytes, access, MapFlags::empty())?;
         self.0.advise(at, bytes, Advice::LinuxDontFork)
     }
-    /// Takes what is mapped there out again; the addresses stay reserved.
+    /// Unmaps part of the reservation; the addresses stay reserved.
     ///
     /// # Errors
     /// `INVALID_VALUE` outside the reservation; else as for [`Mapping::shared`].
     pub fn unmap(&self, at: usize, bytes: usize) -> Result<()> {
         self.0.clear(at, bytes)
     }
-    /// Changes what may be done there.
+    /// Changes the access to part of the reservation.
     ///
     /// # Errors
     /// `INVALID_VALUE` outside the reservation; else as for [`Mapping::shared`].
     pub fn protect(&self, at: usize, bytes: usize, access: Access) -> Result<()> {
         let start = self.0.part(at, bytes)?.as_ptr();
-        // SAFETY: the range is ours; losing a right is what the caller asked for.
+        // SAFETY: the range belongs to this value; the caller requested the change of access.
         unsafe { mprotect(start, bytes, changed(access)) }
             .map_err(|e| refused("change the access to mapped memory", e, Side::Device))
     }

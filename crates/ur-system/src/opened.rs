@@ -1,6 +1,5 @@
-//! Memory of other processes, and memory without an address: what a device that reaches the system's memory makes of
-//! a descriptor that arrived. Who may have it is `ur_ipc`'s. Bytes of other processes are hostile: what arrived is looked
-//! at here.
+//! Memory of other processes, and memory without an address, for devices that access the system's memory. `ur_ipc`
+//! decides who may open it. What arrives from another process is untrusted, and is checked here.
 use crate::{
     backing::{Behind, Block},
     mapping::{Mapping, Memfd, POPULATE_FROM, Reservation, Side, page},
@@ -19,7 +18,7 @@ use ur_hal::{Access, Range};
 use ur_ipc::{Arrived, ArrivedPayload, Payload, SharedMemory};
 use ur_lock::locked;
 
-/// What arrived, where in it the object is, and how large that is.
+/// The arrived memory, the object's place in it, and the object's size.
 fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
     let ArrivedPayload::Memory { memory, base } = arrived.payload else {
         return Err(contradiction("what arrived is no memory"));
@@ -33,28 +32,28 @@ fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {
     Ok((memory, Behind { memfd, base }, bytes))
 }
 
-/// How others open what is behind a descriptor.
+/// The payload by which other processes open what is behind a descriptor.
 pub fn payload(behind: &Behind) -> Payload {
     let (fd, base, exposes) = behind.payload();
     Payload::Fd { fd, base, exposes }
 }
 
-/// Where another process's memory is mapped.
+/// A mapping of another process's memory.
 #[derive(Debug)]
 pub enum Mapped {
-    /// By itself.
+    /// Mapped by itself.
     Alone(Mapping),
-    /// By itself, for reading only: its exporter sealed it against other writers.
+    /// Mapped by itself and read-only, because its exporter sealed it against other writers.
     ForReading(Mapping),
-    /// With others.
+    /// A mapping that several objects share.
     Whole(Arc<Whole>),
 }
 impl Mapped {
-    /// Maps what arrived: where the object begins in the mapping, and how many bytes it has. All that is said to be
-    /// accessible is the object itself. Large ones have a mapping of their own, of their pages alone.
+    /// Maps what arrived. Returns the mapping, the object's offset in it, and the object's size. The object alone is
+    /// reported as accessible. Large and read-only objects get a mapping of their own that covers only their pages.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what contradicts its exporter; as for [`Mapping::opened`].
+    /// `INVALID_VALUE` for what contradicts its exporter; else as for [`Mapping::opened`].
     pub fn of(arrived: Arrived) -> Result<(Self, usize, usize)> {
         let (memory, Behind { memfd, base }, bytes) = received(arrived)?;
         let is_read_only = !memory.is_writable();
@@ -74,7 +73,7 @@ impl Mapped {
     pub fn is_read_only(&self) -> bool {
         matches!(self, Self::ForReading(_))
     }
-    /// Where it begins.
+    /// Its start address.
     pub fn base(&self) -> UsmPtr {
         match self {
             Self::Alone(mapping) | Self::ForReading(mapping) => mapping.base(),
@@ -82,15 +81,15 @@ impl Mapped {
         }
     }
 }
-/// Memory that has many objects, mapped once for all of them that are open. Its descriptor is kept as long, so that the
-/// exporter need not send it for each.
+/// Memory that contains many objects, mapped once for all that are open. Its descriptor is kept as long, so that the
+/// exporter need not send it again.
 #[derive(Debug)]
 pub struct Whole {
     mapping: Mapping,
     _memory: Arc<SharedMemory>,
 }
 impl Whole {
-    /// The mapping that there is, or a new one.
+    /// The existing mapping, or a new one.
     fn of(memory: Arc<SharedMemory>, memfd: &Memfd) -> Result<Arc<Self>> {
         static ALL: PerProcess<Mutex<HashMap<u64, Weak<Whole>>>> = PerProcess::new();
         let mut all = locked(ALL.get());
@@ -105,26 +104,26 @@ impl Whole {
         Ok(whole)
     }
 }
-/// The most memory that is mapped for objects of which it has many: as much as an exporter of this adapter has in one.
+/// The largest memory in bytes that is mapped as a whole: the size of this adapter's own segments.
 const WHOLE: usize = 64 << 20;
 
 /// Memory without an address.
 #[derive(Debug)]
 pub enum Physical {
-    /// Memory of this process's.
+    /// Memory that this process made.
     Made(Block),
-    /// Memory of another's: its descriptor, and where in it the memory starts.
+    /// Memory of another process: its descriptor, and where the memory starts in it.
     Opened(Behind),
 }
 impl Physical {
-    /// New memory.
+    /// Makes new memory.
     ///
     /// # Errors
     /// As for [`Block::take`].
     pub fn new(bytes: usize) -> Result<Self> {
         Ok(Self::Made(Block::take(Side::Device, bytes, page())?))
     }
-    /// What arrived.
+    /// Wraps memory that arrived from another process.
     ///
     /// # Errors
     /// `INVALID_VALUE` for what contradicts its exporter.
@@ -138,7 +137,7 @@ impl Physical {
             false => Err(contradiction("physical memory consists of whole pages")),
         }
     }
-    /// Puts it, from its byte `offset` on, at a part of a reservation.
+    /// Maps it, starting at its byte `offset`, into part of a reservation.
     ///
     /// # Errors
     /// As for [`Reservation::map`].
@@ -153,10 +152,10 @@ impl Physical {
         let (at, bytes) = reservation.place(to);
         reservation.map(at, &memfd, base + offset, bytes, access)
     }
-    /// The descriptor to map, and where in it the memory starts.
+    /// The descriptor to map, and where the memory starts in it.
     ///
     /// # Errors
-    /// `InvalidValue` where there is none.
+    /// `InvalidValue` if there is none.
     pub fn behind(&self) -> Result<Behind> {
         let behind = match self {
             Self::Made(block) => block.behind(),

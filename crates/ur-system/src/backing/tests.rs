@@ -5,14 +5,14 @@ use rustix::fs::fstat;
 use ur_hal::Access;
 
 fn write(at: UsmPtr, bytes: usize, value: u8) {
-    // SAFETY: tests pass memory of blocks that they have.
+    // SAFETY: tests pass memory of blocks that they hold.
     unsafe { at.as_ptr().cast::<u8>().write_bytes(value, bytes) };
 }
 fn first_byte(at: UsmPtr) -> u8 {
     // SAFETY: as above.
     unsafe { at.as_ptr().cast::<u8>().read() }
 }
-/// Segments are the process's: tests that look at how they fill take turns.
+/// Segments belong to the whole process: tests that examine how they fill run one at a time.
 static TURN: Mutex<()> = Mutex::new(());
 fn packed(bytes: usize, align: usize) -> Block {
     large(Side::Device, bytes, align, |_| true).unwrap()

@@ -1,8 +1,8 @@
-//! What the kernel is asked for, and what it refuses.
+//! The requests to the kernel, and its refusals.
 use super::*;
 
 fn word(at: UsmPtr) -> &'static std::sync::atomic::AtomicU64 {
-    // SAFETY: tests call this on live mappings only, at multiples of eight.
+    // SAFETY: tests call this only for live mappings, at multiples of eight.
     unsafe { std::sync::atomic::AtomicU64::from_ptr(at.as_ptr().cast()) }
 }
 fn set(at: UsmPtr, value: u64) {
@@ -19,29 +19,29 @@ fn sealed(bytes: usize) -> Memfd {
 }
 
 extern "C" fn ignore(_: libc::c_int) {}
-/// Ends the calling thread's system calls two thousand times a second, until it ends.
+/// Interrupts the calling thread's system calls two thousand times a second until the thread ends.
 fn interrupt_this_thread() {
     // SAFETY: zeros are a valid action: no flags, no mask.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = ignore as *const () as usize;
-    // SAFETY: a whole action, whose handler does nothing.
+    // SAFETY: an initialised action, whose handler does nothing.
     assert_eq!(unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) }, 0);
     // SAFETY: zeros are a valid event.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
     (event.sigev_notify, event.sigev_signo) = (libc::SIGEV_THREAD_ID, libc::SIGPROF);
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     event.sigev_notify_thread_id = unsafe { libc::gettid() };
     let mut timer = null_mut();
     let (event, place) = (&raw mut event, &raw mut timer);
-    // SAFETY: a whole event, and a place for the timer.
+    // SAFETY: an initialised event, and a place for the timer.
     assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, event, place) }, 0);
     let every = libc::timespec { tv_sec: 0, tv_nsec: 500_000 };
     let times = libc::itimerspec { it_interval: every, it_value: every };
-    // SAFETY: the timer made above, and whole times.
+    // SAFETY: the timer made above, and initialised times.
     assert_eq!(unsafe { libc::timer_settime(timer, 0, &raw const times, null_mut()) }, 0);
 }
 
-/// Recent kernels (6.18 is one) do not end the call for a signal that ends no process: this is about the older ones.
+/// Recent kernels (6.18 is one) do not end the call for a signal that ends no process; this tests the older behaviour.
 #[test]
 fn memory_is_committed_although_signals_come_faster_than_the_kernel_gives_it() {
     let bytes = 64 << 20;
@@ -64,7 +64,7 @@ fn two_mappings_of_one_memfd_show_the_same_bytes() {
     set(other.base(), 8);
     assert_eq!(get(one.base().offset(page()).unwrap()), 8);
 }
-/// What a hostile exporter offers: a size, and no memory or too little.
+/// What a malicious exporter offers: a size with no memory or too little.
 #[test]
 fn an_opened_mapping_makes_no_memory_that_its_exporter_has_not_made() {
     let bytes = 64 * POPULATE_CHUNK;
@@ -74,14 +74,14 @@ fn an_opened_mapping_makes_no_memory_that_its_exporter_has_not_made() {
         memfd.seal(Writers::Everyone).unwrap();
         let theirs = Mapping::opened(&memfd, (0, bytes), Access::ReadWrite, true).unwrap();
         assert_eq!(memfd.pages(), committed as u64, "nothing was made by mapping it");
-        set(theirs.base().offset(bytes - page()).unwrap(), 5); // what is touched is
+        set(theirs.base().offset(bytes - page()).unwrap(), 5); // only what is touched gets memory
     }
 }
 #[test]
 fn an_exporter_whose_memory_is_elsewhere_costs_one_chunk() {
     let (bytes, object) = (8 * POPULATE_CHUNK, 4 * POPULATE_CHUNK);
     let memfd = Memfd::create(bytes).unwrap();
-    memfd.commit(object, object).unwrap(); // as much as is claimed, but none of the object's
+    memfd.commit(object, object).unwrap(); // as much as is claimed, but none for the object 
     memfd.seal(Writers::Everyone).unwrap();
     let before = memfd.pages();
     let _theirs = Mapping::opened(&memfd, (0, object), Access::ReadWrite, true).unwrap();
