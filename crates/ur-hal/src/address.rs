@@ -2,7 +2,7 @@
 use crate::{Error, ErrorKind, Result};
 use std::{fmt, num::NonZeroUsize};
 
-/// An address that a device, the host or both can reach. Never 0.
+/// An address that the device, the host or both can access. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(NonZeroUsize);
 impl Address {
@@ -17,14 +17,14 @@ impl Address {
     pub const fn get(self) -> usize {
         self.0.get()
     }
-    /// The address `bytes` further on; `None` where that wraps around.
+    /// The address plus `bytes`; `None` where that wraps around.
     pub const fn checked_add(self, bytes: usize) -> Option<Self> {
         match self.0.checked_add(bytes) {
             Some(address) => Some(Self(address)),
             None => None,
         }
     }
-    /// The address `bytes` further on.
+    /// The address plus `bytes`.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidSize`] where that wraps around.
@@ -59,10 +59,10 @@ pub struct Range {
     bytes: NonZeroUsize,
 }
 impl Range {
-    /// `bytes` from `start` on.
+    /// The range of `bytes` bytes that begins at `start`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] for 0 bytes, and for more than there are behind `start`.
+    /// [`ErrorKind::InvalidSize`] for 0 bytes, and where the range would exceed the address space.
     #[inline]
     pub fn new(start: Address, bytes: usize) -> Result<Self> {
         match (NonZeroUsize::new(bytes), start.checked_add(bytes)) {
@@ -81,13 +81,13 @@ impl Range {
     }
     /// One past its last byte.
     pub const fn end(self) -> usize {
-        self.start.get() + self.bytes.get() // `new` saw that this does not wrap around
+        self.start.get() + self.bytes.get() // `new` checked that this does not wrap around
     }
     /// Whether `at` is one of its bytes.
     pub const fn has(self, at: Address) -> bool {
         self.start.get() <= at.get() && at.get() < self.end()
     }
-    /// Whether every byte of `other` is one of its own.
+    /// Whether every byte of `other` is also one of this range's.
     pub const fn contains(self, other: Self) -> bool {
         self.start.get() <= other.start.get() && other.end() <= self.end()
     }
@@ -95,10 +95,10 @@ impl Range {
     pub const fn overlaps(self, other: Self) -> bool {
         self.start.get() < other.end() && other.start.get() < self.end()
     }
-    /// `bytes` of it, from `offset` on.
+    /// The `bytes` bytes of it that begin at `offset`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] for 0 bytes, and for such as are not all within it.
+    /// [`ErrorKind::InvalidSize`] for 0 bytes, and for bytes that are not all within it.
     pub fn part(self, offset: usize, bytes: usize) -> Result<Self> {
         let is_within = offset.checked_add(bytes).is_some_and(|end| end <= self.bytes());
         match is_within {

@@ -1,12 +1,12 @@
-//! Which range of addresses is whose: values by ranges that share no byte, found from any address within. Locks and
-//! caches are left to the owner of the map.
+//! A map from disjoint ranges of addresses to values, in which a range is found by any address within it. Locking and
+//! caching are left to the owner of the map.
 use crate::{Address, Range};
 use std::collections::BTreeMap;
 
-/// Values, each with a range of addresses of its own.
+/// Values, each with its own range of addresses.
 #[derive(Clone, Debug)]
 pub struct AddressMap<T> {
-    /// By first address.
+    /// Keyed by first address.
     entries: BTreeMap<usize, Entry<T>>,
 }
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ impl<T> Default for AddressMap<T> {
     }
 }
 impl<T> AddressMap<T> {
-    /// One without ranges.
+    /// A map without ranges.
     pub const fn new() -> Self {
         Self { entries: BTreeMap::new() }
     }
-    /// Enters `value` with a range that has no byte of another's, except that it may begin where another does: then
-    /// it takes that one's place, and the other's value is returned.
+    /// Enters `value` with a range that shares no byte with another range, except that it may begin where another one
+    /// begins: it then replaces that one, whose value is returned.
     pub fn insert(&mut self, range: Range, value: T) -> Option<T> {
         debug_assert!(
             self.entries
@@ -37,7 +37,7 @@ impl<T> AddressMap<T> {
         let replaced = self.entries.insert(range.start().get(), Entry { range, value });
         replaced.map(|entry| entry.value)
     }
-    /// Takes the range out that begins at `start`.
+    /// Removes the range that begins at `start`, and returns its value.
     pub fn remove(&mut self, start: Address) -> Option<T> {
         self.entries.remove(&start.get()).map(|entry| entry.value)
     }
@@ -45,21 +45,21 @@ impl<T> AddressMap<T> {
     pub fn starting_at(&self, start: Address) -> Option<&T> {
         self.entries.get(&start.get()).map(|entry| &entry.value)
     }
-    /// The range that has the byte at `at`, and its value.
+    /// The range that contains `at`, and its value.
     pub fn find(&self, at: Address) -> Option<(Range, &T)> {
         let (_, last) = self.entries.range(..=at.get()).next_back()?;
         last.range.has(at).then_some((last.range, &last.value))
     }
-    /// Whether `range` has a byte of one of the ranges.
+    /// Whether `range` shares a byte with one of the ranges.
     pub fn touches(&self, range: Range) -> bool {
         let last = self.entries.range(..range.end()).next_back();
         last.is_some_and(|(_, entry)| entry.range.overlaps(range))
     }
-    /// The range of the map that has all of `range`; `None` if none has a byte of it.
+    /// The range of the map that contains all of `range`; `None` if no range shares a byte with it.
     ///
     /// # Errors
-    /// Where only some of its bytes are in one: how many there are from its start to where that one ends, or to where
-    /// the next one begins.
+    /// If only part of `range` lies in one: how many bytes there are from its start to the end of that range, or to the
+    /// start of the next one.
     pub fn within(&self, range: Range) -> Result<Option<Range>, usize> {
         let Some((_, last)) = self.entries.range(..range.end()).next_back() else {
             return Ok(None);
@@ -70,7 +70,8 @@ impl<T> AddressMap<T> {
             _ => Err(self.room(range.start())),
         }
     }
-    /// How many bytes there are from `at` to the next boundary of a range; 0 if there is none.
+    /// How many bytes there are from `at` to the end of the range that contains it, or else to the start of the next
+    /// range; 0 if there is none.
     fn room(&self, at: Address) -> usize {
         let own = self.find(at).map(|(range, _)| range.end());
         let next = || self.entries.range(at.get()..).next().map(|(&start, _)| start);
@@ -94,7 +95,7 @@ mod tests {
     fn range(start: usize, bytes: usize) -> Range {
         Range::new(Address::new(start).unwrap(), bytes).unwrap()
     }
-    /// Which of `ranges` has the byte at `at`.
+    /// The index of the range that contains `at`.
     fn owner(ranges: &[Range], at: usize) -> Option<usize> {
         ranges.iter().position(|range| range.has(Address::new(at).unwrap()))
     }

@@ -1,24 +1,24 @@
-//! Advice on managed memory: which hints a program gives at once, and whether it takes them back.
+//! Advice on the use of managed memory: the hints that one call of a program gives or withdraws.
 use std::fmt;
 
-/// How managed memory is going to be used, in one respect.
+/// One aspect of how managed memory will be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hint {
-    /// Mostly read, so that several may have a copy.
+    /// Mostly read, so that several devices may have a copy.
     ReadMostly,
-    /// Best left on the device of the stream.
+    /// Preferably located on the device of the stream.
     PreferDevice,
-    /// Best left on the host.
+    /// Preferably located on the host.
     PreferHost,
-    /// To be kept in reach of the device of the stream.
+    /// Accessed by the device of the stream, for which it should stay mapped.
     AccessedByDevice,
-    /// To be kept in reach of the host.
+    /// Accessed by the host, for which it should stay mapped.
     AccessedByHost,
     /// Mostly used without atomic operations.
     NonAtomicMostly,
-    /// Worth a place in caches.
+    /// Should be cached.
     Cached,
-    /// Used without coherence.
+    /// Used without coherence between devices.
     NonCoherent,
 }
 impl Hint {
@@ -34,14 +34,14 @@ impl Hint {
     ];
 }
 
-/// Hints that are given, and hints that are taken back, together.
+/// A set of hints that are given and of hints that are withdrawn.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Advice {
     given: u8,
     taken_back: u8,
 }
 impl Advice {
-    /// One hint more: given, or taken back where it is not `on`.
+    /// Adds a hint: given if `on`, and withdrawn otherwise.
     #[must_use]
     pub const fn with(mut self, hint: Hint, on: bool) -> Self {
         match on {
@@ -50,7 +50,7 @@ impl Advice {
         }
         self
     }
-    /// Each hint, and whether it is given; what is both given and taken back is last taken back.
+    /// Each hint, and whether it is given; a hint that is both given and withdrawn appears twice, withdrawn last.
     pub fn hints(self) -> impl Iterator<Item = (Hint, bool)> {
         let has = |bits: u8, hint: Hint| bits & (1 << hint as u8) != 0;
         Hint::ALL.into_iter().flat_map(move |hint| {

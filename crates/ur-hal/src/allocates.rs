@@ -1,20 +1,20 @@
-//! How a driver allocates memory, and what it knows of memory: the verbs of a [`Driver`](crate::Driver) that are about
-//! memory at an address. They are a trait of their own, so that a backend has them whose other verbs are not written yet.
+//! Memory allocation and queries about memory: the methods of a [`Driver`](crate::Driver) for memory at an address.
+//! They are a separate trait, so that a backend can implement them before its other methods exist.
 use crate::{Address, KnownMemory, MemoryRequest, Result, Types};
 
 /// Memory at an address.
 ///
-/// No verb blocks. All return the driver's own failures, with the kind that fits best and the driver's status.
+/// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Allocates: Types {
-    /// Memory in one piece. All devices of the context that can reach it may use it.
+    /// Allocates memory in one piece. All devices of the context that can access it may use it.
     fn allocate(
         context: &Self::Context,
         device: &Self::Device,
         request: MemoryRequest,
     ) -> Result<Self::Allocation>;
-    /// [`Capability::ForeignMemory`](crate::Capability::ForeignMemory): what is at an address that this driver did not give
-    /// us; `None` for what it does not know.
+    /// [`Capability::ForeignMemory`](crate::Capability::ForeignMemory): describes memory at an address that was not
+    /// allocated through this driver; `None` if the driver does not know the address.
     fn recognise(
         context: &Self::Context,
         at: Address,

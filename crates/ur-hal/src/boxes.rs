@@ -1,38 +1,38 @@
-//! Boxes of bytes in memory, as commands on rectangles describe them: what they reach, and whether two of them meet.
+//! Boxes of bytes in memory, as rectangle commands describe them: their extent, and whether two of them overlap.
 use crate::{Error, ErrorKind, Result};
 
-/// Where a box of bytes begins in memory, and how its rows lie there: a pitch of 0 means that nothing is between.
+/// Where a box of bytes begins in memory, and its pitches. A pitch of 0 means tightly packed.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxPlace {
-    /// Its first byte in a row, its first row, its first slice.
+    /// The box's first byte in a row, its first row, its first slice.
     origin: [u64; 3],
-    /// Bytes from row to row.
+    /// Bytes from one row to the next.
     row: usize,
-    /// Bytes from slice to slice.
+    /// Bytes from one slice to the next.
     slice: usize,
 }
-/// Where a box starts, and how many bytes there are from there to behind its last.
+/// The extent of a box in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxSpan {
-    /// Bytes before its first.
+    /// Bytes before the first byte of the box.
     pub start: usize,
-    /// Bytes from its first to behind its last.
+    /// Bytes from its first byte to the end of its last byte.
     pub bytes: usize,
-    /// Bytes from row to row; at least a row's.
+    /// Bytes from one row to the next; at least the width of a row.
     pub row: usize,
-    /// Bytes from slice to slice; a multiple of `row`.
+    /// Bytes from one slice to the next; a multiple of `row`.
     pub slice: usize,
 }
 impl BoxPlace {
-    /// A box whose first byte is number `origin[0]` of row `origin[1]` of slice `origin[2]`.
+    /// A box whose first byte is byte `origin[0]` of row `origin[1]` of slice `origin[2]`.
     pub fn new(origin: [u64; 3], row: usize, slice: usize) -> Self {
         Self { origin, row, slice }
     }
-    /// The bytes of a box of that size: width in bytes, rows, slices.
+    /// The extent of a box of this size: width in bytes, rows, slices.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] for a region of nothing, for pitches that do not fit it and for what wraps
-    /// around.
+    /// [`ErrorKind::InvalidSize`] for an empty region, for pitches that are too small for it, and where the result
+    /// wraps around.
     pub fn span(self, [width, height, depth]: [usize; 3]) -> Result<BoxSpan> {
         let refused = |why: String| Error::new(ErrorKind::InvalidSize, why);
         let wraps = || refused("origin, region and pitches leave all memory there can be".into());
@@ -63,8 +63,8 @@ impl BoxPlace {
         Ok(BoxSpan { start, bytes, row, slice })
     }
 }
-/// Whether two boxes of one memory have a byte in common. Exact where their pitches agree; where
-/// they do not, what lies between the first byte and the last counts as the box's.
+/// Whether two boxes of one memory share a byte. Exact if their pitches are equal; otherwise everything between a box's
+/// first and last byte counts as part of it.
 pub fn share_bytes(one: BoxSpan, other: BoxSpan, [width, height, depth]: [usize; 3]) -> bool {
     let (low, high) = if one.start <= other.start { (one, other) } else { (other, one) };
     let apart = high.start - low.start;
@@ -74,8 +74,8 @@ pub fn share_bytes(one: BoxSpan, other: BoxSpan, [width, height, depth]: [usize;
     if one.row != other.row || one.slice != other.slice {
         return true;
     }
-    // A row of `high` begins k slices, i rows and some bytes behind one of `low`: they share bytes
-    // if those are fewer than a row's. i is negative where it begins further left.
+    // A row of `high` begins k slices, i rows and some bytes after a row of `low`: they share bytes if those bytes are
+    // fewer than a row has. i is negative if the row of `high` begins further left.
     let [apart, row, slice] = [apart, low.row, low.slice].map(|n| n as i128);
     let [width, height, depth] = [width, height, depth].map(|n| n as i128);
     let near = |n: i128, step: i128| [n.div_euclid(step), n.div_euclid(step) + 1];

@@ -1,12 +1,14 @@
-//! What a driver or a device may lack. The core checks it in one place: where a capability is off, the query for it is
-//! answered false, the entry that needs it returns `UNSUPPORTED_FEATURE`, and no verb that needs it is called.
+//! Optional features of a driver or a device. The core checks them in one place: where a capability is missing, the
+//! query for it returns false, the entry that needs it returns `UNSUPPORTED_FEATURE`, and no method that needs it is
+//! called.
 use crate::{Error, Result};
 use std::fmt;
 
-/// The enum, the list of all, and what users call each, for sentences that begin with "this device does not have".
+/// Defines the enum, the list of all capabilities, and their names for messages that begin with "this device does not
+/// have".
 macro_rules! capabilities {
     ($($(#[$doc:meta])* $one:ident = $name:literal,)*) => {
-        /// Something that not every device has.
+        /// An optional feature of a device.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
         pub enum Capability {
@@ -29,54 +31,54 @@ macro_rules! capabilities {
 capabilities! {
     /// Memory that moves between host and device: [`MemoryKind::Managed`](crate::MemoryKind::Managed).
     ManagedMemory = "shared USM",
-    /// Memory that a stream allocates and frees in its own order:
-    /// [`Command::AllocAsync`](crate::Command::AllocAsync).
+    /// Memory that is allocated and freed in stream order: [`Command::AllocAsync`](crate::Command::AllocAsync).
     OrderedAllocation = "memory that is allocated in a queue's order",
-    /// Host memory that others allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
+    /// Host memory that the application allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
     Pinning = "pinned memory of others",
-    /// Memory that others allocated is recognised: [`Allocates::recognise`](crate::Allocates::recognise).
+    /// Memory that was not allocated through this driver is recognised:
+    /// [`Allocates::recognise`](crate::Allocates::recognise).
     ForeignMemory = "knowledge of memory that others allocated",
-    /// Reserved addresses, and physical memory to map there.
+    /// Addresses can be reserved, and physical memory mapped there.
     VirtualMemory = "virtual memory",
-    /// Physical memory can be mapped from elsewhere than its first byte.
+    /// Mappings of physical memory may begin elsewhere than at its first byte.
     PartialMappings = "mappings of a part of physical memory",
-    /// Other processes can be given its memory.
+    /// Memory can be shared with other processes.
     SharedMemory = "memory that processes share",
-    /// Other processes can be given its physical memory.
+    /// Physical memory can be shared with other processes.
     SharedPhysical = "physical memory that processes share",
-    /// Its streams write words that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
+    /// Streams write words in memory that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
     /// [`Signal::Word`](crate::Signal::Word).
     SharedWords = "queues that wait for words of shared memory",
-    /// Its points can be signalled again and again: [`Streams::reusable`](crate::Streams::reusable).
+    /// Points can be signalled repeatedly: [`Streams::reusable`](crate::Streams::reusable).
     ReusablePoints = "events that are signalled again",
-    /// Such points can be given to other processes.
+    /// Points that are signalled repeatedly can be shared with other processes.
     SharedPoints = "events that processes share",
-    /// Its streams call functions of the host.
+    /// Streams call host functions.
     HostCalls = "host tasks",
-    /// The application can put commands of its own into its streams, in their order:
+    /// The application can put native commands into a stream, in stream order:
     /// [`Command::Native`](crate::Command::Native).
     NativeCommands = "native commands",
-    /// Its points call back: [`Streams::notify`](crate::Streams::notify). Without it the core looks at them.
+    /// Points call back on completion: [`Streams::notify`](crate::Streams::notify). Without it the core polls them.
     Notifications = "notifications of its own",
-    /// It can be used in parts.
+    /// The device can be partitioned.
     Parts = "parts that can be used by themselves",
-    /// It runs functions of modules.
+    /// The device runs functions of modules.
     Modules = "programs",
-    /// It compiles source or intermediate code.
+    /// The driver compiles source or intermediate code.
     Compiler = "a compiler",
-    /// It joins several pieces of code to one module.
+    /// The driver links several pieces of code into one module.
     Linker = "a linker",
-    /// It links modules that are loaded already: [`Modules::resolve`](crate::Modules::resolve).
+    /// The driver links modules that are loaded already: [`Modules::resolve`](crate::Modules::resolve).
     LoadedLinker = "a linker of programs that are loaded already",
-    /// Modules have variables whose addresses it tells.
+    /// The addresses of a module's variables can be queried.
     Variables = "global variables of programs",
-    /// All groups of a launch can run at once and wait for each other.
+    /// All groups of a launch can run at the same time and wait for each other.
     CooperativeLaunch = "groups that wait for each other",
-    /// Launches in clusters of groups.
+    /// Launches can have clusters of groups.
     Clusters = "clusters of groups",
-    /// Launches with local memory that no argument is for.
+    /// Launches can have local memory in addition to that of their arguments.
     ScratchMemory = "local memory that no argument is for",
-    /// It has images.
+    /// The device has images.
     Images = "images",
     /// Kernels take samplers.
     Samplers = "samplers",
@@ -88,10 +90,10 @@ capabilities! {
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities(u32);
 impl Capabilities {
-    /// None of them.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
-    /// These.
+    /// The set of these capabilities.
     pub const fn of(all: &[Capability]) -> Self {
         let (mut set, mut next) = (Self::NONE, 0);
         while next < all.len() {
@@ -100,23 +102,26 @@ impl Capabilities {
         }
         set
     }
-    /// These and one more.
+    /// The set with one more capability.
     #[must_use]
     pub const fn with(self, one: Capability) -> Self {
         Self(self.0 | one.bit())
     }
-    /// These, and one more if the device says so.
+    /// The set with one more capability if the device `has` it.
     #[must_use]
     pub const fn with_if(self, one: Capability, has: bool) -> Self {
         if has { self.with(one) } else { self }
     }
-    /// Whether this one is among them.
+    /// Whether the set contains this capability.
     #[inline]
     pub const fn has(self, one: Capability) -> bool {
         self.0 & one.bit() != 0
     }
+    /// Checks that the set contains this capability.
+    ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) where it is not.
+    ///
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if it does not.
     #[inline]
     pub fn require(self, one: Capability) -> Result<()> {
         if self.has(one) { Ok(()) } else { lacks(one) }

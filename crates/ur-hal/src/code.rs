@@ -1,71 +1,72 @@
-//! Code that devices run: what modules are built of, what is known of a function, what a launch is.
+//! Device code: what modules are built from, the facts of a function, and launches.
 use crate::{Access, Address, Error, ErrorKind, Result, Types};
 use std::sync::Arc;
 
-/// What code that the application passes is meant to be.
+/// The form of code that the application passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CodeForm {
-    /// Code for any device of the driver's, which is compiled when it is built.
+    /// Code for any device of the driver, which is compiled when a module is built.
     Intermediate,
-    /// Code that was made for a device.
+    /// Code compiled for a particular device.
     Binary,
 }
 /// A specialization constant: its number in the code, and its bytes.
 pub type Constant = (u32, Vec<u8>);
-/// What size of groups goes best.
+/// A suggested group size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupChoice {
-    /// So many items in each dimension; it need not divide the items that there are.
+    /// This many items in each dimension; it need not divide the number of items of the launch.
     Of([usize; 3]),
-    /// About so many items in all.
+    /// About this many items in total.
     About(usize),
 }
-/// What a function wants more of, where a device divides memory between the two.
+/// What a function prefers, on a device that divides memory between local memory and cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CachePreference {
-    /// Neither.
+    /// No preference.
     None,
-    /// Local memory.
+    /// More local memory.
     LocalMemory,
-    /// Cache.
+    /// More cache.
     Cache,
 }
-/// What is known of a function on its device.
+/// The facts of a function on its device.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FunctionFacts {
-    /// Items of a group at most, where that differs from the device's limit.
+    /// The largest number of items of a group, where that differs from the device's limit.
     pub items: Option<usize>,
-    /// The size of groups that it was compiled for, if it was.
+    /// The group size that the function was compiled for, if any.
     pub required_group: Option<[usize; 3]>,
-    /// Items that it wants to go in step, where it was compiled for a number of them.
+    /// The sub-group size that the function was compiled for, if any.
     pub sub_group: Option<u32>,
-    /// Bytes of local memory that it declares itself.
+    /// Bytes of local memory that the function declares.
     pub local_memory: usize,
-    /// Bytes of memory that each item has for itself.
+    /// Bytes of private memory of each item.
     pub private_memory: usize,
     /// How many arguments it takes, if that is known.
     pub arguments: Option<u32>,
-    /// Bytes of each argument, where the driver or the code tells.
+    /// The size in bytes of each argument, where the driver or the code tells it.
     pub argument_sizes: Option<Vec<u32>>,
-    /// Bytes of one argument at most, where that is less than any driver takes.
+    /// The largest size in bytes of one argument, where that is less than any driver accepts.
     pub longest_argument: Option<usize>,
-    /// Whether what is not told of its groups here or beside the code was not asked for. Otherwise it may be unknown.
+    /// Whether a property of its groups that neither this nor the code tells is known to be absent; otherwise it may be
+    /// unknown.
     pub is_all_told: bool,
-    /// What the items of a group are best a multiple of, where that differs from the device's sub-groups.
+    /// The preferred multiple of a group's items, where that differs from the device's sub-group size.
     pub multiple: Option<usize>,
-    /// Sub-groups that a group has, where it was compiled for a number of them.
+    /// The number of sub-groups per group that the function was compiled for, if any.
     pub sub_groups: Option<u32>,
-    /// Items of a sub-group at most.
+    /// The largest number of items of a sub-group.
     pub most_sub_group: u32,
-    /// Sub-groups of a group at most.
+    /// The largest number of sub-groups of a group.
     pub most_sub_groups: u32,
-    /// Bytes of registers that an item spills, where the driver tells.
+    /// Bytes of registers that each item spills, where the driver tells it.
     pub spilled: Option<u32>,
-    /// Registers of an item, where the driver tells.
+    /// Registers of each item, where the driver tells it.
     pub registers: Option<u32>,
 }
 
-/// Which items a launch has: `groups` groups of `local` items in each dimension, counted from `offset` on.
+/// The items of a launch: `groups` groups of `local` items in each dimension, numbered from `offset`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     /// Groups in each dimension; none is 0, and none is more than [`LaunchLimits::grid`](crate::LaunchLimits::grid).
@@ -76,14 +77,14 @@ pub struct Geometry {
     pub offset: [usize; 3],
 }
 impl Geometry {
-    /// The groups, for a driver whose limits have no more than 32 bits.
+    /// The groups, for a driver whose limits fit into 32 bits.
     pub fn group_words(&self) -> [u32; 3] {
         self.groups.map(|n| n as u32)
     }
-    /// The offset, for a driver whose kernels take offsets of 32 bits; `None` for none.
+    /// The offset, for a driver whose kernels take 32-bit offsets; `None` if it is 0 in all dimensions.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidValue`] for one that has more.
+    /// [`ErrorKind::InvalidValue`] for an offset that does not fit.
     pub fn offset_words(&self) -> Result<Option<[u32; 3]>> {
         if self.offset == [0; 3] {
             return Ok(None);
@@ -98,26 +99,27 @@ impl Geometry {
         Ok(Some(words))
     }
 }
-/// Local memory of two arguments is at least so many bytes apart where each has as many, and as aligned.
+/// The largest alignment that [`place_local`] gives to the local memory of one argument, in bytes.
 pub const LOCAL_ALIGNMENT: usize = 128;
-/// Where local memory of `bytes` bytes starts and ends in a group's local memory of which `taken` bytes are taken. `None` for
-/// more than a launch can have. Drivers that place it themselves place it so, or further apart.
+/// Places `bytes` of local memory in a group's local memory of which `taken` bytes are in use; returns its start and
+/// end. It is aligned to its size rounded up to a power of two, at most to [`LOCAL_ALIGNMENT`]. `None` if it exceeds
+/// what a launch can have. Drivers that place local memory themselves align it at least as much.
 pub fn place_local(taken: usize, bytes: usize) -> Option<(usize, usize)> {
     let alignment = bytes.max(1).checked_next_power_of_two()?.min(LOCAL_ALIGNMENT);
     let start = taken.checked_next_multiple_of(alignment)?;
     Some((start, start.checked_add(bytes).filter(|&end| end <= i32::MAX as usize)?))
 }
-/// One argument. Buffers are addresses here: where their bytes are was settled before. What a driver made is lent with its
-/// count, so that a driver that executes later can keep it.
+/// One argument. Buffers have been resolved to addresses. Objects of the driver are passed with their reference count,
+/// so that a driver that executes later can keep them.
 #[derive(Debug)]
 pub enum Argument<'a, D: Types> {
-    /// These bytes.
+    /// The bytes of a value.
     Value(&'a [u8]),
-    /// An address, or none.
+    /// An address, or null.
     Address(Option<Address>),
-    /// So many bytes of local memory for each group: [`place_local`] says where.
+    /// This many bytes of local memory for each group, placed as by [`place_local`].
     Local(usize),
-    /// An image, and what the function does with it.
+    /// An image, and how the function accesses it.
     Image(&'a Arc<D::Image>, Access),
     /// A sampler.
     Sampler(&'a Arc<D::Sampler>),
@@ -129,25 +131,25 @@ impl<D: Types> Clone for Argument<'_, D> {
 }
 impl<D: Types> Copy for Argument<'_, D> {}
 
-/// A function with arguments, and how often it runs.
+/// A function with its arguments and geometry.
 #[derive(Debug)]
 pub struct Launch<'a, D: Types> {
-    /// What runs.
+    /// The function to run.
     pub function: &'a Arc<D::Function>,
-    /// How often, and where.
+    /// How many items run, and in which groups.
     pub geometry: Geometry,
-    /// Its arguments, in their order.
+    /// The arguments, in order.
     pub arguments: &'a [Argument<'a, D>],
-    /// Bytes of local memory for each group that no argument is for. They come first.
+    /// Bytes of local memory for each group in addition to that of the arguments. They come first.
     pub local_memory: usize,
-    /// Whether all groups run at once. Needs
+    /// Whether all groups must run at the same time. Needs
     /// [`Capability::CooperativeLaunch`](crate::Capability::CooperativeLaunch).
     pub is_cooperative: bool,
-    /// Groups of a cluster. Needs [`Capability::Clusters`](crate::Capability::Clusters).
+    /// Groups of a cluster in each dimension. Needs [`Capability::Clusters`](crate::Capability::Clusters).
     pub cluster: Option<[u32; 3]>,
 }
 
-/// A launch that is kept, to be executed again and again, with a copy of what it points at.
+/// A stored launch that can be executed repeatedly. It owns copies of what the launch refers to.
 #[derive(Debug)]
 pub struct KeptLaunch<D: Types> {
     function: Arc<D::Function>,
@@ -157,7 +159,7 @@ pub struct KeptLaunch<D: Types> {
     is_cooperative: bool,
     cluster: Option<[u32; 3]>,
 }
-/// One argument of it.
+/// One argument of a stored launch.
 #[derive(Debug)]
 enum KeptArgument<D: Types> {
     Value(Box<[u8]>),
@@ -178,7 +180,7 @@ impl<D: Types> KeptArgument<D> {
     }
 }
 impl<D: Types> KeptLaunch<D> {
-    /// A copy of a launch.
+    /// Copies a launch.
     pub fn of(launch: &Launch<'_, D>) -> Self {
         let keep = |argument: &Argument<'_, D>| match *argument {
             Argument::Value(bytes) => KeptArgument::Value(bytes.into()),
@@ -200,7 +202,7 @@ impl<D: Types> KeptLaunch<D> {
     pub fn has_function_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.function, &other.function)
     }
-    /// Lends the launch to `to`.
+    /// Passes the launch to `to`.
     pub fn lend<R>(&self, to: impl FnOnce(&Launch<'_, D>) -> R) -> R {
         let arguments: Vec<_> = self.arguments.iter().map(KeptArgument::lend).collect();
         to(&Launch {

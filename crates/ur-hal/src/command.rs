@@ -1,5 +1,5 @@
-//! Commands: what a stream or a graph is told to do. A command is a plain value of one cache line: everything in it was
-//! checked before, buffers are addresses, and nothing is allocated to make one.
+//! Commands: the operations that a stream executes or a graph records. A command is a plain value of one cache line.
+//! Everything in it has been checked, buffers have been resolved to addresses, and building one allocates nothing.
 use crate::{
     Address, Advice, BoxSpan, Error, KeptPattern, Launch, MemoryRequest, Pattern, Range, Result,
     Rows, Types,
@@ -7,88 +7,89 @@ use crate::{
 use std::{cell::Cell, fmt, sync::Arc};
 use ur_ipc::arena::Counter;
 
-/// One thing to do. What it waits for and what is wanted to know of it is a [`Submission`](crate::Submission)'s.
+/// One operation. What it waits for, and what completion information is requested, is in its
+/// [`Submission`](crate::Submission).
 #[derive(Debug)]
 pub enum Command<'a, D: Types> {
-    /// Nothing: its place in the order is its use.
+    /// Does nothing; only its place in the order matters.
     Barrier,
-    /// Copies bytes between any two addresses that the device or the host reaches; the two may overlap.
+    /// Copies bytes between any two addresses that the device or the host can access; the two may overlap.
     Copy {
-        /// The first byte that is written.
+        /// The first byte to write.
         to: Address,
-        /// The first byte that is read.
+        /// The first byte to read.
         from: Address,
-        /// How many; not 0.
+        /// How many bytes; not 0.
         bytes: usize,
     },
     /// Copies rows of `width` bytes.
     Copy2d {
-        /// Where they are written.
+        /// The rows to write.
         to: Rows,
-        /// Where they are read.
+        /// The rows to read.
         from: Rows,
-        /// Bytes of a row; at most the pitches.
+        /// Bytes of each row; at most the pitches.
         width: usize,
         /// How many rows.
         height: usize,
     },
     /// Copies a box of bytes.
     Copy3d(&'a BoxCopy),
-    /// Writes a pattern again and again; the range is a multiple of it.
+    /// Writes a pattern repeatedly; the range is a multiple of the pattern.
     Fill {
-        /// Where.
+        /// The range to fill.
         to: Range,
-        /// What.
+        /// The pattern.
         pattern: Pattern<'a>,
     },
-    /// Writes a pattern into rows of `width` bytes. It runs on from each row to the next; all rows together are a
-    /// multiple of it.
+    /// Writes a pattern into rows of `width` bytes. It continues from each row to the next; all rows together are a
+    /// multiple of the pattern.
     Fill2d {
-        /// Where.
+        /// The rows to fill.
         to: Rows,
-        /// Bytes of a row; at most the pitch.
+        /// Bytes of each row; at most the pitch.
         width: usize,
         /// How many rows.
         height: usize,
-        /// What.
+        /// The pattern.
         pattern: Pattern<'a>,
     },
-    /// Copies pixels as they are.
+    /// Copies pixels without conversion.
     ImageCopy(&'a ImageCopy<'a, D>),
     /// Runs a function.
     Launch(&'a Launch<'a, D>),
-    /// Calls a function of the host's, which may sleep, but not wait for what comes later in the stream.
+    /// Calls a host function, which may sleep, but must not wait for later commands of the stream.
     HostCall(HostCall),
-    /// Signals an event that is signalled again and again.
+    /// Signals an event that is signalled repeatedly.
     Signal(Signal<'a, D>),
-    /// Notes the time when all before it is done.
+    /// Records the time when all earlier commands are complete.
     Timestamp,
     /// Moves managed memory; a hint.
     Prefetch {
-        /// Which.
+        /// The memory to move.
         range: Range,
-        /// Where to.
+        /// Where it is moved to.
         to: Location,
     },
-    /// Tells how managed memory is going to be used; hints.
+    /// Advises how managed memory will be used; hints.
     Advise {
-        /// Which.
+        /// The memory.
         range: Range,
-        /// How.
+        /// The hints.
         advice: Advice,
     },
-    /// Allocates memory that may be used behind this command. Its address is known at once.
+    /// Allocates memory that later commands may use. Its address is known at once.
     AllocAsync {
-        /// What is asked for.
+        /// The requested memory.
         request: MemoryRequest,
-        /// Takes what was made.
+        /// Receives the allocation.
         made: &'a Handover<D::Allocation>,
     },
-    /// Gives back such memory when the stream comes there.
+    /// Frees such memory when the stream reaches this command.
     FreeAsync(&'a Handover<D::Allocation>),
-    /// Submits everything that was recorded.
+    /// Submits all commands of a graph.
     Graph(&'a D::Graph),
-    /// Lets the application put commands of its own into the native stream.
+    /// Lets the application put its own commands into the native stream.
     Native(NativeCall<'a>),
 }
 impl<D: Types> Clone for Command<'_, D> {
@@ -98,7 +99,7 @@ impl<D: Types> Clone for Command<'_, D> {
 }
 impl<D: Types> Copy for Command<'_, D> {}
 impl<D: Types> Command<'_, D> {
-    /// The most bytes that it reads or writes by itself, where that is known: a driver may do little work at once.
+    /// How many bytes it reads or writes at most, where that is known. A driver may execute small commands at once.
     pub fn bytes(&self) -> Option<usize> {
         match self {
             Self::Barrier | Self::Signal(_) | Self::Timestamp => Some(0),
@@ -113,13 +114,13 @@ impl<D: Types> Command<'_, D> {
             _ => None,
         }
     }
-    /// Whether a graph can have it: what is done once, or at once, cannot be recorded.
+    /// Whether a graph can contain it: commands that run once only, or during submission, cannot be recorded.
     pub fn is_recordable(&self) -> bool {
         !matches!(self, Self::AllocAsync { .. } | Self::FreeAsync(_) | Self::Native(_))
     }
 }
 
-/// A command that is kept, to be executed again and again, with a copy of what it points at.
+/// A stored command that can be executed repeatedly. It owns copies of what the command refers to.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "fields are called as the command's are")]
 pub enum Recorded {
@@ -141,11 +142,11 @@ pub enum Recorded {
     Advise { range: Range, advice: Advice },
 }
 impl Recorded {
-    /// Keeps a command.
+    /// Stores a command.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for one whose objects the driver keeps, or that is done
-    /// once.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a command that refers to objects of the driver, or
+    /// that runs only once.
     pub fn of<D: Types>(command: &Command<'_, D>) -> Result<Self> {
         Ok(match *command {
             Command::Barrier => Self::Barrier,
@@ -161,7 +162,7 @@ impl Recorded {
             _ => return Error::unsupported("recording of this kind of command"),
         })
     }
-    /// The command.
+    /// Returns the stored command.
     pub fn command<D: Types>(&self) -> Command<'_, D> {
         match *self {
             Self::Barrier => Command::Barrier,
@@ -178,14 +179,14 @@ impl Recorded {
     }
 }
 
-/// A place where a command leaves a value, or takes one: a submission is only lent to the driver.
+/// A cell through which a command passes a value to or from the driver, because a submission is only borrowed.
 pub struct Handover<T>(Cell<Option<T>>);
 impl<T> Handover<T> {
-    /// One with a value to take.
+    /// A cell that holds a value.
     pub const fn of(value: T) -> Self {
         Self(Cell::new(Some(value)))
     }
-    /// Leaves a value.
+    /// Stores a value.
     pub fn put(&self, value: T) {
         self.0.set(Some(value));
     }
@@ -218,10 +219,10 @@ pub struct BoxCopy {
 /// One end of a copy of pixels.
 #[derive(Debug)]
 pub enum ImageEnd<'a, D: Types> {
-    /// Pixels of an image, from the one with these coordinates on; layers of an array are its last coordinate.
+    /// Pixels of an image, starting at these coordinates; the last coordinate counts the layers of an array.
     Image(&'a Arc<D::Image>, [usize; 3]),
-    /// Memory: its first byte, bytes from row to row, and from slice or layer to the next. Of an array of rows each row is a
-    /// layer.
+    /// Memory: its first byte, then the bytes from one row to the next, and from one slice or layer to the next. In a
+    /// 1D array each row is a layer.
     Memory(Address, [usize; 2]),
 }
 impl<D: Types> Clone for ImageEnd<'_, D> {
@@ -233,21 +234,22 @@ impl<D: Types> Copy for ImageEnd<'_, D> {}
 /// Pixels to copy; at least one end is an image.
 #[derive(Debug)]
 pub struct ImageCopy<'a, D: Types> {
-    /// Where they are written.
+    /// Where the pixels are written.
     pub to: ImageEnd<'a, D>,
-    /// Where they are read.
+    /// Where the pixels are read.
     pub from: ImageEnd<'a, D>,
-    /// Pixels along each side; none is 0.
+    /// Pixels in each dimension; none is 0.
     pub region: [usize; 3],
 }
 
-/// An event that a stream signals, which is neither made nor used up by that.
+/// An event that a stream signals; signalling neither creates nor consumes it.
 #[derive(Debug)]
 pub enum Signal<'a, D: Types> {
-    /// A word that processes share reaches a value, which was reserved for it. The values of one counter are signalled
-    /// in the order in which they were reserved.
+    /// A word in shared memory reaches a value that was reserved for this signal. The values of one counter are
+    /// signalled in the order in which they were reserved.
     Word(&'a Arc<Counter>, u64),
-    /// A point of the driver's own, made by [`Streams::reusable`](crate::Streams::reusable) or imported: its latest signal is this one.
+    /// A point of the driver, made by [`Streams::reusable`](crate::Streams::reusable) or imported; this becomes its
+    /// latest signal.
     Point(&'a D::Point),
 }
 impl<D: Types> Clone for Signal<'_, D> {
@@ -257,7 +259,7 @@ impl<D: Types> Clone for Signal<'_, D> {
 }
 impl<D: Types> Copy for Signal<'_, D> {}
 
-/// Where managed memory is moved to.
+/// A destination for managed memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Location {
     /// The host.
@@ -265,19 +267,19 @@ pub enum Location {
     /// The device of the stream.
     Device,
 }
-/// A function of the host's with two words of its own, which can be called again and again and from any thread. It is
-/// opaque: who has one can call it and nothing else, so that the words may be what only the function understands.
+/// A host function with two argument words. It can be called repeatedly and from any thread. Its fields are private, so
+/// that a holder can only call it; the words may be meaningful to the function alone.
 #[derive(Clone, Copy)]
 pub struct HostCall {
     function: fn([usize; 2]),
     words: [usize; 2],
 }
 impl HostCall {
-    /// `function` is called with `words`.
+    /// A call of `function` with `words`.
     pub const fn new(function: fn([usize; 2]), words: [usize; 2]) -> Self {
         Self { function, words }
     }
-    /// Calls it on this thread.
+    /// Calls the function on this thread.
     pub fn call(self) {
         (self.function)(self.words);
     }
@@ -288,17 +290,20 @@ impl fmt::Debug for HostCall {
     }
 }
 
-/// A function that is called while its command is submitted, on the submitting thread, when the stream is behind all
-/// that the command waits for: what it puts into the native stream comes there.
+/// A function that is called during submission, on the submitting thread, once the stream is ordered after everything
+/// that the command waits for. What it puts into the native stream is thus executed at that place.
 #[derive(Clone, Copy)]
 pub struct NativeCall<'a>(&'a dyn Fn() -> Result<()>);
 impl<'a> NativeCall<'a> {
-    /// Of this function.
+    /// Wraps a function.
     pub fn new(function: &'a dyn Fn() -> Result<()>) -> Self {
         Self(function)
     }
+    /// Calls the function.
+    ///
     /// # Errors
-    /// The function's own.
+    ///
+    /// Returns the function's error.
     pub fn call(self) -> Result<()> {
         (self.0)()
     }

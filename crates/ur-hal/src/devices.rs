@@ -1,61 +1,61 @@
-//! Devices and contexts: the verbs of a [`Driver`](crate::Driver) that come first. They are traits of their own, so that a
-//! backend has them whose other verbs are not written yet.
+//! Devices and contexts: the first methods of a [`Driver`](crate::Driver) that a backend implements. They are separate
+//! traits, so that a backend can implement them before its other methods exist.
 use crate::{Adopted, Clocks, Error, NativeHandle, NativeKind, NativeObject, Result, Types};
 
-/// What devices have in common whose objects can be used together: one installed driver, say.
+/// What devices have in common whose objects can be used together; an installed driver, for example.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformFacts {
-    /// What users call it.
+    /// Its name for users.
     pub name: String,
-    /// Who makes it.
+    /// The vendor's name.
     pub vendor: String,
-    /// Its version, as users know it.
+    /// Its version for users.
     pub version: String,
-    /// What it has beyond its version, as users of that kind of driver write it.
+    /// What it supports beyond its version, in the notation of that kind of driver.
     pub extensions: String,
-    /// The driver's own handle of it, if there is such a thing.
+    /// The driver's handle of it, if there is one.
     pub handle: Option<NativeHandle>,
 }
 
-/// Devices, and what is made of them to use them together.
+/// Enumeration of devices, and contexts in which they are used together.
 ///
-/// No verb blocks. All return the driver's own failures, with the kind that fits best and the driver's status.
+/// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait OpensDevices: Types {
-    /// All devices that are no parts of others, in the driver's order; none, rather than a failure, where no driver is
-    /// installed. Asked once.
+    /// All devices that are not parts of others, in the driver's order; an empty list and not an error where no driver
+    /// is installed. Called once.
     fn devices() -> Result<Vec<Self::Device>>;
-    /// Devices that several of those are together, where the driver tells of both; callers are told of them by queries alone.
+    /// Devices that combine several of those, where the driver reports both. Callers see them only through queries.
     fn composites() -> Vec<Self::Device> {
         vec![]
     }
-    /// What a device belongs to. Devices of which the same is said belong together.
+    /// The platform of a device. Devices with equal facts belong to the same platform.
     fn platform(device: &Self::Device) -> Result<PlatformFacts>;
-    /// What a device is a part of.
+    /// The device of which this one is a part.
     fn parent(device: &Self::Device) -> Option<Self::Device> {
         let _ = device;
         None
     }
-    /// The device's clock and the host's.
+    /// Reads the device's clock and the host's clock.
     fn clocks(device: &Self::Device) -> Result<Clocks>;
-    /// Makes devices ready to be used together.
+    /// Makes a context in which the devices can be used together.
     fn open(devices: &[Self::Device]) -> Result<Self::Context>;
 }
 
-/// The driver's own handles of objects, for applications that use the driver as well.
+/// The driver's native handles of objects, for applications that also use the driver directly.
 #[expect(clippy::missing_errors_doc, reason = "said at `OpensDevices` for all verbs")]
 pub trait NativeHandles: Types {
-    /// Whether the driver has handles. Where it has none, callers are given the numbers of the core's handles instead.
+    /// Whether the driver has handles. If not, callers get the numbers of the core's handles instead.
     const HAS_HANDLES: bool = false;
-    /// The driver's own handle of an object.
+    /// The native handle of an object.
     fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
         let _ = object;
         Error::unsupported("native handles")
     }
-    /// Makes an object of a native handle that the application made. The handle is destroyed with the object if it
-    /// `is_owned`, and otherwise stays the application's. [`ErrorKind::InvalidValue`](crate::ErrorKind::InvalidValue) for
-    /// a handle that the driver can tell to be of another kind, context or device. A context is made for `devices`, or,
-    /// where the handle itself says so, for some of them.
+    /// Wraps a native handle that the application made. If it `is_owned`, the handle is destroyed with the object;
+    /// otherwise the application keeps it. Returns [`ErrorKind::InvalidValue`](crate::ErrorKind::InvalidValue) if the
+    /// driver can tell that the handle has another kind, context or device. A context is made for `devices`, or only
+    /// for those of them that the handle itself names.
     fn adopt(
         devices: &[Self::Device],
         context: Option<&Self::Context>,

@@ -2,21 +2,20 @@
 use crate::*;
 use ur_ipc::{Arrived, Payload};
 
-/// A driver: devices, memory, streams, code. Verbs are functions of the type: a process has a driver once.
+/// A driver: devices, memory, streams, code. Its methods have no `self`, because a process has a driver only once.
 ///
-/// Objects go back to the driver when they are dropped. Dropping never waits and never panics; the core drops
-/// an object only when no command uses it any more.
+/// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
+/// when no command uses it any more.
 ///
-/// Which devices there are is in [`OpensDevices`], what concerns code in [`Modules`], what concerns memory in [`Allocates`]
-/// and [`VirtualMemory`], access from device to device in [`ReachesPeers`], streams and points in [`Streams`], handles of the
-/// driver's own in [`NativeHandles`].
+/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`] and [`VirtualMemory`], access between
+/// devices in [`ReachesPeers`], streams and points in [`Streams`], and native handles in [`NativeHandles`].
 ///
-/// No verb blocks but those of [`Streams`] and [`Modules`] that say so. Verbs may be called from any
-/// thread, also at the same time. Those with a default belong to the [`Capability`] that is named beside them and are
-/// called only where the device has it.
+/// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
+/// also concurrently. Methods with a default belong to the [`Capability`] named in their documentation, and are called
+/// only for devices that have it.
 ///
-/// All return the driver's own failures, with the kind that fits best and the driver's status. A verb that returns
-/// other failures documents them.
+/// All return the driver's error, with the kind that fits best and the driver's status. A method that returns other
+/// errors documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
     OpensDevices
@@ -27,19 +26,19 @@ pub trait Driver:
     + Streams
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
-    /// What users call the driver.
+    /// The driver's name for users.
     const NAME: &'static str;
 
     // Devices.
 
-    /// What a device says of itself. Asked once for each device.
+    /// The facts of a device. Called once for each device.
     fn facts(device: &Self::Device) -> Result<DeviceFacts>;
-    /// [`Capability::Parts`].
+    /// [`Capability::Parts`]: partitions a device.
     fn parts(device: &Self::Device, how: &Partition) -> Result<Vec<Self::Device>> {
         let _ = (device, how);
         Error::unsupported("parts of devices")
     }
-    /// Bytes of the device's memory that are free at the moment, in all processes.
+    /// How many bytes of the device's memory are free now, over all processes.
     fn free_memory(device: &Self::Device) -> Result<u64> {
         let _ = device;
         Error::unsupported("a count of its free memory")
@@ -47,31 +46,32 @@ pub trait Driver:
 
     // Memory.
 
-    /// [`Capability::OrderedAllocation`]: gives back what streams of the device have freed, down to so many bytes.
+    /// [`Capability::OrderedAllocation`]: returns freed stream-ordered memory of the device to the driver, down to
+    /// `keep` bytes.
     fn trim(context: &Self::Context, device: &Self::Device, keep: usize) -> Result<()> {
         let _ = (context, device, keep);
         Error::unsupported("memory in a stream's order")
     }
-    /// [`Capability::Pinning`]: host memory that the application allocated, which must stay where it is while
-    /// the result lives.
+    /// [`Capability::Pinning`]: pins host memory that the application allocated. The memory must stay valid while the
+    /// result exists.
     fn pin(context: &Self::Context, host: Range, access: Access) -> Result<Self::Allocation> {
         let _ = (context, host, access);
         Error::unsupported("pinned memory of others")
     }
-    /// Lets one more device use memory that was allocated or imported before that device was there.
+    /// Gives one more device access to memory that was allocated or imported earlier.
     fn admit(memory: &Self::Allocation, device: &Self::Device) -> Result<()> {
         let _ = (memory, device);
         Error::unsupported("memory that is shared between devices")
     }
-    /// [`Capability::SharedMemory`], [`Capability::SharedPhysical`]: what another process's driver makes the same object
-    /// of.
+    /// [`Capability::SharedMemory`], [`Capability::SharedPhysical`]: the payload from which another process's driver
+    /// makes the same object.
     fn export(what: Export<'_, Self>) -> Result<Payload> {
         let _ = what;
         Error::unsupported("objects that processes share")
     }
-    /// [`Capability::SharedMemory`]: memory of another process, which lies on `device`. What arrived was verified by
-    /// `ur_ipc` as far as the kernel can say; everything else in it is the exporter's word, and
-    /// [`ErrorKind::InvalidValue`] what contradicts itself.
+    /// [`Capability::SharedMemory`]: imports memory of another process that is located on `device`. `ur_ipc` has
+    /// verified what arrived as far as the kernel can tell. Everything else in it is only stated by the exporter;
+    /// returns [`ErrorKind::InvalidValue`] if it is inconsistent.
     fn import_memory(
         context: &Self::Context,
         device: &Self::Device,
@@ -81,7 +81,7 @@ pub trait Driver:
         Error::unsupported("memory of other processes")
     }
 
-    /// [`Capability::SharedPhysical`]: as [`import_memory`](Self::import_memory).
+    /// [`Capability::SharedPhysical`]: imports physical memory, like [`import_memory`](Self::import_memory).
     fn import_physical(
         context: &Self::Context,
         device: &Self::Device,
@@ -91,13 +91,13 @@ pub trait Driver:
         Error::unsupported("physical memory of other processes")
     }
 
-    /// Adds points to `into` that are over when everything submitted so far is; none if the stream is idle. What memory and
-    /// code that was given up waits for.
+    /// Appends points to `into` that are final once everything submitted so far is; none if the stream is idle. The
+    /// core uses them for deferred free of memory and code.
     fn mark(stream: &Self::Stream, into: &mut Vec<Self::Point>) -> Result<()>;
 
     // Images: `Capability::Images`, `Capability::Samplers`.
 
-    /// An image; [`ErrorKind::UnsupportedFormat`] for a format or sides that the device does not have.
+    /// Makes an image; returns [`ErrorKind::UnsupportedFormat`] for a format or size that the device does not support.
     fn image(
         context: &Self::Context,
         device: &Self::Device,
@@ -106,7 +106,7 @@ pub trait Driver:
         let _ = (context, device, desc);
         Error::unsupported("images")
     }
-    /// A sampler.
+    /// Makes a sampler.
     fn sampler(
         context: &Self::Context,
         device: &Self::Device,
@@ -118,13 +118,13 @@ pub trait Driver:
 
     // Graphs: `Capability::Graphs`. Without them the core submits recorded commands one by one.
 
-    /// A graph without commands.
+    /// Makes an empty graph.
     fn graph(context: &Self::Context, device: &Self::Device) -> Result<Self::Graph> {
         let _ = (context, device);
         Error::unsupported("graphs")
     }
-    /// Records a command behind those with these numbers, and returns its own: 0, 1, 2 and so on. The graph keeps
-    /// a copy of what the command points at.
+    /// Records a command that runs after those with the numbers in `after`; returns its own number: 0, 1, 2 and so on.
+    /// The graph keeps a copy of what the command refers to.
     fn append(
         graph: &mut Self::Graph,
         command: &Command<'_, Self>,
@@ -133,7 +133,7 @@ pub trait Driver:
         let _ = (graph, command, after);
         Error::unsupported("graphs")
     }
-    /// Makes it ready to be submitted; it takes no more commands.
+    /// Prepares the graph for submission; it takes no more commands.
     fn close(graph: &mut Self::Graph) -> Result<()> {
         let _ = graph;
         Error::unsupported("graphs")

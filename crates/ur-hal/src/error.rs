@@ -1,57 +1,57 @@
-//! What can go wrong in a driver: a kind for programs, a sentence for people. Which UR code a kind becomes is decided
-//! once, where UR is spoken: `ur-adapter/src/hal.rs`.
+//! The errors of a driver: a kind for programs and a sentence for people. `ur-adapter/src/hal.rs` maps the kinds to UR
+//! codes.
 use std::{borrow::Cow, fmt};
 
-/// What this crate returns.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong, for programs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// An argument that can never be right.
+    /// An argument that is never valid.
     InvalidValue,
     /// A size, range, pitch or pattern that does not fit what it is applied to.
     InvalidSize,
-    /// A sound request at the wrong time or by the wrong user.
+    /// A valid request at the wrong time, or for an object that does not permit it.
     InvalidOperation,
     /// A device that the driver does not know, or that a context was not made for.
     InvalidDevice,
-    /// Arguments that the function does not take.
+    /// Arguments that do not match the function's parameters.
     InvalidArguments,
-    /// A size of groups that the device or the function does not allow.
+    /// A group size that the device or the function does not allow.
     InvalidGroupSize,
-    /// A binary that is not for this device, or is damaged.
+    /// A binary that is for another device, or is damaged.
     InvalidBinary,
     /// Code that does not compile; the build log says why.
     BuildFailed,
-    /// Code whose symbols nothing defines; the build log says which.
+    /// Code with undefined symbols; the build log names them.
     LinkFailed,
     /// No function or variable has that name.
     NotFound,
-    /// What this driver or this device does not have: see [`Capability`](crate::Capability).
+    /// A feature that this driver or this device does not have: see [`Capability`](crate::Capability).
     Unsupported,
-    /// A format of images that the device does not have.
+    /// An image format that the device does not support.
     UnsupportedFormat,
     /// The host has no memory left.
     OutOfHostMemory,
     /// The device has no memory left.
     OutOfDeviceMemory,
-    /// Descriptors, mappings, threads or something else of the system has run out.
+    /// Descriptors, mappings, threads or another resource of the system has run out.
     OutOfResources,
     /// Something that a command or a wait depends on has failed.
     DependencyFailed,
-    /// The device hung, was reset or was taken away; nothing in its context works any more.
+    /// The device hung, was reset or was removed; its contexts are no longer usable.
     DeviceLost,
-    /// There is no driver in this process: none is installed, it has shut down, or the process was forked.
+    /// The driver is not available in this process: none is installed, it has shut down, or the process was forked.
     Uninitialized,
-    /// A failure that only this driver knows.
+    /// An error with a meaning that is specific to this driver.
     DriverSpecific,
-    /// The driver does not say why.
+    /// The driver does not tell the cause.
     Unknown,
 }
 
-/// A failure. As large as two words, also within a `Result<()>`.
+/// An error. Its size is two words, also as a `Result<()>`.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -65,7 +65,7 @@ struct Detail {
 }
 
 impl Error {
-    /// A failure with a sentence: what happened, and what to do about it.
+    /// An error with a sentence that says what happened and what to do about it.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {
         let detail = Detail { message: message.into(), reason: None, status: None };
         Self { kind, detail: Some(Box::new(detail)) }
@@ -74,13 +74,13 @@ impl Error {
         let message = Cow::Borrowed(self.kind.words());
         self.detail.get_or_insert_with(|| Box::new(Detail { message, reason: None, status: None }))
     }
-    /// Adds the driver's own status, or errno where the kernel is the driver.
+    /// Adds the driver's own status, or the errno where the kernel is the driver.
     #[must_use]
     pub fn with_status(mut self, status: i32) -> Self {
         self.detail().status = Some(status);
         self
     }
-    /// Adds why sharing between processes failed.
+    /// Adds the reason why sharing between processes failed.
     #[must_use]
     pub fn because(mut self, reason: ur_ipc::ErrorKind) -> Self {
         self.detail().reason = Some(reason);
@@ -90,19 +90,19 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
-    /// The driver's own status, if one was noted.
+    /// The driver's own status, if it was recorded.
     pub fn status(&self) -> Option<i32> {
         self.detail.as_ref()?.status
     }
-    /// Why sharing failed, if that is what failed.
+    /// The reason why sharing failed, if that is what failed.
     pub fn reason(&self) -> Option<ur_ipc::ErrorKind> {
         self.detail.as_ref()?.reason
     }
-    /// The sentence, if there is one, moved out of the failure.
+    /// Returns the error's sentence, if it has one of its own.
     pub fn into_message(self) -> Option<Cow<'static, str>> {
         self.detail.map(|detail| detail.message)
     }
-    /// What a verb answers that a driver does not have.
+    /// The result of a method that a driver does not implement.
     ///
     /// # Errors
     /// Always [`ErrorKind::Unsupported`], naming `what`.

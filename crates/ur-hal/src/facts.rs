@@ -1,88 +1,89 @@
-//! What a device says of itself, once: what the core decides by, and what identifies the device.
+//! The facts of a device, which are queried once: those on which the core's decisions depend, and those that identify
+//! the device.
 use crate::Capabilities;
 
-/// What kind of device it is.
+/// The kind of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceKind {
-    /// A processor of the host's.
+    /// A processor of the host.
     Cpu,
     /// A graphics processor.
     Gpu,
     /// Any other accelerator.
     Accelerator,
 }
-/// What is known of a device as long as the process lives.
+/// The facts of a device that do not change during the life of the process.
 #[derive(Clone, Debug)]
 pub struct DeviceFacts {
-    /// What users call the model.
+    /// The model's name for users.
     pub name: String,
-    /// Who makes it.
+    /// The vendor's name.
     pub vendor: String,
-    /// The vendor's number on the PCI bus; 0 where it has none.
+    /// The vendor's PCI id; 0 if it has none.
     pub vendor_id: u32,
-    /// The same in every process that sees the device: tickets of its memory carry it.
+    /// The device's UUID, which is the same in every process that sees the device: tickets of its memory carry it.
     pub uuid: [u8; 16],
-    /// Of its driver, as that tells it.
+    /// The driver's version, as the driver reports it.
     pub driver_version: String,
-    /// What kind it is.
+    /// The kind of device.
     pub kind: DeviceKind,
-    /// What it has that not every device has.
+    /// The optional features that it has.
     pub capabilities: Capabilities,
-    /// Parts of it that run groups at the same time.
+    /// How many compute units it has, which run groups at the same time.
     pub compute_units: u32,
-    /// Bytes of its memory.
+    /// The size of its memory in bytes.
     pub memory: u64,
-    /// Bytes of the largest allocation.
+    /// The size in bytes of the largest allocation.
     pub largest_allocation: u64,
-    /// Whether its memory is the host's, so that nothing is gained by a copy.
+    /// Whether its memory is the host's, so that copies between the two bring no gain.
     pub is_integrated: bool,
-    /// What every allocation's address is a multiple of.
+    /// The alignment in bytes of every allocation.
     pub natural_alignment: usize,
-    /// The largest alignment on offer.
+    /// The largest supported alignment in bytes.
     pub largest_alignment: usize,
-    /// How a launch may be made up.
+    /// The limits of a launch.
     pub launches: LaunchLimits,
 }
-/// What a launch may be at most.
+/// The limits of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaunchLimits {
-    /// Items of a group.
+    /// The largest number of items of a group.
     pub items: usize,
-    /// Items of a group in each dimension.
+    /// The largest number of items of a group in each dimension.
     pub group: [usize; 3],
-    /// Groups in each dimension.
+    /// The largest number of groups in each dimension.
     pub grid: [usize; 3],
-    /// Items that go in step; at least 1.
+    /// The sub-group size in items; at least 1.
     pub sub_group: usize,
-    /// Bytes of local memory that a group may have.
+    /// The largest size in bytes of a group's local memory.
     pub local_memory: usize,
 }
 
-/// How a device is divided.
+/// How a device is partitioned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Partition {
-    /// Into parts of so many compute units each.
+    /// Into parts with this many compute units each.
     Equally(u32),
     /// Into parts with these numbers of compute units.
     ByCounts(Vec<u32>),
-    /// As the device itself is built: one part for each of its own memories.
+    /// By its memories: one part for each.
     ByMemory,
 }
-/// How a device reaches another one's memory.
+/// How a device can access another device's memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reach {
-    /// Not at all: what is copied between the two goes by way of the host.
+    /// Not at all: copies between the two go through the host.
     None,
-    /// It reads and writes it.
+    /// It can read and write it.
     Memory,
-    /// The same, and atomic operations on it are atomic for both.
+    /// It can read and write it, and atomic operations on it are atomic for both devices.
     Atomics,
 }
-/// Two clocks, read at the same moment as far as that can be.
+/// Two clocks, read as nearly at the same time as possible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clocks {
-    /// Nanoseconds of the device's clock.
+    /// The device's clock in nanoseconds.
     pub device: u64,
-    /// Nanoseconds of the host's monotonic clock.
+    /// The host's monotonic clock in nanoseconds.
     pub host: u64,
 }

@@ -1,6 +1,6 @@
-//! What images and samplers are made by.
+//! The descriptions from which images and samplers are made.
 
-/// Which sides an image has.
+/// The dimensions of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ImageKind {
     /// Width.
@@ -14,7 +14,7 @@ pub enum ImageKind {
     /// Layers with a width and a height.
     D2Array,
 }
-/// Which channels a pixel has, in the order of its bytes; X is a channel that is not looked at.
+/// The channels of a pixel in the order of its bytes; X is an ignored channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Channels {
@@ -30,10 +30,10 @@ pub enum Channels {
     Rx,
     Rgx,
     Rgbx,
-    /// As RGBA, with colours that are not linear.
+    /// RGBA in the sRGB colour space, with non-linear colours.
     Srgba,
 }
-/// What each channel is.
+/// The type of each channel.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum ChannelType {
@@ -50,53 +50,54 @@ pub enum ChannelType {
     Half,
     Float,
 }
-/// An image as it is asked for.
+/// The description of a requested image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ImageDesc {
-    /// Which sides it has.
+    /// The image's dimensions.
     pub kind: ImageKind,
-    /// Pixels along its sides, 1 along those that it does not have; of an array the third are its layers.
+    /// Pixels in each dimension, 1 in those that the image does not have; for an array the third is the number of
+    /// layers.
     pub sides: [usize; 3],
-    /// Which channels a pixel has.
+    /// The channels of a pixel.
     pub channels: Channels,
-    /// What each of them is.
+    /// The type of each channel.
     pub channel_type: ChannelType,
 }
-/// What is read beyond the edge of an image.
+/// How coordinates outside an image are handled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Repeat {
-    /// Undefined: the kernel does not read there.
+    /// Undefined: the kernel does not use such coordinates.
     Undefined,
-    /// The pixel at the edge.
+    /// The pixel at the edge is used.
     Edge,
-    /// The border colour.
+    /// The border colour is used.
     Border,
-    /// The image again.
+    /// The image is repeated.
     Repeat,
-    /// The image again, mirrored.
+    /// The image is repeated and mirrored.
     Mirror,
 }
-/// What is read between pixels.
+/// How values between pixels are determined.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Filter {
     /// The nearest pixel.
     Nearest,
-    /// A mean of those around.
+    /// A weighted mean of the surrounding pixels.
     Linear,
 }
-/// A sampler as it is asked for.
+/// The description of a requested sampler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SamplerDesc {
-    /// Whether coordinates go from 0 to 1 along each side, or count pixels.
+    /// Whether coordinates range from 0 to 1 in each dimension instead of counting pixels.
     pub is_normalized: bool,
-    /// Beyond the edge.
+    /// How coordinates outside the image are handled.
     pub repeat: Repeat,
-    /// Between pixels.
+    /// How values between pixels are determined.
     pub filter: Filter,
 }
 impl SamplerDesc {
-    /// All of it as one number, for kernels that read between pixels by themselves: bit 0 says whether coordinates are
-    /// normalized, bit 1 whether the filter is linear, bits 2 to 4 hold what is read beyond the edge.
+    /// The whole sampler as one number, for kernels that filter in software: bit 0 is set for normalized coordinates,
+    /// bit 1 for the linear filter, and bits 2 to 4 hold the handling of coordinates outside the image.
     pub fn word(&self) -> u32 {
         u32::from(self.is_normalized) | (self.filter as u32) << 1 | (self.repeat as u32) << 2
     }

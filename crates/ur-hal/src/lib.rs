@@ -1,9 +1,9 @@
-//! What a driver is, for everything above it: the trait [`Driver`], the [`Command`]s that its streams take, and the
-//! [`Capabilities`] that its devices may have. There is no handle, no entry point and no enumerator of UR here, and
-//! nothing of C: `ur-core` is UR over any driver, and a backend crate implements [`Driver`] and nothing of UR.
+//! The interface between the core and a driver: the trait [`Driver`], the [`Command`]s that its streams execute, and
+//! the [`Capabilities`] that its devices may have. This crate contains no handle, entry point or enumerator of UR, and
+//! no C types: `ur-core` implements UR over any driver, and a backend crate implements [`Driver`] without knowing UR.
 //!
-//! Sizes, lengths and pitches are in bytes, times in nanoseconds. An [`Address`] is a number: the caller that
-//! submits a command guarantees that the memory it names stays there until the command has run.
+//! Sizes, lengths and pitches are in bytes, times in nanoseconds. An [`Address`] is only a number: the caller that
+//! submits a command guarantees that the memory at its addresses stays valid until the command has run.
 //!
 //! The reasons for this cut are in `docs/decisions/0012-one-core-thin-drivers.md`.
 #![forbid(unsafe_code)]

@@ -1,67 +1,67 @@
-//! Memory that a driver gives: what is asked for, what is known of memory of others, what other processes are given.
+//! Memory of a driver: allocation requests, facts of memory allocated elsewhere, and what is exported to other
+//! processes.
 use crate::{Range, Types};
 
-/// Where memory lies, and who reaches it.
+/// Where memory is located, and which side accesses it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemoryKind {
     /// In the device's memory.
     Device,
-    /// In the host's memory, pinned: the device reaches it in place.
+    /// In pinned host memory, which the device accesses in place.
     Host,
-    /// Wherever it is used: the driver moves it. Needs
-    /// [`Capability::ManagedMemory`](crate::Capability::ManagedMemory).
+    /// Where it is used: the driver migrates it. Needs [`Capability::ManagedMemory`](crate::Capability::ManagedMemory).
     Managed,
 }
-/// What is asked of an allocation.
+/// A request for an allocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MemoryRequest {
-    /// Where it is to lie.
+    /// Where the memory is to be located.
     pub kind: MemoryKind,
-    /// At least so many bytes; not 0.
+    /// The least size in bytes; not 0.
     pub bytes: usize,
-    /// What its address is a multiple of: a power of two, at most
+    /// The alignment of its address in bytes: a power of two, at most
     /// [`largest_alignment`](crate::DeviceFacts::largest_alignment).
     pub align: usize,
-    /// Whether other processes are to open it. A driver that can share all of its memory takes no notice.
+    /// Whether other processes will open it. A driver that can share all of its memory ignores this.
     pub is_shareable: bool,
 }
-/// What may be done with mapped or pinned memory.
+/// The permitted access to mapped or pinned memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Nothing.
+    /// No access.
     None,
-    /// Reading.
+    /// Read only.
     Read,
-    /// Reading and writing.
+    /// Read and write.
     ReadWrite,
 }
-/// What lengths and addresses of virtual memory are multiples of, in bytes.
+/// The granularity of lengths and addresses of virtual memory, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Granularity {
-    /// What they have to be multiples of.
+    /// What they must be multiples of.
     pub minimum: usize,
-    /// What they had better be multiples of.
+    /// What they should be multiples of.
     pub recommended: usize,
 }
 
-/// What a driver knows of memory that other code in this process allocated.
+/// What a driver knows of memory that was allocated by other code in this process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KnownMemory<Device> {
-    /// The whole of the allocation.
+    /// The whole allocation.
     pub range: Range,
-    /// Where it lies.
+    /// Where it is located.
     pub kind: MemoryKind,
-    /// Whose memory it is; `None` for the host's.
+    /// The device on which it is located; `None` for host memory.
     pub device: Option<Device>,
 }
 
-/// What another process is to be given. The payload is the driver's; envelope, broker, leases and access are
-/// `ur_ipc`'s, and who may ask is the core's.
+/// An object to be exported to other processes. The driver makes the payload; `ur_ipc` handles tickets, broker, leases
+/// and access policies, and the core decides which objects may be exported.
 #[derive(Debug)]
 pub enum Export<'a, D: Types> {
-    /// Memory of the driver's.
+    /// Memory of the driver.
     Memory(&'a D::Allocation),
-    /// Memory that other code in this process allocated.
+    /// Memory that was allocated by other code in this process.
     Known(&'a D::Context, &'a KnownMemory<D::Device>),
     /// Physical memory.
     Physical(&'a D::Physical),
@@ -73,11 +73,11 @@ impl<D: Types> Clone for Export<'_, D> {
 }
 impl<D: Types> Copy for Export<'_, D> {}
 
-/// The driver's own number for one of its objects: a pointer or an index, never looked into above the driver.
+/// The driver's native handle of one of its objects: a pointer or an index, opaque above the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct NativeHandle(pub u64);
 
-/// An object whose native handle is asked for.
+/// An object whose native handle is queried.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
 pub enum NativeObject<'a, D: Types> {
@@ -92,7 +92,7 @@ pub enum NativeObject<'a, D: Types> {
     Physical(&'a D::Physical),
 }
 
-/// Which kind of object a native handle is of.
+/// The kind of object that a native handle refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[expect(missing_docs, reason = "each is what its name says")]
 pub enum NativeKind {
@@ -105,11 +105,11 @@ pub enum NativeKind {
     Sampler,
     Allocation,
 }
-/// An object made of a native handle.
+/// An object made from a native handle.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is what its type says")]
 pub enum Adopted<D: Types> {
-    /// With the devices that it is for.
+    /// A context and the devices that it is for.
     Context(D::Context, Vec<D::Device>),
     Stream(D::Stream),
     Point(D::Point),

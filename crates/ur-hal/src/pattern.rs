@@ -1,14 +1,14 @@
-//! Patterns that fill memory: what may be one, and where it stands in each of several rows.
+//! Fill patterns: which are valid, and how a pattern continues over several rows.
 use crate::{Error, ErrorKind, Result};
 
-/// The bytes that a fill writes again and again; at least one.
+/// The bytes that a fill writes repeatedly; at least one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pattern<'a>(&'a [u8]);
 impl<'a> Pattern<'a> {
     /// A pattern that fills `total` bytes.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] unless `total` is a multiple of its length, and that is 1 at least.
+    /// [`ErrorKind::InvalidSize`] unless its length is at least 1 and divides `total`.
     pub fn new(bytes: &'a [u8], total: usize) -> Result<Self> {
         PatternLength::new(bytes.len(), total).map(|length| length.of(bytes))
     }
@@ -16,8 +16,8 @@ impl<'a> Pattern<'a> {
     pub const fn bytes(self) -> &'a [u8] {
         self.0
     }
-    /// The shortest pattern of 1, 2, 4, 8, … bytes that fills memory with the same bytes, for such patterns drivers
-    /// have calls; else the pattern itself.
+    /// The shortest pattern of 1, 2, 4, 8, … bytes with the same effect, for which drivers have calls; or the pattern
+    /// itself if there is none.
     #[must_use]
     pub fn shortest(self) -> Self {
         let Self(bytes) = self;
@@ -30,11 +30,11 @@ impl<'a> Pattern<'a> {
     }
 }
 
-/// A pattern that is kept.
+/// An owned pattern.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeptPattern(Box<[u8]>);
 impl KeptPattern {
-    /// As commands have it.
+    /// The pattern, borrowed.
     pub const fn pattern(&self) -> Pattern<'_> {
         Pattern(&self.0)
     }
@@ -45,11 +45,11 @@ impl From<Pattern<'_>> for KeptPattern {
     }
 }
 
-/// The length of a pattern, judged before anybody looks at its bytes.
+/// The length of a pattern, checked before its bytes are read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PatternLength(usize);
 impl PatternLength {
-    /// That of a pattern which fills `total` bytes.
+    /// The length of a pattern that fills `total` bytes.
     ///
     /// # Errors
     /// As for [`Pattern::new`].
@@ -60,7 +60,11 @@ impl PatternLength {
             false => Err(no_multiple(length, total)),
         }
     }
-    /// The pattern, of which there are exactly so many bytes.
+    /// The pattern with these bytes.
+    ///
+    /// # Panics
+    ///
+    /// If their number is not this length.
     pub fn of(self, bytes: &[u8]) -> Pattern<'_> {
         assert_eq!(bytes.len(), self.0, "another length was judged");
         Pattern(bytes)
@@ -72,37 +76,37 @@ fn no_multiple(length: usize, total: usize) -> Error {
     Error::new(ErrorKind::InvalidSize, why)
 }
 
-/// A pattern over rows of `width` bytes: it runs on from each row to the next.
+/// A pattern over rows of `width` bytes, which continues from each row to the next.
 #[derive(Clone, Copy, Debug)]
 pub struct RowPattern<'a> {
     pattern: &'a [u8],
     width: usize,
 }
 impl<'a> RowPattern<'a> {
-    /// `width` is not 0.
+    /// `width` must not be 0.
     pub fn new(pattern: Pattern<'a>, width: usize) -> Self {
         Self { pattern: pattern.0, width }
     }
-    /// After so many rows a row begins where the pattern does, as the first one did: copies of these rows go on
-    /// seamlessly.
+    /// After how many rows a row begins with the start of the pattern again, so that copies of these rows continue the
+    /// pattern.
     pub fn period(self) -> usize {
         self.pattern.len() / greatest_common_divisor(self.pattern.len(), self.width)
     }
-    /// The pattern from where it stands at the beginning of row number `row`.
+    /// The pattern, rotated to where it stands at the start of row `row`.
     pub fn turned_to(self, row: usize) -> Vec<u8> {
         let length = self.pattern.len();
-        // The remainders first: the product of row and width may be more than there are numbers for.
+        // The remainders first: the product of row and width may overflow.
         let start = (row % length) as u128 * (self.width % length) as u128 % length as u128;
         let (head, tail) = self.pattern.split_at(start as usize);
         [tail, head].concat()
     }
-    /// The bytes of `rows` rows from row number `row` on, without what is between them in memory.
+    /// The bytes of `rows` rows starting at row `row`, without the gaps between them in memory.
     pub fn bytes(self, row: usize, rows: usize) -> Vec<u8> {
         let turned = self.turned_to(row);
         turned.iter().copied().cycle().take(rows * self.width).collect()
     }
 }
-/// The largest number that divides both, neither of which is 0.
+/// The greatest common divisor of two numbers, neither of which is 0.
 pub fn greatest_common_divisor(one: usize, other: usize) -> usize {
     let (mut divisor, mut rest) = (one, other);
     while rest != 0 {

@@ -1,21 +1,21 @@
-//! Rows of bytes at a distance from each other.
+//! Rows of bytes at a fixed distance (pitch) from each other.
 use crate::{Address, Error, ErrorKind, Range, Result};
 
-/// Rows: where the first one begins, and how far it is from the beginning of one to that of the next.
+/// Rows: where the first one begins, and the distance from the start of one to that of the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rows {
     /// The first byte of the first row.
     pub start: Address,
-    /// Bytes from row to row.
+    /// Bytes from the start of one row to that of the next.
     pub pitch: usize,
 }
 impl Rows {
-    /// The bytes from the first of `height` rows of `width` bytes to the last: behind the last row nothing is touched,
-    /// since a part of a larger rectangle may end there.
+    /// The bytes from the first to the last byte of `height` rows of `width` bytes. Nothing after the last row is
+    /// included, because the rows may be part of a larger rectangle that ends there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] for no rows, for rows of nothing, for rows longer than their pitch, and where
-    /// `height` whole pitches leave the address space.
+    /// [`ErrorKind::InvalidSize`] for no rows, for empty rows, for rows longer than their pitch, and where `height`
+    /// whole pitches exceed the address space.
     pub fn span(self, width: usize, height: usize) -> Result<Range> {
         let refused = |why: String| Err(Error::new(ErrorKind::InvalidSize, why));
         let pitch = self.pitch;
@@ -32,10 +32,10 @@ impl Rows {
             }
         }
     }
-    /// Row number `row`, of `width` bytes.
+    /// The bytes of row `row`, which is `width` bytes long.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] where it leaves the address space.
+    /// [`ErrorKind::InvalidSize`] where it exceeds the address space.
     pub fn row(self, row: usize, width: usize) -> Result<Range> {
         let before = row.checked_mul(self.pitch).ok_or(ErrorKind::InvalidSize)?;
         Range::new(self.start.offset(before)?, width)
@@ -74,7 +74,7 @@ mod tests {
         assert!(rows(usize::MAX - 4, 8).span(8, 1).is_err(), "it wraps around");
         assert!(rows(64, usize::MAX).row(2, 1).is_err());
     }
-    /// Small numbers, and such as are near to where a power of two ends.
+    /// Small numbers, and numbers just below a power of two.
     fn any_number() -> impl Strategy<Value = usize> {
         let near = |(power, off): (u32, usize)| (1_usize << power).wrapping_sub(off);
         prop_oneof![

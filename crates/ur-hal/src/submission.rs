@@ -1,27 +1,27 @@
-//! How a command is submitted: what it waits for, where it stands, what is wanted to know of it; and what is known of it
-//! afterwards.
+//! The submission of a command: what it waits for, its place in the order, and the completion information that is
+//! requested; and the status and times that a point reports.
 use crate::{Command, Types};
 use ur_ipc::arena::Debt;
 
-/// A command on its way into a stream. A driver gets all of it at once, so that it can do with one native call what takes
-/// waits and signals along.
+/// A command with everything that its submission involves. A driver gets all of it at once, so that it can use a single
+/// native call where that takes waits and signals too.
 #[derive(Debug)]
 pub struct Submission<'a, D: Types> {
-    /// What is done.
+    /// The command.
     pub command: &'a Command<'a, D>,
-    /// What has to be over before, besides what the order says. If one of them fails the command is not run, and
-    /// ends in [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed); one that is known to have failed already
-    /// is refused.
+    /// What must be complete before, in addition to what the order requires. If one of these fails, the command is not
+    /// run and ends with [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed); if one is known to have
+    /// failed already, the submission is refused.
     pub waits: &'a [Wait<'a, D>],
-    /// Where it stands among the commands of an out-of-order stream.
+    /// Its place among the commands of an out-of-order stream.
     pub order: Order,
-    /// What is wanted to know of it.
+    /// The completion information that is requested.
     pub completion: Completion,
-    /// Which of its times are wanted; nothing without a point.
+    /// The times that are requested; none without a point.
     pub profile: Profile,
 }
 impl<'a, D: Types> Submission<'a, D> {
-    /// One that waits for nothing by name, and of which nothing is wanted to know.
+    /// A submission without explicit waits and without completion information.
     pub fn new(command: &'a Command<'a, D>) -> Self {
         Self {
             command,
@@ -36,10 +36,9 @@ impl<'a, D: Types> Submission<'a, D> {
 /// Something that a command waits for.
 #[derive(Debug)]
 pub enum Wait<'a, D: Types> {
-    /// A command of this process, or the latest signal so far of a point that is signalled again and again.
+    /// A command of this process, or the latest signal so far of a point that is signalled repeatedly.
     Point(&'a D::Point),
-    /// A word that processes share has reached a value. Needs
-    /// [`Capability::SharedWords`](crate::Capability::SharedWords).
+    /// A word in shared memory that reaches a value. Needs [`Capability::SharedWords`](crate::Capability::SharedWords).
     Word(&'a Debt),
 }
 impl<D: Types> Clone for Wait<'_, D> {
@@ -49,46 +48,46 @@ impl<D: Types> Clone for Wait<'_, D> {
 }
 impl<D: Types> Copy for Wait<'_, D> {}
 
-/// Where a command stands in an out-of-order stream. In an in-order one all of them mean the same.
+/// The place of a command in an out-of-order stream. In an in-order stream all of these are equivalent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// Behind what it waits for, and behind the last barrier.
+    /// After what it waits for, and after the last barrier.
     Free,
-    /// Behind everything before it.
+    /// After everything submitted before it.
     AfterAll,
-    /// The same, and before everything after it: a barrier.
+    /// After everything submitted before it and before everything submitted later: a barrier.
     Both,
 }
 impl Order {
-    /// That of a command which does nothing but wait: behind everything, unless it names what it waits for.
+    /// The order of a command that only waits: after everything before it, unless it names what it waits for.
     pub const fn of_wait(names_any: bool) -> Self {
         if names_any { Self::Free } else { Self::AfterAll }
     }
 }
-/// What is wanted to know of a command.
+/// The completion information that is requested for a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completion {
-    /// Nothing. That it failed is told by [`Streams::finish`](crate::Streams::finish), once.
+    /// None. [`Streams::finish`](crate::Streams::finish) reports its failure, once.
     None,
-    /// When it is over: a point is made.
+    /// A point, which tells when the command is final.
     Point,
-    /// That it is over when [`Streams::submit`](crate::Streams::submit) returns, which returns its failure.
+    /// [`Streams::submit`](crate::Streams::submit) returns only when the command is final, and returns its error.
     Done {
-        /// Whether its point is wanted, too.
+        /// Whether a point is requested too.
         point: bool,
     },
 }
 impl Completion {
-    /// Whether a point is wanted.
+    /// Whether a point is requested.
     pub const fn wants_point(self) -> bool {
         matches!(self, Self::Point | Self::Done { point: true })
     }
-    /// Whether `submit` returns when the command is over.
+    /// Whether `submit` returns only when the command is final.
     pub const fn is_awaited(self) -> bool {
         matches!(self, Self::Done { .. })
     }
 }
-/// Which times of a command are noted.
+/// Which times of a command are recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// None.
@@ -99,65 +98,65 @@ pub enum Profile {
     End,
 }
 
-/// How far a command has come. Only ever grows.
+/// The status of a command, which only increases.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Status {
-    /// The stream has it.
+    /// The stream has taken it.
     Submitted,
     /// It is being executed, as far as the driver tells.
     Running,
-    /// It is done, and what it did can be seen.
+    /// It is done, and its effects are visible.
     Complete,
-    /// It failed, or something that it depends on did and it was not run.
+    /// It failed, or it was not run because something that it depends on failed.
     Failed,
 }
 impl Status {
-    /// Whether nothing more will happen.
+    /// Whether the status will not change any more.
     pub fn is_final(self) -> bool {
         self >= Self::Complete
     }
 }
-/// When what happened, in nanoseconds of the device's clock.
+/// The times of a command, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
-    /// When the stream got it; known from then on.
+    /// When the stream took it; known from then on.
     pub submitted: u64,
-    /// When its execution began and ended, once it is complete. The two are equal where only the end is noted.
+    /// When its execution began and ended; known once it is complete. The two are equal if only the end is recorded.
     pub span: Option<(u64, u64)>,
 }
 
-/// How urgent the commands of a stream are beside those of others.
+/// The priority of a stream's commands relative to other streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Priority {
-    /// Less than most.
+    /// Lower than most.
     Low,
-    /// As most.
+    /// The default.
     #[default]
     Normal,
-    /// More than most.
+    /// Higher than most.
     High,
 }
-/// A stream as it is asked for. What a device does not have is a hint.
+/// The description of a requested stream. Requests that a device does not support are treated as hints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamRequest {
-    /// Whether commands may overtake each other.
+    /// Whether commands may execute out of order.
     pub is_out_of_order: bool,
-    /// How urgent they are.
+    /// Their priority.
     pub priority: Priority,
     /// Whether commands may be collected until a thread waits for one or calls [`Streams::flush`](crate::Streams::flush).
     pub is_batched: bool,
-    /// Whether it is the driver's default stream, or kept in order with it.
+    /// Whether it is the driver's default stream, or ordered with it.
     pub default_stream: Option<DefaultStream>,
-    /// Which of the device's engines runs it; `None`: any, or several.
+    /// Which of the device's engines executes it; `None` for any, or several.
     pub engine: Option<u32>,
-    /// The number by which the core knows its context: streams of one context have the same.
+    /// The core's number for its context: streams of one context have the same number.
     pub context: usize,
 }
-/// What a stream has to do with the driver's default stream.
+/// How a stream relates to the driver's default stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DefaultStream {
-    /// It is that stream.
+    /// It is the default stream.
     Is,
-    /// It is kept in order with it.
+    /// It is ordered with the default stream.
     InStep,
 }

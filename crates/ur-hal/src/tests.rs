@@ -1,8 +1,8 @@
-//! A driver without devices: what every verb answers that a driver leaves out.
+//! A driver without devices: the result of every method that a driver does not implement.
 use super::*;
 use std::convert::Infallible;
 
-/// A driver that has nothing.
+/// A driver that has no devices and no features.
 #[derive(Debug)]
 pub(crate) struct Nothing;
 impl Types for Nothing {

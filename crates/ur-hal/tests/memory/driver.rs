@@ -1,5 +1,5 @@
-//! A complete driver for an invented device: its memory is vectors at invented addresses, and a thread for each stream
-//! executes. It shows what the trait asks for, and is what the tests of the trait run on.
+//! A complete driver for an invented device: its memory consists of vectors at invented addresses, and each stream has
+//! a thread that executes its commands. It shows what the trait requires; the tests of the trait use it.
 use std::{
     convert::Infallible,
     sync::{
@@ -29,7 +29,7 @@ static MEMORY: Mutex<AddressMap<Bytes>> = Mutex::new(AddressMap::new());
 const DEVICE_BYTES: usize = 1 << 30;
 const ALIGNMENT: usize = 4096;
 
-/// Memory of the device; it goes back when this is dropped.
+/// Memory of the device, released on drop.
 #[derive(Debug)]
 pub struct Allocation(Range);
 impl Memory for Allocation {
@@ -43,7 +43,7 @@ impl Drop for Allocation {
         drop(gone);
     }
 }
-/// The bytes that a range is within, and where in them it begins.
+/// The vector that contains a range, and the offset of the range in it.
 fn bytes_at(range: Range) -> Result<(Bytes, usize)> {
     let memory = locked(&MEMORY);
     let Ok(Some(whole)) = memory.within(range) else {
@@ -56,12 +56,12 @@ fn bytes_at(range: Range) -> Result<(Bytes, usize)> {
         range.start().get() - whole.start().get(),
     ))
 }
-/// What is in memory of the device, for tests.
+/// Reads memory of the device, for tests.
 pub fn read(range: Range) -> Result<Vec<u8>> {
     let (bytes, from) = bytes_at(range)?;
     Ok(locked(&bytes)[from..from + range.bytes()].to_vec())
 }
-/// Puts something there.
+/// Writes memory of the device, for tests.
 pub fn write(at: Address, what: &[u8]) -> Result<()> {
     let (bytes, to) = bytes_at(Range::new(at, what.len())?)?;
     locked(&bytes)[to..to + what.len()].copy_from_slice(what);
@@ -107,7 +107,7 @@ impl Point {
     }
 }
 
-/// What a command does, with what it points at.
+/// What a command does, with a copy of what it refers to.
 #[derive(Clone, Debug)]
 enum Work {
     Nothing,
@@ -154,7 +154,7 @@ impl Work {
     fn run(&self) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
-            // All is read before anything is written: the two may overlap.
+            // Everything is read before anything is written, because the two may overlap.
             Self::Copy(parts) => {
                 let read = parts.iter().map(|(to, from)| Ok((*to, read(*from)?)));
                 read.collect::<Result<Vec<_>>>()?.iter().try_for_each(|(to, what)| write(*to, what))
@@ -184,7 +184,7 @@ fn box_rows(copy: &BoxCopy) -> Result<Vec<(Address, Range)>> {
 #[derive(Debug, Default)]
 pub struct Graph(Vec<Work>);
 
-/// What the thread of a stream is given.
+/// One command for the thread of a stream.
 struct Job {
     points: Vec<Point>,
     words: Vec<Debt>,
@@ -193,7 +193,7 @@ struct Job {
     end: Point,
 }
 impl Job {
-    /// Waits for what must come first, and then does it.
+    /// Waits for the dependencies, and then runs the command.
     fn run(self) -> Status {
         let has_failed = self.points.iter().any(|one| one.wait(None) == Status::Failed)
             || self.words.iter().any(|one| one.wait(None) == Progress::Failed);
@@ -209,7 +209,7 @@ impl Job {
         status
     }
 }
-/// Commands that are executed one after another.
+/// A stream, which executes commands one after another.
 #[derive(Debug)]
 pub struct Stream {
     jobs: Sender<Job>,
@@ -277,7 +277,7 @@ impl Streams for InMemory {
         EventSharing::Words
     }
     fn stream(_: &Vec<u32>, _: &u32, _: StreamRequest) -> Result<Stream> {
-        Stream::start() // in order, which an out-of-order stream may be
+        Stream::start() // always in order, which an out-of-order stream may be
     }
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Result<Option<Point>> {
         let (mut points, mut words) = (vec![], vec![]);
@@ -296,7 +296,7 @@ impl Streams for InMemory {
         }
         let work = Work::of(submission.command)?;
         let end = Point::new(submission.profile);
-        let mut last = locked(&stream.last); // what is last is sent last
+        let mut last = locked(&stream.last); // held while sending, so that `last` is the job sent last
         let job = Job { points, words, work, signal, end: end.clone() };
         stream.jobs.send(job).map_err(|_| Error::from(ErrorKind::DeviceLost))?;
         *last = Some(end.clone());
@@ -388,7 +388,7 @@ impl Driver for InMemory {
         if !command.is_recordable() || after.iter().any(|earlier| *earlier >= number) {
             return Err(ErrorKind::InvalidOperation.into());
         }
-        graph.0.push(Work::of(command)?); // one after another: what it is to be behind is before it
+        graph.0.push(Work::of(command)?); // executed one after another, so that everything in `after` comes first
         Ok(number)
     }
     fn close(_: &mut Graph) -> Result<()> {

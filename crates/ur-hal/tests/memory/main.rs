@@ -1,4 +1,4 @@
-//! The trait, as a driver implements it that has nothing but memory and threads.
+//! Tests of the trait with a driver that has only memory and threads.
 mod driver;
 
 use driver::{InMemory as D, read, write};
@@ -43,7 +43,7 @@ fn filled(bytes: usize) -> Allocation {
     write(memory.range().start(), &all).unwrap();
     memory
 }
-/// A host call that waits until the gate is opened; what it was before is what it counts from.
+/// A host call that waits until the gate is opened, and the gate, which a test opens by making it non-zero.
 fn gate() -> (HostCall, &'static AtomicUsize) {
     let gate: &'static AtomicUsize = Box::leak(Box::default());
     static GATES: std::sync::Mutex<Vec<&'static AtomicUsize>> = std::sync::Mutex::new(vec![]);
