@@ -1,4 +1,4 @@
-//! An adapter's shared object: its tables, filled through what it exports. Nothing else of it is used.
+//! An adapter's shared object: its tables, filled through its exported getters. Nothing else of it is used.
 #![expect(unsafe_code, reason = "loads a shared object of somebody else's and calls its getters")]
 use crate::{
     door::Door,
@@ -10,15 +10,15 @@ use ur_sys::*;
 
 type Getter<T> = unsafe extern "C" fn(ur_api_version_t, *mut T) -> ur_result_t;
 
-/// A loaded adapter. It stays loaded as long as the process lives: it may have threads.
+/// A loaded adapter. It is never unloaded, because it may have threads.
 pub struct Adapter {
     pub tables: ur_dditable_t,
-    /// What each table's getter answered; `None` if the object has no such getter.
+    /// The result of each table's getter; `None` if the object has no such getter.
     pub getters: Vec<(&'static str, Option<ur_result_t>)>,
     library: &'static libloading::Library,
 }
 
-/// Fills one table; what the getter says, and whether there is one, is the caller's business.
+/// Fills one table; returns the getter's result, or `None` if there is no getter.
 fn fill<T>(
     library: &libloading::Library,
     member: &str,
@@ -26,20 +26,21 @@ fn fill<T>(
     table: *mut T,
 ) -> Option<ur_result_t> {
     let name = format!("urGet{member}ProcAddrTable\0");
-    // SAFETY: the symbol of that name is a getter of this table, by the interface.
+    // SAFETY: the interface defines the symbol of that name as a getter of this table.
     let get = unsafe { library.get::<Getter<T>>(name.as_bytes()) }.ok()?;
-    // SAFETY: null or a whole table.
+    // SAFETY: `table` is null or points to a complete table.
     Some(unsafe { get(version, table) })
 }
 
 macro_rules! tables {
     ($($member:literal $field:ident $table:ident;)*) => {
-        /// Fills every table that there is a getter for; what each answered.
+        /// Fills every table that has a getter; returns their results.
         pub fn fill_all(library: &libloading::Library, tables: &mut ur_dditable_t)
             -> Vec<(&'static str, Option<ur_result_t>)> {
             vec![$(($member, fill(library, $member, ur_sys::VERSION, &raw mut tables.$field))),*]
         }
-        /// Asks one getter with a version and a table of its own or none: the answer, and whether a slot was filled.
+        /// Calls one getter with a version and with a table of its own or null; returns the result, and
+        /// whether a slot was filled.
         fn ask(library: &libloading::Library, member: &str, version: ur_api_version_t, is_null: bool)
             -> Option<(ur_result_t, bool)> {
             match member {
@@ -52,7 +53,7 @@ macro_rules! tables {
                 _ => None,
             }
         }
-        /// The slots of a table as they lie in memory, by its place in the specification's order.
+        /// The address of a table's slots, by the table's name in the specification.
         fn slots(tables: &ur_dditable_t, member: &str) -> Option<*const Option<raw::Entry>> {
             match member {
                 $($member => Some((&raw const tables.$field).cast()),)*
@@ -90,13 +91,13 @@ tables! {
     "DeviceExp" device_exp ur_device_exp_dditable_t;
 }
 
-/// Has every function that the adapter has replaced by the one of a loader.
+/// Replaces every function that the adapter has by the loader's.
 fn through(own: &mut ur_dditable_t, outer: &ur_dditable_t) {
     const SLOTS: usize = size_of::<ur_dditable_t>() / size_of::<Option<raw::Entry>>();
     type Slots = [Option<raw::Entry>; SLOTS];
-    // SAFETY: a table of tables is slots and nothing else, each null or a function.
+    // SAFETY: `ur_dditable_t` consists of slots only, each null or a function.
     let outer = unsafe { &*std::ptr::from_ref(outer).cast::<Slots>() };
-    // SAFETY: as above; nothing else looks at it meanwhile.
+    // SAFETY: as above; the exclusive reference is not used otherwise meanwhile.
     let own = unsafe { &mut *std::ptr::from_mut(own).cast::<Slots>() };
     for (own, outer) in own.iter_mut().zip(outer) {
         if own.is_some() {
@@ -106,19 +107,20 @@ fn through(own: &mut ur_dditable_t, outer: &ur_dditable_t) {
 }
 
 impl Adapter {
-    /// Loads a shared object and fills every table that it has a getter for. Calls go through
-    /// `door`, but for those of entries that the adapter leaves out.
+    /// Loads a shared object and fills every table that it has a getter for. Calls go through `door`, except
+    /// for entries that the adapter does not implement.
     ///
     /// # Errors
-    /// A sentence: it cannot be loaded, or it is no adapter (it has none of the getters).
+    /// Returns a sentence if the file cannot be loaded or is no adapter, which means that it has no getter at
+    /// all.
     pub fn load(path: &Path, door: &Door) -> Result<Self, String> {
-        // SAFETY: loading runs the object's constructors, which is what the user asked for.
+        // SAFETY: loading runs the object's constructors, which the user requested.
         let library = unsafe { libloading::Library::new(path) }
             .map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
         let library: &'static _ = Box::leak(Box::new(library));
         let mut tables = ur_dditable_t::EMPTY;
         if door.is(path) {
-            // Started, it answers as an adapter does.
+            // A started loader behaves like an adapter.
             let tables = door.tables(path)?.unwrap_or(tables);
             let getters = fill_all(library, &mut { tables });
             return Ok(Self { tables, getters, library });
@@ -135,7 +137,7 @@ impl Adapter {
         }
         Ok(Self { tables, getters, library })
     }
-    /// Asks a getter of a table's name once more: what it says, and whether it filled a slot.
+    /// Calls the getter of a table again; returns its result and whether it filled a slot.
     pub fn ask(
         &self,
         member: &str,
@@ -144,13 +146,14 @@ impl Adapter {
     ) -> Option<(ur_result_t, bool)> {
         ask(self.library, member, version, is_null)
     }
-    /// The function in a slot, by the name of its entry; `None` if the adapter leaves it null.
+    /// Returns the function of an entry; `None` if the adapter leaves its slot null.
     pub fn slot(&self, entry: &str) -> Option<raw::Entry> {
         let (table, slot, _) = Spec::get().entry(entry)?;
         let slots = slots(&self.tables, &Spec::get().tables[table].member)?;
-        // SAFETY: the specification's tables are as long as ours: both come from the same files.
+        // SAFETY: the offset is inside the table, because the specification and the tables' types are
+        // generated from the same files.
         let slot = unsafe { slots.add(slot) };
-        // SAFETY: a slot of our own table; null or a function, both of which are an `Option` of one.
+        // SAFETY: a slot of our own table is null or a function, which is an `Option` of a function.
         unsafe { *slot }
     }
     /// Calls an entry by name with its arguments as words; `None` if the slot is null.

@@ -1,5 +1,5 @@
-//! What a case is given: the adapter, its device, a context, and one object of each kind when asked for.
-//! Everything here goes through the C ABI; what is made at first use is released with the bench.
+//! What a case gets: the adapter, its device, a context, and one object of each kind on demand. Everything is
+//! created through the C ABI; objects created on first use are released with the bench.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod make;
 pub mod share;
@@ -21,14 +21,14 @@ use std::{
 };
 use ur_sys::*;
 
-/// Which adapter and device are judged.
+/// The adapter and the device to judge.
 #[derive(Clone, Debug)]
 pub struct Subject {
     pub adapter: PathBuf,
     pub device: usize,
-    /// What it is called through.
+    /// The interface through which it is called.
     pub door: Door,
-    /// One reference to the adapter is never given back.
+    /// Never releases one reference to the adapter.
     pub keep: bool,
 }
 
@@ -41,7 +41,7 @@ pub enum Usm {
 }
 pub const USM: [Usm; 3] = [Usm::Device, Usm::Host, Usm::Shared];
 
-/// No events to wait for.
+/// An empty wait list.
 pub const NO_LIST: (u32, *const ur_event_handle_t) = (0, null());
 
 pub struct Bench {
@@ -52,7 +52,7 @@ pub struct Bench {
     promised: Cell<bool>,
 }
 
-/// The entry that takes back a reference to an object of a kind.
+/// Returns the entry that releases an object of a kind.
 pub fn release_entry(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Adapter" => "urAdapterRelease",
@@ -78,12 +78,12 @@ pub fn word(at: *const c_void) -> Word {
     Word::One(at.expose_provenance() as u64)
 }
 
-/// What an entry made, and did not say that it could not.
+/// Fails if an entry succeeded but returned a null pointer.
 pub fn exists(made: *const c_void) -> Verdict {
     crate::ensure!(!made.is_null(), "an entry succeeds and gives nothing");
     Ok(())
 }
-/// An answer of `Get`: how many, and the first ones.
+/// Lists handles through an entry that is called twice: for the count, then for the handles.
 fn first<H: Copy>(
     none: H,
     mut get: impl FnMut(u32, *mut H, *mut u32) -> Verdict<ur_result_t>,
@@ -106,7 +106,8 @@ impl Bench {
         let (made, found, promised) = Default::default();
         Self { adapter, subject, made, found, promised }
     }
-    /// From here on UNSUPPORTED_FEATURE is a failure: the device says that it has what the case needs.
+    /// From here on UNSUPPORTED_FEATURE is a failure, because the device reports the capability `info`; skips
+    /// the case if the device does not report it.
     pub fn needs(&self, info: ur_device_info_t) -> Verdict {
         let (device, mut has, mut size) = (self.device()?, 0_u8, 0_usize);
         let to = (&raw mut has).cast();
@@ -120,7 +121,7 @@ impl Bench {
     pub fn promise(&self) {
         self.promised.set(true);
     }
-    /// The judgement on a call that has to succeed.
+    /// Judges a call that must succeed.
     pub fn succeeded(&self, entry: &str, code: ur_result_t) -> Verdict {
         match code {
             ur_result_t::SUCCESS => Ok(()),
@@ -130,7 +131,7 @@ impl Bench {
             code => Err(Stop::Failed(format!("{entry} answered {code:?}: {}", self.sentence()))),
         }
     }
-    /// The judgement on a call that has to be refused.
+    /// Judges a call that must be refused with `expected`.
     pub fn was_refused(&self, entry: &str, code: ur_result_t, expected: ur_result_t) -> Verdict {
         if code == expected {
             return Ok(());
@@ -141,7 +142,7 @@ impl Bench {
         let why = format!("{entry} answered {code:?} where {expected:?} was expected");
         Err(Stop::Failed(why))
     }
-    /// The sentence of this thread's last failure; empty if there is none.
+    /// The message of this thread's last failure; empty if there is none.
     pub fn sentence(&self) -> String {
         let entry = self.adapter.tables.adapter.get_last_error;
         let (Some(entry), Ok(adapter)) = (entry, self.handle()) else { return String::new() };
@@ -153,13 +154,13 @@ impl Bench {
         unsafe { CStr::from_ptr(message) }.to_string_lossy().into_owned()
     }
 }
-/// Several threads on the same objects.
+/// Tests with several threads on the same objects.
 impl Bench {
-    /// Does something in `count` threads at once, each with a bench of its own that has this one's context, queue and
-    /// whatever else was there before, and with its number.
+    /// Runs `act` in `count` threads at once. Each gets a bench of its own with this bench's context, queue
+    /// and other objects that exist already, and the thread's index.
     ///
     /// # Errors
-    /// The first that any of them has.
+    /// Returns the first error of any thread.
     pub fn together(&self, count: usize, act: impl Fn(&Self, usize) -> Verdict + Sync) -> Verdict {
         self.platform()?;
         self.queue()?;
@@ -176,7 +177,7 @@ impl Bench {
         verdicts.into_iter().collect()
     }
 }
-/// What there is already.
+/// Objects that exist only once.
 impl Bench {
     fn once(
         &self,
@@ -198,7 +199,7 @@ impl Bench {
             let mut count = 0;
             let code = ask!(self, adapter.get(0, null_mut(), &mut count));
             if code != ur_result_t::SUCCESS {
-                // An adapter whose driver is not there may say so here.
+                // An adapter without its driver may return an error here.
                 let why = format!("urAdapterGet answers {code:?}: the adapter is of no use here");
                 return Err(Stop::skipped(why));
             }
@@ -229,8 +230,8 @@ impl Bench {
             Ok(ask!(self, device.get(platform, all, n, to, count)))
         })
     }
-    /// Whether the adapter is of use in a forked child. Drivers that do not survive a fork are told apart from adapters
-    /// that do not: those say UNINITIALIZED to whoever asks for platforms or devices.
+    /// Skips the case if the driver does not survive a fork. In a forked child such an adapter returns
+    /// UNINITIALIZED when platforms or devices are listed.
     pub fn survives_fork(&self) -> Verdict {
         let (adapter, mut count) = (self.handle()?, 0);
         let settled = |entry: &str, code| match code {
@@ -249,7 +250,7 @@ impl Bench {
         }
         Ok(())
     }
-    /// The platform of the chosen device, and the device.
+    /// Returns the platform of the chosen device, and the device.
     fn choose(&self) -> Verdict<(ur_platform_handle_t, ur_device_handle_t)> {
         let mut all = Vec::new();
         for platform in self.platforms()? {
@@ -284,7 +285,8 @@ impl Bench {
         let flags = ur_queue_flags_t::default();
         Ok(ur_queue_handle_t(self.once("Queue", || Ok(self.new_queue(flags)?.0))?))
     }
-    /// An object of a kind, by its name in the specification; `Image` is a kind of its own.
+    /// Returns an object of a kind, by its name in the specification; `Image` is an additional kind. It is
+    /// created on first use.
     pub fn object(&self, kind: &str) -> Verdict<*mut c_void> {
         let known = self.made.borrow().iter().find(|(k, _)| k == kind).map(|(_, at)| *at);
         match (kind, known) {
@@ -303,7 +305,7 @@ impl Bench {
     }
 }
 impl Drop for Bench {
-    /// What was made last goes first.
+    /// Releases the objects in the reverse order of their creation.
     fn drop(&mut self) {
         for (kind, at) in self.made.take().into_iter().rev() {
             if let Some(entry) = release_entry(&kind) {
@@ -313,7 +315,7 @@ impl Drop for Bench {
     }
 }
 
-/// A plain value that an information query answers: `info!(bench, queue.get_info(queue, name), u32)`.
+/// The value of a fixed-size property: `info!(bench, queue.get_info(queue, name), u32)`.
 #[macro_export]
 macro_rules! info {
     ($bench:expr, $table:ident . $slot:ident ( $($argument:expr),* ), $type:ty) => {{

@@ -1,8 +1,9 @@
-//! How cases call the adapter: `ask!` for any code, `must!` for what has to succeed, `refused!` for what has to fail.
+//! How cases call the adapter: `ask!` accepts any code, `must!` requires success, `refused!` requires a
+//! failure.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use ur_sys::ur_result_t;
 
-/// An entry with its arguments as one: what the macros call without being unsafe wherever they are used.
+/// An entry that takes its arguments as a tuple. The macros call it, so that their users need no unsafe code.
 pub trait Call<Arguments> {
     fn call(self, arguments: Arguments) -> ur_result_t;
 }
@@ -19,11 +20,11 @@ entries! {
     A B C D E F G H I; A B C D E F G H I J; A B C D E F G H I J K; A B C D E F G H I J K L;
 }
 
-/// The two entries with more arguments than a trait for tuples is worth.
+/// The two entries that have too many arguments for `Call`.
 pub mod rect {
     use ur_sys::*;
 
-    /// Where a rectangle lies in memory: origin, row pitch, slice pitch.
+    /// The layout of a rectangle in memory: origin, row pitch, slice pitch.
     #[derive(Clone, Copy)]
     pub struct Side(pub ur_rect_offset_t, pub usize, pub usize);
 
@@ -60,8 +61,8 @@ pub mod rect {
     }
 }
 
-/// Calls an entry of the bench's adapter, `ask!(bench, usm.free(context, at))`: its code. A null slot ends the case
-/// as skipped.
+/// Calls an entry of the bench's adapter and returns its code: `ask!(bench, usm.free(context, at))`. A null
+/// slot skips the case.
 #[macro_export]
 macro_rules! ask {
     ($bench:expr, $table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {{
@@ -71,7 +72,8 @@ macro_rules! ask {
         $crate::call::Call::call(entry, ($($argument,)*))
     }};
 }
-/// Calls an entry that has to succeed; UNSUPPORTED_FEATURE skips the case unless the device promised the feature.
+/// Calls an entry that must succeed. UNSUPPORTED_FEATURE skips the case unless the device reported the
+/// feature.
 #[macro_export]
 macro_rules! must {
     ($bench:expr, $table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {{
@@ -79,7 +81,7 @@ macro_rules! must {
         $bench.succeeded(concat!(stringify!($table), ".", stringify!($slot)), code)?
     }};
 }
-/// Calls an entry that has to fail with the code of that name.
+/// Calls an entry that must fail with the given code.
 #[macro_export]
 macro_rules! refused {
     ($bench:expr, $code:ident, $table:ident . $slot:ident ( $($argument:expr),* $(,)? )) => {{
@@ -88,7 +90,7 @@ macro_rules! refused {
         $bench.was_refused(name, code, ur_sys::ur_result_t::$code)?
     }};
 }
-/// Ends the case as failed unless something holds.
+/// Fails the case unless a condition holds.
 #[macro_export]
 macro_rules! ensure {
     ($holds:expr, $($why:tt)+) => {
@@ -97,7 +99,7 @@ macro_rules! ensure {
         }
     };
 }
-/// Ends the case as failed unless two values are the same.
+/// Fails the case unless two values are equal.
 #[macro_export]
 macro_rules! same {
     ($found:expr, $expected:expr, $($what:tt)+) => {{

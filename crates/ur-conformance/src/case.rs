@@ -1,18 +1,18 @@
-//! A case: one rule of one entry, and how it is judged.
+//! A case: one rule of one entry, and the function that judges it.
 use crate::bench::Bench;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", content = "why", rename_all = "lowercase")]
 pub enum Outcome {
     Passed,
-    /// What it needs is not there.
+    /// Something that the case needs is missing.
     Skipped(String),
     Failed(String),
 }
-/// Why a case ended before its end.
+/// Why a case ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     Skipped(String),
@@ -30,16 +30,16 @@ pub type Verdict<T = ()> = Result<T, Stop>;
 
 type Judge = Box<dyn Fn(&Bench) -> Verdict + Send + Sync>;
 
-/// One rule of the specification, tied to the entry that it is about.
+/// One rule of the specification for one entry.
 pub struct Case {
     pub family: &'static str,
-    /// C's name of the entry, or of several.
+    /// The C name of the entry, or of several entries.
     pub entry: String,
-    /// What the specification or the sharing rules say.
+    /// The rule in the specification or in the sharing rules.
     pub rule: String,
-    /// The rule as a sentence; no two cases of an entry have the same.
+    /// The rule as a sentence, which is unique among the cases of an entry.
     pub name: String,
-    /// How long it may take.
+    /// The time limit.
     pub deadline: Duration,
     pub judge: Judge,
 }
@@ -55,19 +55,19 @@ impl Case {
         let deadline = Duration::from_secs(60);
         Self { family, entry, rule, name, deadline, judge: Box::new(judge) }
     }
-    /// For cases that do a thing thousands of times, or start many processes: with a GPU's driver one
-    /// takes seconds.
+    /// Raises the time limit, for cases that repeat something thousands of times or start many processes,
+    /// which takes seconds each with a GPU driver.
     pub fn long(mut self) -> Self {
         self.deadline = Duration::from_secs(180);
         self
     }
-    /// Family, entry and sentence: what filters, reports and lists of known failures go by.
+    /// Family, entry and sentence, which filters, reports and lists of known failures use.
     pub fn title(&self) -> String {
         format!("{}::{}: {}", self.family, self.entry, self.name)
     }
 }
 
-/// All cases, in the same order in every process of the suite.
+/// Returns all cases, in the same order in every process of the suite.
 pub fn all() -> Vec<Case> {
     let mut cases = crate::rules::cases();
     cases.extend(crate::families::cases());
@@ -75,7 +75,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// Writes cases of a family: `entry, rule, "sentence", function;` for each.
+/// Lists cases of a family: `entry, rule, "sentence", function;` for each.
 #[macro_export]
 macro_rules! cases {
     ($family:literal; $($entry:literal, $rule:literal, $name:literal, $judge:expr;)*) => {

@@ -1,18 +1,18 @@
-//! Through what the suite calls an adapter: a loader, as programs do, or its own tables. The outcomes
-//! must be the same.
+//! The interface through which the suite calls an adapter: a loader, as programs do, or the adapter's own
+//! tables. The outcomes must be the same.
 #![expect(unsafe_code, reason = "starts a loader")]
 use crate::adapter::fill_all;
 use std::{convert::Infallible, fmt, path::Path, path::PathBuf, str::FromStr};
 use ur_sys::*;
 
-/// What is between the suite and the adapter.
+/// The interface between the suite and the adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Door {
-    /// Our loader, which is part of this program.
+    /// This project's loader, which is linked into this program.
     Ours,
-    /// Nothing.
+    /// The adapter's own tables.
     Direct,
-    /// A loader's shared object.
+    /// The shared object of a loader.
     Loader(PathBuf),
 }
 impl FromStr for Door {
@@ -36,22 +36,23 @@ impl fmt::Display for Door {
 }
 
 impl Door {
-    /// Whether it is the very file that is to be judged: a loader with an adapter linked into it.
+    /// Whether it is the same file as the adapter: a loader with an adapter linked into it.
     pub fn is(&self, adapter: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         matches!(self, Self::Loader(path) if real(path).is_some_and(|own| Some(own) == real(adapter)))
     }
-    /// The functions by which `adapter` is called, where they are not its own.
+    /// Returns the functions to call `adapter` by; `None` if these are its own.
     ///
     /// # Errors
-    /// A sentence: the loader cannot be loaded or does not start.
+    /// Returns a sentence if the loader cannot be loaded or does not start.
     pub fn tables(&self, adapter: &Path) -> Result<Option<ur_dditable_t>, String> {
         if *self == Self::Direct {
             return Ok(None);
         }
-        // A loader that is its own adapter has one linked into it, which it shows where it is not told of another.
+        // A loader that is the adapter itself has one linked into it, which it lists if no other file is
+        // named.
         match self.is(adapter) {
-            // SAFETY: the process has only this thread yet.
+            // SAFETY: the process has no other thread yet.
             true => unsafe { std::env::remove_var("UR_ADAPTERS_FORCE_LOAD") },
             // SAFETY: as above.
             false => unsafe { std::env::set_var("UR_ADAPTERS_FORCE_LOAD", adapter) },
@@ -62,10 +63,10 @@ impl Door {
             Self::Loader(path) => {
                 let library = open(path)?;
                 let init = b"urLoaderInit\0";
-                // SAFETY: the symbol of that name has this type, by the interface.
+                // SAFETY: the interface defines the symbol of that name with this type.
                 let init = unsafe { library.get::<ur_pfnLoaderInit_t>(init) };
                 let init = init.map_err(|e| format!("{}: {e}", path.display()))?;
-                // SAFETY: no flag and no configuration.
+                // SAFETY: the arguments are no flags and no configuration.
                 let code = unsafe { init(flags, none) };
                 let mut tables = ur_dditable_t::EMPTY;
                 fill_all(library, &mut tables);
@@ -80,7 +81,7 @@ impl Door {
     }
 }
 fn open(path: &Path) -> Result<&'static libloading::Library, String> {
-    // SAFETY: loading runs the object's constructors, which is what the user asked for.
+    // SAFETY: loading runs the object's constructors, which the user requested.
     let library = unsafe { libloading::Library::new(path) };
     let library = library.map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
     Ok(Box::leak(Box::new(library)))

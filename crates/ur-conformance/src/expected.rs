@@ -1,9 +1,10 @@
-//! Known failures of an adapter: which cases, and why. One that passes all the same is a failure: the list is stale.
+//! The known failures of an adapter with their reasons. A listed case that passes is a failure, because the
+//! list is stale.
 use crate::case::{Case, Outcome};
 use serde::Deserialize;
 use std::{collections::HashMap, path::Path};
 
-/// The lists that the suite has, by what a shared object's file name begins with.
+/// The suite's lists, by the beginning of the shared object's file name.
 const LISTS: &[(&str, &str)] = &[
     ("libur_adapter_native_cpu", include_str!("../expected/native_cpu.toml")),
     ("libur_adapter_cuda", include_str!("../expected/cuda.toml")),
@@ -13,7 +14,7 @@ const LISTS: &[(&str, &str)] = &[
     ("libur_adapter_opencl", include_str!("../expected/opencl.toml")),
 ];
 
-/// What is known to fail.
+/// The cases that are known to fail, with reasons.
 #[derive(Debug, Default)]
 pub struct Expected(HashMap<String, String>);
 
@@ -27,14 +28,14 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Known {
     case: Option<String>,
-    /// Several that fail for one reason.
+    /// Several cases that fail for one reason.
     #[serde(default)]
     cases: Vec<String>,
     why: String,
 }
 
 impl Expected {
-    /// The list that the suite has for an adapter; empty if it has none.
+    /// Returns the suite's list for an adapter; empty if there is none.
     pub fn of(adapter: &Path) -> Result<Self, String> {
         let name = adapter.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
@@ -62,12 +63,12 @@ impl Expected {
         }
         Ok(Self(all))
     }
-    /// Titles that no case has.
+    /// Returns listed titles that no case has.
     pub fn unknown(&self, cases: &[Case]) -> Vec<String> {
         let titles: std::collections::HashSet<_> = cases.iter().map(Case::title).collect();
         self.0.keys().filter(|title| !titles.contains(*title)).cloned().collect()
     }
-    /// The outcome that counts, and why a failure is known if it is.
+    /// Returns the outcome that counts, and the reason if it is a known failure.
     pub fn settle(&self, title: &str, found: Outcome) -> (Outcome, Option<String>) {
         let Some(why) = self.0.get(title) else { return (found, None) };
         match found {

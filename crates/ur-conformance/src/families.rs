@@ -1,4 +1,4 @@
-//! What entries do, family by family: that things work, last and end as the specification says.
+//! The behaviour of entries, family by family: that commands work and objects live and end as specified.
 mod adapter;
 mod build;
 mod command_buffer;

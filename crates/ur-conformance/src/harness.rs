@@ -1,5 +1,5 @@
-//! Runs cases in worker processes: a crash or a hang of the adapter is the failure of one case, and the next case has
-//! a worker of its own. Who reports what is `report/`'s business.
+//! Runs cases in worker processes: a crash or a hang of the adapter is the failure of one case, and the next
+//! case gets a new worker. `report/` writes the results.
 use crate::{
     bench::Subject,
     case::{Case, Outcome},
@@ -17,10 +17,10 @@ use std::{
     time::Duration,
 };
 
-/// How long a process may take to load the adapter.
+/// How long a worker may take to load the adapter.
 const START: Duration = Duration::from_secs(60);
 
-/// Workers that wait for their next case.
+/// The idle workers.
 pub struct Harness {
     subject: Subject,
     idle: Mutex<Vec<Worker>>,
@@ -31,7 +31,7 @@ struct Worker {
     answers: Receiver<String>,
 }
 
-/// This program again, in another role.
+/// Returns a command that runs this program again in another role.
 pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--adapter").arg(&subject.adapter);
@@ -45,7 +45,7 @@ impl Harness {
     pub fn new(subject: Subject) -> Self {
         Self { subject, idle: Mutex::default() }
     }
-    /// Judges one case. A worker that failed is not used again: what it holds may be in any state.
+    /// Judges one case. A worker that failed is not used again, because the adapter's state in it is unknown.
     pub fn judge(&self, case: &Case) -> Outcome {
         let idle = self.idle.lock().expect("nothing panics with the lock held").pop();
         let worker = match idle.map_or_else(|| Worker::start(&self.subject), Ok) {
@@ -76,7 +76,7 @@ impl Worker {
             }
         });
         let mut worker = Self { child, input, answers };
-        // Its time to load the adapter is no case's time.
+        // The time to load the adapter does not count for any case.
         match worker.answers.recv_timeout(START) {
             Ok(answer) if answer == READY => Ok(worker),
             Ok(answer) => Err(std::io::Error::other(format!("it begins with {answer}"))),
@@ -120,7 +120,7 @@ impl Worker {
             Err(e) => format!("and cannot be waited for: {e}"),
         }
     }
-    /// Its peers end with it.
+    /// Kills the worker; its peers end with it.
     fn kill(mut self) -> Option<Self> {
         let _already_dead = self.child.kill();
         let _reaped = self.child.wait();
@@ -128,7 +128,7 @@ impl Worker {
     }
 }
 impl Drop for Harness {
-    /// They have nothing left to do; one that hangs as it ends must not hold the suite.
+    /// Kills the idle workers, so that one that hangs on exit does not block the suite.
     fn drop(&mut self) {
         for worker in self.idle.get_mut().expect("nothing panics with the lock held").drain(..) {
             worker.kill();

@@ -1,4 +1,5 @@
-//! `ur-conformance`: loads any Unified Runtime adapter through the C ABI and says, rule by rule, what holds.
+//! `ur-conformance`: loads any Unified Runtime adapter through the C ABI and reports, rule by rule, which
+//! rules it fulfils.
 mod adapter;
 mod bench;
 mod call;
@@ -140,16 +141,16 @@ fn list(cases: &[Case]) -> Result<(), String> {
     let mut out = std::io::stdout().lock();
     for case in cases {
         match writeln!(out, "{}\n    rule: {}", case.title(), case.rule) {
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => break, // nobody reads on
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => break, // the reader has closed the pipe
             done => done.map_err(|e| format!("the list cannot be written: {e}"))?,
         }
     }
     Ok(())
 }
 
-/// Judges every case that is wanted; whether nothing failed that is not known to.
+/// Judges all selected cases; returns whether there was no failure except known ones.
 fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
-    // What cannot be loaded at all is one error, and not one for each case.
+    // An adapter that cannot be loaded is one error instead of one for each case.
     adapter::Adapter::load(&subject.adapter, &subject.door)?;
     let expected = Arc::new(match &cli.expected {
         Some(file) => Expected::read(file)?,

@@ -1,5 +1,5 @@
-//! Sharing between processes, judged between processes: an exporter, importers and third parties that know nothing of
-//! each other but the bytes of a handle.
+//! Sharing between processes, tested across processes: an exporter, importers and third parties that exchange
+//! nothing but handle bytes.
 mod borders;
 mod death;
 mod events;
@@ -23,7 +23,7 @@ use crate::{
     case::{Case, Verdict},
 };
 
-/// One kind of object that processes share, and its entries.
+/// A kind of object that processes share, with its entries.
 #[derive(Clone, Copy)]
 pub struct Shared {
     pub kind: &'static str,
@@ -61,7 +61,7 @@ pub const SHARED: [Shared; 3] = [
 ];
 type Judge = fn(&Bench, &Shared) -> Verdict;
 impl Shared {
-    /// Whether there are bytes to look at.
+    /// Whether its objects have contents.
     pub fn has_bytes(&self) -> bool {
         self.kind != "event"
     }
@@ -88,7 +88,7 @@ pub fn cases() -> Vec<Case> {
     parts.into_iter().flatten().collect()
 }
 
-/// An event whose signal was owed by a process that died.
+/// Creates an event in error: the process that should have completed its signal died.
 pub fn event_in_error(bench: &Bench) -> Verdict<*mut std::ffi::c_void> {
     bench.needs(ur_sys::ur_device_info_t::IPC_EVENT_SUPPORT_EXP)?;
     let place = peer::Place::new(bench)?;
@@ -104,9 +104,9 @@ pub fn event_in_error(bench: &Bench) -> Verdict<*mut std::ffi::c_void> {
     Ok(event)
 }
 
-/// The life of a peer: it does what it is told until nobody tells it anything.
+/// Runs a peer: it executes commands until its input ends.
 pub fn peer(subject: &Subject) -> Result<(), String> {
-    // It does not outlive whoever started it.
+    // The peer does not outlive its parent.
     let signal = Some(rustix::process::Signal::KILL);
     rustix::process::set_parent_process_death_signal(signal).map_err(|e| e.to_string())?;
     let adapter: &'static Adapter =

@@ -1,5 +1,5 @@
-//! Entries called without their types: arguments are words, laid out as the C calling convention has them.
-//! For rules that hold for every entry alike; `call.rs` has the typed way.
+//! Calls entries without their types: arguments are words, passed as the C calling convention requires. It is
+//! for rules that apply to all entries; `call.rs` makes typed calls.
 #![expect(unsafe_code, reason = "calls functions by the calling convention")]
 
 /// An entry of unknown type.
@@ -14,18 +14,18 @@ pub enum Word {
     Three([u64; 3]),
 }
 
-/// Arguments that go in registers, and how many fit on the stack.
+/// The number of arguments in registers, and the maximal number on the stack.
 const REGISTERS: usize = if cfg!(target_arch = "x86_64") { 6 } else { 8 };
 const STACK: usize = 24;
 
-/// Calls `entry`. Words beyond those that it takes do no harm: the caller owns the stack.
+/// Calls `entry`. Extra words are harmless, because the caller cleans up the stack.
 pub fn call(entry: Entry, words: &[Word]) -> u32 {
     let (mut registers, mut stack) = (Vec::new(), Vec::new());
     for word in words {
         match word {
             Word::One(word) if registers.len() < REGISTERS => registers.push(*word),
             Word::One(word) => stack.push(*word),
-            // In memory: on the stack here, a pointer to a copy elsewhere.
+            // Passed in memory: on the stack on x86-64, as a pointer to a copy on other architectures.
             Word::Three(three) if cfg!(target_arch = "x86_64") => stack.extend(three),
             Word::Three(three) => {
                 let to = three.as_ptr().expose_provenance() as u64;
@@ -48,9 +48,10 @@ macro_rules! invoke {
     ($($r:literal)*; $($s:literal)*) => {
         fn invoke(entry: Entry, registers: &[u64], stack: &[u64]) -> u32 {
             type Wide = unsafe extern "C" fn($(raw!(u64 $r),)* $(raw!(u64 $s),)*) -> u32;
-            // SAFETY: both are pointers to functions; the words are where the callee looks for its own.
+            // SAFETY: both types are function pointers; the words are where the callee expects its arguments.
             let entry = unsafe { std::mem::transmute::<Entry, Wide>(entry) };
-            // SAFETY: what the entry does with wrong arguments is what is judged, in a process of its own.
+            // SAFETY: the behaviour of the entry with wrong arguments is what is tested, in a process of its
+            // own.
             unsafe { entry($(registers[$r],)* $(stack[$s],)*) }
         }
     };
@@ -82,7 +83,7 @@ mod tests {
     }
     #[test]
     fn words_arrive_where_c_has_them() {
-        // SAFETY: both are pointers to functions.
+        // SAFETY: both types are function pointers.
         let entry = unsafe { std::mem::transmute::<*const (), Entry>(sum as *const ()) };
         let one = Word::One;
         let (b, i) = (Word::Three([2, 9, 3]), Word::Three([10, 11, 9]));

@@ -1,4 +1,4 @@
-//! What is said of a run: for machines in `json` and `junit`, for people in `table` and `html`.
+//! The results of a run: for machines in `json` and `junit`, for people in `table` and `html`.
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -8,7 +8,7 @@ use crate::case::{Case, Outcome};
 use serde::Serialize;
 use std::{collections::BTreeMap, time::Duration};
 
-/// What became of one case.
+/// The result of one case.
 #[derive(Debug, Serialize)]
 pub struct Record {
     pub title: String,
@@ -18,7 +18,7 @@ pub struct Record {
     pub name: String,
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// It failed, as the list of known failures says, for this reason.
+    /// The reason, if the case failed as the list of known failures says.
     pub known: Option<String>,
     pub seconds: f64,
 }
@@ -36,13 +36,13 @@ impl Record {
         }
     }
 }
-/// A whole run, in the order of titles.
+/// The results of a run, sorted by title.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub adapter: String,
     pub records: Vec<Record>,
 }
-/// How many cases ended how.
+/// The number of cases with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub passed: usize,
@@ -74,7 +74,7 @@ impl Report {
         total
     }
 }
-/// Text as XML and HTML have it; control characters, which XML has not, become spaces.
+/// Escapes text for XML and HTML; control characters, which XML does not allow, become spaces.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Rules that hold for every entry alike: cases made from the specification's own words, one a rule.
+//! Rules that apply to all entries: cases that are generated from the specification, one for each rule.
 mod arguments;
 mod counts;
 mod getters;
@@ -34,7 +34,7 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// The family that a table's entries are reported in.
+/// Returns the family in which a table's entries are reported.
 pub fn family(table: &str) -> &'static str {
     match table {
         "Adapter" => "adapter",
@@ -61,7 +61,7 @@ pub fn family(table: &str) -> &'static str {
         _ => "other",
     }
 }
-/// `InvalidSize` → `UR_RESULT_ERROR_INVALID_SIZE`, and its number.
+/// Returns the C name and the number of a code: `InvalidSize` → `UR_RESULT_ERROR_INVALID_SIZE`.
 pub fn code(name: &str) -> (String, u32) {
     let c = format!("UR_RESULT_ERROR_{}", snake(name).to_ascii_uppercase());
     let number = Spec::get().constants.get(&c).and_then(|n| u32::try_from(*n).ok());

@@ -1,5 +1,5 @@
-//! What the specification says of every entry, read from the files in `spec/` that are built into
-//! this program: parameters, documented errors, queries, layouts. What holds is judged in `rules/`.
+//! The specification of every entry, parsed from the files of `spec/`, which are built into this program:
+//! parameters, documented errors, queries, layouts. `rules/` generates cases from it.
 use std::{collections::HashMap, sync::OnceLock};
 use syn::{Attribute, Expr, Item, Lit, Meta, Token, punctuated::Punctuated};
 
@@ -13,7 +13,7 @@ const FILES: &[(&str, &str)] = files! {
     "platform" "program" "queue" "sampler" "usm" "virtual_mem"
 };
 
-/// The whole of it.
+/// The whole specification.
 #[derive(Debug, Default)]
 pub struct Spec {
     /// In the order of `ur_dditable_t`.
@@ -24,12 +24,12 @@ pub struct Spec {
     pub callbacks: Vec<String>,
     pub constants: HashMap<String, u64>,
 }
-/// A table of entries: the order is the order of slots.
+/// A table of entries, in the order of its slots.
 #[derive(Debug)]
 pub struct Table {
     /// `UsmExp`
     pub name: String,
-    /// As the getter spells it: `USMExp`.
+    /// The name in the getter: `USMExp`.
     pub member: String,
     pub entries: Vec<Entry>,
 }
@@ -48,13 +48,14 @@ pub struct Param {
     pub out: bool,
     pub inout: bool,
     pub optional: bool,
-    /// As long as another parameter says.
+    /// The parameter with the list's length.
     pub list: Option<String>,
     pub wait_list: Option<String>,
-    /// Where an answer goes: the parameters that name it and bound it.
+    /// The parameters with the query's property and with the size of the answer, for the pointer to an
+    /// answer.
     pub answer: Option<(String, String)>,
     pub released: bool,
-    /// A handle that is null after every refusal.
+    /// A handle that is set to null when the call is refused.
     pub nulled: bool,
 }
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +72,7 @@ pub struct Fault {
 }
 #[derive(Debug)]
 pub enum When {
-    /// Of the parameters alone.
+    /// A condition on the parameters alone.
     Holds(Condition),
     Words(String),
     Unsaid,
@@ -79,7 +80,7 @@ pub enum When {
 /// An expression over parameters.
 #[derive(Debug, Clone)]
 pub enum Condition {
-    /// A parameter or constant, or a member of what a parameter leads to, or an element of it, by its number.
+    /// A parameter or constant, optionally with the name of a member behind it, or the index of an element.
     Name(String, Option<String>),
     Number(u64),
     Not(Box<Condition>),
@@ -88,13 +89,13 @@ pub enum Condition {
 #[derive(Debug)]
 pub struct Enum {
     pub flags: bool,
-    /// The object that it is asked of, for queries.
+    /// The object of the query, for enumerations of properties.
     pub query: Option<String>,
     pub variants: Vec<Variant>,
 }
 #[derive(Debug)]
 pub struct Variant {
-    /// C's name.
+    /// The C name.
     pub c: String,
     pub value: u32,
     pub answer: Option<Answer>,
@@ -114,12 +115,12 @@ pub struct Record {
 }
 
 impl Spec {
-    /// The specification; it is parsed once.
+    /// Returns the specification, which is parsed once.
     pub fn get() -> &'static Self {
         static SPEC: OnceLock<Spec> = OnceLock::new();
         SPEC.get_or_init(|| read().expect("the specification is valid: a test parses it"))
     }
-    /// The enumeration, or the flag set whose type is `name` (`QueueFlags`).
+    /// Returns the enumeration or the flags of the type `name` (`QueueFlags`).
     pub fn enumeration(&self, name: &str) -> Option<&Enum> {
         let flags = name.strip_suffix('s').and_then(|one| self.enums.get(one)).filter(|e| e.flags);
         self.enums.get(name).filter(|e| !e.flags).or(flags)
@@ -127,14 +128,14 @@ impl Spec {
     pub fn is_handle(&self, ty: &Type) -> bool {
         matches!(ty, Type::Name(name) if self.handles.contains(name))
     }
-    /// An entry, with the indexes of its table and slot.
+    /// Returns an entry, with the indices of its table and slot.
     pub fn entry(&self, name: &str) -> Option<(usize, usize, &Entry)> {
         self.tables.iter().enumerate().find_map(|(table, t)| {
             let slot = t.entries.iter().position(|entry| entry.name == name)?;
             Some((table, slot, &t.entries[slot]))
         })
     }
-    /// Size and alignment in C.
+    /// The size and alignment in C.
     pub fn layout(&self, ty: &Type) -> (usize, usize) {
         match ty {
             Type::Pointer(_) => (8, 8),
@@ -164,7 +165,7 @@ impl Spec {
         }
         (size.next_multiple_of(widest), widest)
     }
-    /// Where a member lies in a struct, and how large it is.
+    /// The offset and the size of a struct's member.
     pub fn member(&self, record: &str, name: &str) -> Option<(usize, usize)> {
         let mut at = 0_usize;
         for (field, ty) in &self.records.get(record)?.fields {
@@ -269,7 +270,7 @@ fn variant(v: &syn::Variant, prefix: &str) -> Result<Variant> {
     let value = u32::try_from(number).map_err(|e| format!("{name}: {e}"))?;
     Ok(Variant { c, value, answer, optional: has(&v.attrs, "optional") })
 }
-/// Numbers, shifts and ors: all that values are written with.
+/// Evaluates numbers, shifts and bitwise ors, which are all that values are written with.
 fn constant(e: &Expr) -> Option<u64> {
     match e {
         Expr::Lit(l) => match &l.lit {
@@ -323,7 +324,7 @@ fn condition(e: &Expr) -> Option<Condition> {
             let member = member.to_string().trim_start_matches("r#").to_owned();
             Condition::Name(name, Some(member))
         }
-        // An element is the member that has its number for a name.
+        // An element is a member whose name is its index.
         Expr::Index(i) => {
             let Condition::Name(name, None) = condition(&i.expr)? else { return None };
             Condition::Name(name, Some(constant(&i.index)?.to_string()))
@@ -395,7 +396,7 @@ fn ty(t: &syn::Type) -> Result<Type> {
 fn list(attr: &Attribute) -> Result<Punctuated<Expr, Token![,]>> {
     attr.parse_args_with(Punctuated::parse_terminated).map_err(|e| e.to_string())
 }
-/// A name or a number, as written.
+/// A name or a number, as it is written.
 fn tokens(e: &Expr) -> String {
     match e {
         Expr::Path(p) => p.path.segments.last().map(|s| s.ident.to_string()).unwrap_or_default(),

@@ -1,4 +1,5 @@
-//! A process that judges cases as it is told, line by line, and may crash or hang without harm to the suite.
+//! A worker process: judges cases that it reads line by line, and may crash or hang without harm to the
+//! suite.
 use crate::{
     adapter::Adapter,
     bench::{Bench, Subject},
@@ -9,16 +10,16 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
-/// What an answer begins with; an adapter may print lines of its own.
+/// The prefix of answers, which distinguishes them from lines that the adapter prints.
 pub const MARK: &str = "@@";
-/// The first answer: whatever comes before it is no case's time.
+/// The first answer; the time before it does not count for any case.
 pub const READY: &str = "ready";
 
 /// Reads titles from the standard input and answers each with its outcome, until the input ends.
 pub fn run(subject: &Subject) -> Result<(), String> {
     let adapter: &'static Adapter =
         Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.door)?));
-    std::panic::set_hook(Box::new(|_| {})); // what a panic says is part of the outcome
+    std::panic::set_hook(Box::new(|_| {})); // the panic message is part of the outcome
     let cases: HashMap<_, _> = case::all().into_iter().map(|case| (case.title(), case)).collect();
     println!("{MARK}{READY}");
     for line in std::io::stdin().lines() {

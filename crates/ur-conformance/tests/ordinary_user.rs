@@ -1,6 +1,6 @@
-//! The sharing families of the suite on our CPU adapter, judged as an ordinary user: every exporter, every importer and
-//! the suite itself have no capability, and meet in a runtime directory of that user's. Root starts the suite as a user
-//! of its own choice; whoever is not root is an ordinary user already.
+//! The sharing families of the suite on the CPU adapter, run as an ordinary user: all exporters, importers
+//! and the suite itself have no capability and use a runtime directory of that user. If the test runs as
+//! root, it starts the suite as another user; otherwise the user is an ordinary one already.
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::{
     collections::BTreeMap,
@@ -11,9 +11,9 @@ use std::{
 };
 
 const SUITE: &str = env!("CARGO_BIN_EXE_ur-conformance");
-/// The families that cross processes, and how many cases of each pass at least.
+/// The families that cross processes, with the least number of cases that must pass in each.
 const FAMILIES: [(&str, usize); 3] = [("ipc_memory", 60), ("ipc_physical", 60), ("ipc_event", 60)];
-/// Nobody of this machine has it.
+/// A user id that is not used on this machine.
 const ORDINARY: u32 = 41_237;
 
 fn main() -> ExitCode {
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
 }
 
-/// A folder that others may pass through, with all that the suite needs; gone when the test ends.
+/// A folder that other users can enter, with all that the suite needs, which is removed on drop.
 struct Place(PathBuf);
 impl Place {
     fn new() -> Self {
@@ -35,7 +35,7 @@ impl Place {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let out = dist.current_dir(root).output().unwrap();
         assert!(out.status.success(), "{}", text(&out.stderr));
-        // Where cargo builds may be closed to others.
+        // The build folder may be inaccessible to other users.
         fs::copy(SUITE, place.0.join("suite")).unwrap();
         place
     }
@@ -45,7 +45,7 @@ impl Place {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
     }
-    /// The suite on the adapter, by a user who has these folders and nothing else.
+    /// The suite on the adapter, run by a user who has only these folders.
     fn suite(&self, user: Option<u32>) -> Command {
         let folders = ["home", "tmp", "runtime"].map(|name| self.folder(name, 0o700));
         let mut suite = Command::new(self.0.join("suite"));
@@ -62,7 +62,7 @@ impl Place {
         }
         suite.env_remove("CAUSEWAY_DIR");
         if let Some(user) = user {
-            // Every user id and group id becomes the ordinary one, and no supplementary group stays.
+            // All user and group ids become those of the ordinary user, without supplementary groups.
             suite.uid(user).gid(user);
         }
         suite
@@ -76,7 +76,7 @@ impl Drop for Place {
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
-/// Whether root may start processes of other users here: not everywhere that there is a root, there is another user.
+/// Checks that root can start processes of other users, which is not so in every environment.
 fn may_be_others() -> Result<(), String> {
     let mut other = Command::new("true");
     let started = other.uid(ORDINARY).gid(ORDINARY).current_dir("/").status();
@@ -108,14 +108,14 @@ fn sharing_holds_for_an_ordinary_user() -> Result<Completion, Failed> {
             *passed.entry(record["family"].as_str().unwrap()).or_default() += 1;
         }
     }
-    // Not a run in which nothing was to be had without rights.
+    // Guards against a run in which most cases were skipped for lack of rights.
     for (family, least) in FAMILIES {
         let count = passed.get(family).copied().unwrap_or(0);
         assert!(count >= least, "{family}: only {count} passed\n{said}");
     }
     Ok(Completion::Completed)
 }
-/// Who wrote the report is who judged.
+/// Checks that the suite ran as the ordinary user, who then owns the report.
 fn assert_owner(file: &Path, user: Option<u32>) {
     let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(file).unwrap());
     assert_eq!(owner, user.unwrap_or(owner));

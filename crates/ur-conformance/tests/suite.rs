@@ -1,4 +1,5 @@
-//! The suite, run as a program: on our CPU adapter as `cargo xtask dist` links it, and on what is no adapter.
+//! Runs the suite as a program: on the CPU adapter as `cargo xtask dist` links it, and on objects that are no
+//! adapters.
 use std::{
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -7,7 +8,7 @@ use std::{
 
 const SUITE: &str = env!("CARGO_BIN_EXE_ur-conformance");
 
-/// A folder with the shared object, gone when the test ends.
+/// A folder with the shared object, which is removed on drop.
 struct Dist(PathBuf);
 impl Dist {
     fn build(name: &str) -> Self {
@@ -57,7 +58,7 @@ fn our_cpu_adapter_passes_every_case_that_it_does_not_skip_for_a_reason() {
         let of = records.iter().filter(|r| r["family"] == family);
         of.filter(|r| r["outcome"] == "passed").count()
     };
-    // What this project is for is not skipped.
+    // The central features of this project must not be skipped.
     for family in ["ipc_memory", "ipc_physical", "ipc_event", "usm", "event", "queue"] {
         assert!(passed(family) > 20, "{family}: {} passed", passed(family));
     }
@@ -88,7 +89,7 @@ fn the_list_names_every_case_with_its_rule() {
     assert!(said.contains("a null context is INVALID_NULL_HANDLE"), "{said}");
 }
 
-/// A shared object that answers nothing rightly, and crashes where it is told to.
+/// A shared object that returns wrong results, and crashes in one entry.
 const BAD: &str = r#"
 typedef unsigned u;
 static u get_adapter(u n, void **out, u *count) { if (count) *count = 1; if (out) *out = (void *)&get_adapter; return 0; }
@@ -111,14 +112,14 @@ fn an_adapter_that_crashes_or_lies_fails_its_cases_and_leaves_the_suite_standing
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-w", "-o"]).arg(&object).arg(&source);
     assert!(cc.status().unwrap().success());
-    // A loader would try the crash in a child and leave the adapter out; its objects are none.
+    // Without a loader in between: the object's handles are no real objects.
     let out = judge(&object, &["--through", "direct", "--filter", "urAdapter"]);
     std::fs::remove_dir_all(&dir).unwrap();
     let said = text(&out.stdout);
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(said.contains("the process crashed: ended by signal 11"), "{said}");
     assert!(said.contains("where UR_RESULT_ERROR_INVALID_NULL_HANDLE was expected"), "{said}");
-    // The sum at the end counts what the harness showed.
+    // The total at the end equals the number of failures that the harness printed.
     let failed = said.lines().filter(|line| line.ends_with("FAILED")).count();
     let last = said.lines().rev().find(|line| line.starts_with("all ")).unwrap();
     let counted: usize = last.split_whitespace().last().unwrap().parse().unwrap();
@@ -134,7 +135,7 @@ fn an_adapter_that_says_yes_and_does_nothing_passes_no_case_about_memory() {
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&object).arg(source);
     assert!(cc.status().unwrap().success());
-    // Of `memory` and of `ipc_memory`: others are alike, and take their time.
+    // Only families whose names end in `memory`: the others behave alike and take long.
     let arguments = ["--through", "direct", "--filter", "memory::"];
     judge(&object, &[&arguments[..], &["--json", json.to_str().unwrap()]].concat());
     let report: serde_json::Value =
@@ -147,7 +148,7 @@ fn an_adapter_that_says_yes_and_does_nothing_passes_no_case_about_memory() {
     assert_eq!(passed, ["memory::urGetMemProcAddrTable: the getter is there and fills every slot"]);
 }
 
-/// `urPlatformGet` does not return, and whatever asks for a platform hangs in it.
+/// `urPlatformGet` does not return, so every case that needs a platform hangs in it.
 #[test]
 fn an_entry_that_hangs_fails_its_cases_in_time_and_the_run_goes_on() {
     let dir = std::env::temp_dir().join(format!("conformance-hang-{}", std::process::id()));
@@ -167,7 +168,7 @@ fn an_entry_that_hangs_fails_its_cases_in_time_and_the_run_goes_on() {
     assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
     let records = report["records"].as_array().unwrap();
     let hung: Vec<_> = records.iter().filter(|r| r["why"] == "not over after 2 s").collect();
-    // Those that look at the table only are over, whoever hung before or beside them.
+    // Cases that only look at the table finish, although others hang.
     assert!(hung.len() > 5, "{records:#?}");
     assert!(records.iter().any(|r| r["outcome"] == "passed"), "{records:#?}");
     for record in &hung {
@@ -176,11 +177,11 @@ fn an_entry_that_hangs_fails_its_cases_in_time_and_the_run_goes_on() {
         assert!((1.9..20.0).contains(&took), "{record}");
     }
     assert!(took < Duration::from_secs(120), "{took:?}");
-    // No process of it is left behind: whoever hangs was killed and waited for.
+    // No process is left behind: hanging workers were killed and waited for.
     let left = processes_with(object.to_str().unwrap());
     assert!(left.is_empty(), "left behind: {left:?}");
 }
-/// Processes that have something among their arguments.
+/// Returns the processes that have `argument` among their arguments.
 fn processes_with(argument: &str) -> Vec<PathBuf> {
     let all = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
     let has = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! What a bench makes anew, object by object; it is the caller's to release.
+//! Creates new objects, which the caller releases.
 use super::{Bench, NO_LIST, Usm, exists, word};
 use crate::{
     case::{Stop, Verdict},
@@ -12,7 +12,7 @@ use std::{
 use ur_sys::*;
 
 impl Bench {
-    /// A new object of a kind, which is the caller's to release.
+    /// Creates a new object of a kind, which the caller releases.
     pub fn make(&self, kind: &str) -> Verdict<*mut c_void> {
         let queue_flags = ur_queue_flags_t::default();
         let read_write = ur_mem_flags_t::READ_WRITE;
@@ -36,7 +36,7 @@ impl Bench {
             "EventInError" => {
                 let promised = self.promised.get();
                 let event = crate::processes::event_in_error(self)?;
-                self.promised.set(promised); // the promise was about events
+                self.promised.set(promised); // the promise applies only to events
                 event
             }
             "FinalizedCommandBuffer" => {
@@ -78,7 +78,7 @@ impl Bench {
         })
     }
 }
-/// What is made anew, and is the caller's to release.
+/// Objects that are created anew and that the caller releases.
 impl Bench {
     pub fn new_context(&self) -> Verdict<ur_context_handle_t> {
         let (device, mut context) = (self.device()?, ur_context_handle_t::NULL);
@@ -101,7 +101,7 @@ impl Bench {
         exists(buffer.0)?;
         Ok(buffer)
     }
-    /// A 2D image of four bytes a pixel.
+    /// Creates a 2D image with four bytes per pixel.
     pub fn new_image(
         &self,
         flags: ur_mem_flags_t,
@@ -138,7 +138,7 @@ impl Bench {
         exists(image.0)?;
         Ok(image)
     }
-    /// Like `needs`, but what comes after may still be refused as unsupported.
+    /// Like `needs`, but later calls may still return UNSUPPORTED_FEATURE.
     pub fn needs_images(&self) -> Verdict {
         let promised = self.promised.get();
         self.needs(ur_device_info_t::IMAGE_SUPPORT)?;
@@ -158,7 +158,7 @@ impl Bench {
         exists(sampler.0)?;
         Ok(sampler)
     }
-    /// In what steps virtual memory is had.
+    /// The granularity of virtual memory.
     pub fn granularity(&self) -> Verdict<usize> {
         let (context, device) = (self.context()?, self.device()?);
         let info = ur_virtual_mem_granularity_info_t::RECOMMENDED;
@@ -199,7 +199,8 @@ impl Bench {
         exists(made.0)?;
         Ok(made)
     }
-    /// A command that can be updated, in a command buffer that is not finalized: a launch of a kernel that does nothing.
+    /// Creates an updatable command in a command buffer that is not finalized: a launch of a kernel that does
+    /// nothing.
     fn new_command(&self) -> Verdict<*mut c_void> {
         let desc = ur_exp_command_buffer_desc_t {
             stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
@@ -245,7 +246,7 @@ impl Bench {
         must!(self, usm.free(self.context()?, at));
         Ok(())
     }
-    /// Copies between host and USM, or USM and USM, and waits for it.
+    /// Copies from host memory or USM to host memory or USM, and waits.
     pub fn copy(&self, to: *mut c_void, from: *const c_void, bytes: usize) -> Verdict {
         let ((n, list), none) = (NO_LIST, null_mut());
         must!(self, enqueue.usm_memcpy(self.queue()?, true, to, from, bytes, n, list, none));

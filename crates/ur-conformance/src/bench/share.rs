@@ -1,4 +1,5 @@
-//! The eleven sharing entries by kind of object, events that are signalled, and a gate that holds a queue.
+//! The eleven sharing entries by kind of object, events that can be signalled, and a gate that blocks a
+//! queue.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use super::{Bench, NO_LIST};
 use crate::{ask, case::Verdict, ensure, info, must};
@@ -27,11 +28,11 @@ impl Kind {
         }
     }
     /// # Panics
-    /// The word names no kind.
+    /// Panics if the word names no kind.
     pub fn named(word: &str) -> Self {
         *KINDS.iter().find(|kind| kind.word() == word).unwrap_or_else(|| panic!("{word}"))
     }
-    /// The device query that says whether it is shared.
+    /// The device query that tells whether the kind can be shared.
     pub fn query(self) -> ur_device_info_t {
         match self {
             Self::Memory => ur_device_info_t::IPC_MEMORY_SUPPORT_EXP,
@@ -40,7 +41,7 @@ impl Kind {
         }
     }
 }
-/// What `Get` lends until `Put`.
+/// The handle bytes that `Get` returns, which are valid until `Put`.
 #[derive(Clone, Debug)]
 pub struct Given {
     pub data: *mut c_void,
@@ -80,7 +81,8 @@ impl Bench {
             Kind::Event => ask!(self, ipc_exp.put_event_handle_exp(context, data)),
         })
     }
-    /// An address, or a handle; null unless it succeeds.
+    /// Opens handle bytes; returns the result and an address or handle, which is null unless the open
+    /// succeeds.
     pub fn open_code(&self, kind: Kind, bytes: &[u8]) -> Verdict<(ur_result_t, *mut c_void)> {
         let (context, device, size) = (self.context()?, self.device()?, bytes.len());
         let (data, mut object) = (bytes.as_ptr().cast_mut().cast::<c_void>(), null_mut::<c_void>());
@@ -105,7 +107,7 @@ impl Bench {
         self.succeeded(&format!("open of {}", kind.word()), code)?;
         Ok(object)
     }
-    /// Ends what an open gave.
+    /// Closes what an open returned.
     pub fn close_code(&self, kind: Kind, object: *mut c_void) -> Verdict<ur_result_t> {
         let context = self.context()?;
         Ok(match kind {
@@ -126,7 +128,7 @@ impl Bench {
         super::exists(event.0)?;
         Ok(event.0)
     }
-    /// Something of a kind that can be shared.
+    /// Creates an object of a kind that can be shared.
     pub fn shareable(&self, kind: Kind) -> Verdict<*mut c_void> {
         match kind {
             Kind::Memory => self.alloc(super::Usm::Device, 5000),
@@ -147,7 +149,7 @@ impl Bench {
         let (mut event, none) = (ur_event_handle_t(event), null());
         Ok(ask!(self, enqueue.events_wait_with_barrier_ext(queue, none, count, list, &mut event)))
     }
-    /// Signals a reusable event when what is before it in `queue`, and `after`, is done.
+    /// Signals a reusable event when the earlier commands of `queue` and `after` are complete.
     pub fn signal(
         &self,
         queue: ur_queue_handle_t,
@@ -157,7 +159,7 @@ impl Bench {
         let code = self.signal_code(queue, event, after)?;
         self.succeeded("urEnqueueEventsWaitWithBarrierExt", code)
     }
-    /// A command that is done when `after` is: its event.
+    /// Enqueues a command that completes after `after`; returns its event.
     pub fn follow(&self, queue: ur_queue_handle_t, after: &[*mut c_void]) -> Verdict<*mut c_void> {
         let ((count, list), mut event) = (list(after), ur_event_handle_t::NULL);
         must!(self, enqueue.events_wait(queue, count, list, &mut event));
@@ -176,8 +178,8 @@ impl Bench {
         let (event, name) = (ur_event_handle_t(event), ur_event_info_t::COMMAND_EXECUTION_STATUS);
         Ok(ur_event_status_t(info!(self, event.get_info(event, name), u32)))
     }
-    /// Does commands of another queue for a while: whatever waits for nothing is done by then, and what is not done waits.
-    /// That something does not happen shows in time only.
+    /// Runs commands on another queue for a while. Work that does not wait for anything completes meanwhile,
+    /// so what is still incomplete is waiting. That something does not happen can only be observed over time.
     pub fn meanwhile(&self) -> Verdict {
         let queue = self.new_queue(ur_queue_flags_t::default())?;
         let began = Instant::now();
@@ -193,7 +195,7 @@ impl Bench {
         must!(self, queue.finish(queue));
         Ok(())
     }
-    /// Maps all of `object` at an address of the adapter's choice.
+    /// Maps all of `object` at an address that the adapter chooses.
     pub fn map(&self, object: *mut c_void, bytes: usize) -> Verdict<*mut c_void> {
         let (context, mut at) = (self.context()?, null_mut());
         must!(self, virtual_mem.reserve(context, null(), bytes, &mut at));
@@ -203,7 +205,8 @@ impl Bench {
         must!(self, virtual_mem.map(context, at, bytes, object, 0, access));
         Ok(at)
     }
-    /// Maps what may be mapped already; `None` where the driver has one mapping of each object.
+    /// Maps an object that may be mapped already; `None` where the driver allows only one mapping of each
+    /// object.
     pub fn map_again(&self, object: *mut c_void, bytes: usize) -> Verdict<Option<*mut c_void>> {
         let (context, mut at) = (self.context()?, null_mut());
         must!(self, virtual_mem.reserve(context, null(), bytes, &mut at));
@@ -224,7 +227,7 @@ impl Bench {
         must!(self, virtual_mem.free(context, at, bytes));
         Ok(())
     }
-    /// Nothing that is enqueued later is done before the gate is opened, or dropped.
+    /// Blocks the commands that are enqueued later in `queue` until the gate is opened or dropped.
     pub fn gate(&self, queue: ur_queue_handle_t) -> Verdict<Gate> {
         let gate = Gate(Arc::default());
         let data = Arc::into_raw(gate.0.clone()).cast_mut().cast();
@@ -241,7 +244,7 @@ fn list(events: &[*mut c_void]) -> (u32, *const ur_event_handle_t) {
 }
 
 type Latch = (Mutex<bool>, Condvar);
-/// Holds a queue until it is opened.
+/// Blocks a queue until it is opened.
 pub struct Gate(Arc<Latch>);
 impl Gate {
     pub fn open(&self) {
@@ -257,7 +260,7 @@ impl Drop for Gate {
 unsafe extern "C" fn pass(latch: *mut c_void) {
     let latch = unsafe { Arc::from_raw(latch.cast_const().cast::<Latch>()) };
     if let Ok(is_open) = latch.0.lock() {
-        // A gate that nobody opens must not keep the process for ever.
+        // A gate that is never opened must not block the process for ever.
         let long = Duration::from_secs(120);
         drop(latch.1.wait_timeout_while(is_open, long, |is_open| !*is_open));
     }

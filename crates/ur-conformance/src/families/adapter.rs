@@ -142,7 +142,7 @@ fn options(b: &Bench) -> Verdict {
 }
 #[expect(unsafe_code, reason = "reads a string of the adapter's")]
 fn text(at: *const std::ffi::c_char) -> Vec<u8> {
-    // SAFETY: the entry says that it is a string, and it is not null.
+    // SAFETY: the entry returned a C string, and it is not null.
     unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
 }
 fn no_option(b: &Bench) -> Verdict {

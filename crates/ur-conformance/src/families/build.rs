@@ -1,5 +1,5 @@
-//! Code that cannot be built or linked, lists with something that is no program, and specialization constants. The code
-//! is by backend: what a device takes no code of is skipped.
+//! Programs that cannot be built or linked, lists that contain a handle of another kind, and specialization
+//! constants. The code depends on the backend; cases are skipped where the device takes no such code.
 use super::{
     program::{new_program, of_il, rivals},
     spirv,
@@ -58,8 +58,8 @@ fn backend(b: &Bench) -> Verdict<ur_backend_t> {
     let (_, platform) = (b.device()?, b.platform()?);
     Ok(ur_backend_t(info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32)))
 }
-/// Code that begins rightly and goes on wrongly, so that it is building that finds out; or nothing, where the adapter
-/// looks into binaries so closely that it refuses to make a program of it.
+/// Creates a program whose code begins correctly and continues incorrectly, so that only building it fails;
+/// `None` where the adapter checks binaries so closely that it refuses to create the program.
 fn broken_program(b: &Bench) -> Verdict<Option<ur_program_handle_t>> {
     let binary = |head: &[u8]| {
         let mut bytes = head.to_vec();
@@ -83,7 +83,7 @@ fn broken_program(b: &Bench) -> Verdict<Option<ur_program_handle_t>> {
         ur_backend_t::CUDA => binary(b".version 7.0\n.target sm_50\n.address_size 64\nno code\n"),
         ur_backend_t::LEVEL_ZERO | ur_backend_t::OPENCL => {
             let mut words = spirv::special();
-            words.truncate(words.len() - 6); // in the middle of its function
+            words.truncate(words.len() - 6); // ends in the middle of its function
             of_il(b, b.context()?, &words).map(Some)
         }
         other => Err(Stop::skipped(format!("the suite has no broken code for {other:?}"))),
@@ -107,11 +107,11 @@ fn broken(b: &Bench, builder: usize) -> Verdict {
     release(b, program)
 }
 
-/// A list of a program and of what is none.
+/// A list of a program and a handle of another kind.
 fn with_stranger(b: &Bench) -> Verdict<[ur_program_handle_t; 2]> {
     Ok([new_program(b)?, ur_program_handle_t(b.context()?.0)])
 }
-/// How a list is linked.
+/// The entry that links a list.
 #[derive(Clone, Copy)]
 enum Linker {
     Plain,
@@ -206,7 +206,7 @@ fn function(b: &Bench) -> Verdict {
 }
 
 type Spoil = fn(&mut ur_specialization_constant_info_t) -> ur_result_t;
-/// The rule, the case, and how it is spoilt.
+/// The rule, the case's sentence, and how the constant is made wrong.
 const CONSTANTS: [(&str, &str, Spoil); 3] = [
     (
         "UR_RESULT_ERROR_INVALID_VALUE: a specialization constant's size differs from the size the module declares",

@@ -1,4 +1,4 @@
-//! Command buffers: commands that are recorded once and run again and again.
+//! Command buffers: commands that are recorded once and run repeatedly.
 use crate::{
     ask,
     bench::{Bench, Usm, word},
@@ -115,7 +115,7 @@ fn release(b: &Bench, buffer: Buffer) -> Verdict {
     must!(b, command_buffer_exp.release_exp(buffer));
     Ok(())
 }
-/// Two allocations of 4,096 bytes, with zeros.
+/// Two allocations of 4,096 zero bytes.
 fn pair(b: &Bench) -> Verdict<(*mut c_void, *mut c_void)> {
     let (one, two) = (b.alloc(Usm::Device, 4096)?, b.alloc(Usm::Device, 4096)?);
     b.write(one, &[0; 4096])?;
@@ -218,7 +218,8 @@ fn released_at_work(b: &Bench) -> Verdict {
     b.finish(queue)?;
     holds(b, one, 7)
 }
-/// An append that takes no lists and gives nothing back, by words: it has more arguments than tuples are called with.
+/// Appends a command without wait lists and outputs, by words, because the entry has too many arguments for
+/// `Call`.
 fn append(b: &Bench, entry: &str, buffer: Buffer, arguments: &[u64]) -> Verdict {
     let mut words = vec![word(buffer.0)];
     words.extend(arguments.iter().map(|n| Word::One(*n)));
@@ -294,7 +295,7 @@ fn capture(b: &Bench) -> Verdict {
     must!(b, graph_exp.destroy_exp(graph));
     Ok(())
 }
-/// A graph that the bench's queue records into.
+/// A graph into which the bench's queue records.
 fn recording(b: &Bench) -> Verdict<ur_exp_graph_handle_t> {
     b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
     let graph = ur_exp_graph_handle_t(b.make("ExpGraph")?);

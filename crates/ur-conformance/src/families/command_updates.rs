@@ -1,4 +1,5 @@
-//! What may be changed in a command buffer, what not, and what a device lacks for it.
+//! Updates of recorded commands: those that are allowed, those that are refused, and those that the device
+//! does not support.
 use super::{
     kernel::{idle_kernel, new_kernel},
     recorded_kernels::new,
@@ -54,7 +55,7 @@ fn finalize(b: &Bench, buffer: Buffer) -> Verdict {
     must!(b, command_buffer_exp.finalize_exp(buffer));
     Ok(())
 }
-/// What a launch of a kernel that does nothing is appended with.
+/// The parameters for appending a launch of a kernel that does nothing.
 #[derive(Default)]
 struct Appended<'a> {
     alternatives: &'a [ur_kernel_handle_t],
@@ -118,7 +119,7 @@ fn capabilities(b: &Bench) -> Verdict<Can> {
     let (device, name) = (b.device()?, ur_device_info_t::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP);
     Ok(Can(info!(b, device.get_info(device, name), u32)))
 }
-/// Whether the device lets something be changed.
+/// Skips the case unless the device can update this.
 fn can(b: &Bench, what: Can) -> Verdict {
     match capabilities(b)?.contains(what) {
         true => Ok(()),
@@ -158,7 +159,7 @@ fn not_a_launch(b: &Bench) -> Verdict {
     release(b, buffer)?;
     b.free(at)
 }
-/// A finalized buffer with a launch that can be changed.
+/// A finalized command buffer with a launch that can be updated.
 fn recorded(b: &Bench) -> Verdict<(Buffer, Command)> {
     any(b)?;
     let buffer = new(b, true)?;
@@ -213,7 +214,7 @@ fn sizes_missing(b: &Bench) -> Verdict {
     release(b, buffer)
 }
 
-/// The words, what the device may lack, and an update that needs it.
+/// The end of the rule's text, the capability that the device may lack, and an update that needs it.
 type Lacked = (&'static str, Can, fn(&mut Desc, *mut usize, ur_kernel_handle_t));
 const LACKED: [Lacked; 6] = [
     (
@@ -307,7 +308,7 @@ fn new_event(b: &Bench) -> Verdict {
     }
     release(b, buffer)
 }
-/// A buffer that was not made to be changed, and its command if it gives one.
+/// A command buffer that is not updatable, and its command if the append returned one.
 fn fixed(b: &Bench) -> Verdict<(Buffer, Option<Command>)> {
     can_events(b)?;
     let (buffer, kernel) = (new(b, false)?, idle_kernel(b)?);

@@ -1,4 +1,4 @@
-//! Contexts: what they hold, and what outlives them.
+//! Contexts: their contents, and what outlives them.
 use crate::{
     bench::{Bench, USM, Usm},
     case::{Case, Verdict},
@@ -85,7 +85,7 @@ fn outlived_by_event(b: &Bench) -> Verdict {
     Ok(())
 }
 extern "C" fn count(counter: *mut c_void) {
-    // The data is the address of a static counter of this file.
+    // The data is the index of a counter in `COUNTERS`.
     COUNTERS[counter.addr()].fetch_add(1, SeqCst);
 }
 static COUNTERS: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
@@ -143,7 +143,7 @@ fn threads(b: &Bench) -> Verdict {
         }
     });
     same!(refs()?, before, "the count after 8,000 pairs");
-    // What is in the context is usable all the while and after.
+    // The context remains usable throughout.
     let at = b.alloc(USM[0], 64)?;
     b.free(at)?;
     let far = b.alloc(Usm::Device, 64)?;

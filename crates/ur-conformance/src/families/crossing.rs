@@ -1,4 +1,5 @@
-//! Copies between two devices of one context: USM and buffers, by the queue of either, without peer access.
+//! Copies between two devices of one context: USM and buffers, by the queue of either device, without peer
+//! access.
 use crate::{
     bench::Bench,
     case::{Case, Stop, Verdict},
@@ -19,7 +20,7 @@ pub fn cases() -> Vec<Case> {
     }
 }
 
-/// Two devices of one context, with a queue and some memory of each.
+/// Two devices of one context, each with a queue and memory.
 struct Pair {
     context: ur_context_handle_t,
     queues: [ur_queue_handle_t; 2],
@@ -48,7 +49,7 @@ impl Pair {
         must!(b, enqueue.usm_memcpy(queue, true, to, from, BYTES, 0, null(), null_mut()));
         Ok(())
     }
-    /// Puts bytes into the memory of a device, by its own queue.
+    /// Writes bytes into a device's memory, through its own queue.
     fn write(&self, b: &Bench, device: usize, bytes: &[u8]) -> Verdict {
         self.copy(b, device, self.memory[device], bytes.as_ptr().cast())
     }
@@ -69,7 +70,7 @@ impl Pair {
 fn sent(seed: usize) -> Vec<u8> {
     (0..BYTES).map(|n| ((n * 3 + seed) % 241) as u8).collect()
 }
-/// Each queue, and each direction.
+/// Each queue with each direction.
 const WAYS: [(usize, usize, usize); 4] = [(0, 0, 1), (0, 1, 0), (1, 0, 1), (1, 1, 0)];
 
 fn bytes(b: &Bench) -> Verdict {

@@ -1,4 +1,4 @@
-//! Devices: how they are listed, what they say of themselves, their clocks, their parts.
+//! Devices: how they are listed, their properties, clocks and partitions.
 use crate::{
     bench::Bench,
     case::{Case, Stop, Verdict},
@@ -44,7 +44,7 @@ fn typed(b: &Bench) -> Verdict {
         let mut count = 0;
         let code = crate::ask!(b, device.get(platform, kind, 0, null_mut(), &mut count));
         if code != ur_result_t::SUCCESS || count == 0 {
-            continue; // none of that type
+            continue; // no device of that type
         }
         let room = count.min(64);
         must!(b, device.get(platform, kind, room, list.as_mut_ptr(), null_mut()));
@@ -136,7 +136,7 @@ fn one_clock(b: &Bench) -> Verdict {
     ensure!(ours > 0 && host > 0, "a clock that stands: {ours}, {host}");
     Ok(())
 }
-/// The device in parts of one unit each, at least two.
+/// Partitions the device into sub-devices of one compute unit each, at least two.
 pub fn parts(b: &Bench) -> Verdict<Vec<ur_device_handle_t>> {
     use ur_device_info_t as Info;
     let device = b.device()?;

@@ -1,4 +1,4 @@
-//! Commands: copies, fills, rectangles, maps, barriers, host tasks; what they do and what they wait for.
+//! Commands: copies, fills, rectangles, maps, barriers and host tasks; their results and their dependencies.
 use crate::{
     ask,
     bench::{Bench, USM, Usm},
@@ -182,7 +182,7 @@ fn buffer_copy(b: &Bench) -> Verdict {
     release(b, from)?;
     release(b, to)
 }
-/// Ranges that a buffer of 4,096 bytes has not.
+/// Ranges that exceed a buffer of 4,096 bytes.
 const PAST: [(usize, usize); 4] = [(4000, 97), (4096, 1), (0, 4097), (usize::MAX - 10, 20)];
 
 fn read_past(b: &Bench) -> Verdict {
@@ -239,7 +239,7 @@ fn boxes(b: &Bench) -> Verdict {
     let null = || Stop::skipped("a rectangle entry is null");
     let region = ur_rect_region_t { width: 7, height: 3, depth: 2 };
     let mut mine: Vec<_> = (0..4096).map(|n| (n % 241) as u8).collect();
-    // The host's box lies at (2, 1, 1) in rows of 20 and slices of 100.
+    // The host's rectangle begins at (2, 1, 1), with rows of 20 bytes and slices of 100.
     let (host, first) = (Side(at(2, 1, 1), 20, 100), Side(at(3, 2, 0), 32, 256));
     let second = Side(at(0, 1, 1), 16, 128);
     let write = entries.mem_buffer_write_rect.ok_or_else(null)?;
@@ -296,7 +296,7 @@ fn map(b: &Bench) -> Verdict {
         enqueue.mem_buffer_map(queue, buffer, true, flags, 100, 200, 0, null(), none, &mut mapped)
     );
     ensure!(!mapped.is_null(), "no address");
-    // SAFETY: 200 bytes are mapped there until they are unmapped, and nothing is enqueued that touches them.
+    // SAFETY: 200 bytes are mapped there until they are unmapped, and no enqueued command touches them.
     let bytes = unsafe { std::slice::from_raw_parts_mut(mapped.cast::<u8>(), 200) };
     ensure!(bytes.iter().all(|byte| *byte == 1), "the map does not show the buffer");
     bytes.fill(9);

@@ -1,4 +1,4 @@
-//! Events of commands: what they say, what waits for them, how long they live.
+//! Events of commands: their properties, waits for them, and their lifetime.
 use crate::{
     bench::{Bench, Usm},
     case::{Case, Stop, Verdict},
@@ -254,7 +254,7 @@ fn fresh_callback(b: &Bench) -> Verdict {
     let (complete, data) = (ur_execution_info_t::COMPLETE, std::ptr::without_provenance_mut(2));
     must!(b, event.set_callback(event, complete, Some(called), data));
     heard(2)?;
-    // A second call would come with whatever comes next.
+    // A second call would come during the following commands.
     b.wait(&[event.0])?;
     b.meanwhile()?;
     same!(CALLS[2].load(SeqCst), 1, "calls in the end");
@@ -281,7 +281,7 @@ fn native_zero(b: &Bench) -> Verdict {
     b.wait(&[event.0, event.0])?;
     let after = b.follow(queue, &[event.0])?;
     let gate = b.gate(queue)?;
-    b.wait(&[event.0, after])?; // whatever the queue does
+    b.wait(&[event.0, after])?; // independent of the blocked queue
     gate.open();
     CALLS[3].store(0, SeqCst);
     let (complete, data) = (ur_execution_info_t::COMPLETE, std::ptr::without_provenance_mut(3));

@@ -1,4 +1,5 @@
-//! Fills of rows: a pattern runs on from each row to the next, however long it is, and what lies between rows stays.
+//! Fills of rows: the pattern continues from each row to the next whatever its length, and bytes between rows
+//! stay unchanged.
 use crate::{
     bench::{Bench, USM, Usm},
     case::{Case, Verdict},
@@ -18,7 +19,7 @@ pub fn cases() -> Vec<Case> {
     }
 }
 
-/// A region of memory: from where on, from row to row, and what of each row.
+/// A region of memory: its offset, its pitch, and the width and the number of its rows.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     offset: usize,
@@ -37,7 +38,7 @@ fn fill(b: &Bench, memory: *mut c_void, region: Region, pattern: &[u8]) -> Verdi
     must!(b, enqueue.usm_fill_2d(queue, at, pitch, length, from, width, height, 0, null(), none));
     Ok(())
 }
-/// The pattern is in the region, and nothing beside it.
+/// Checks that the region holds the pattern and that nothing outside it changed.
 fn filled(found: &[u8], region: Region, pattern: &[u8]) -> Verdict {
     for (n, byte) in found.iter().enumerate() {
         let inside = n.checked_sub(region.offset).map(|n| (n / region.pitch, n % region.pitch));

@@ -1,5 +1,5 @@
-//! Images of every kind and of several formats: pixels that are written, copied and read, at pitches of the host's own;
-//! and parts that do not lie within their image.
+//! Images of every kind and of several formats: pixels that are written, copied and read with the host's own
+//! pitches; and regions that exceed their image.
 use crate::{
     ask,
     bench::Bench,
@@ -12,8 +12,8 @@ use ur_image_channel_type_t as Channel;
 use ur_mem_type_t as Kind;
 use ur_sys::*;
 
-/// A kind of image, its name, how many pixels it has along its sides as regions count them, and the members of its
-/// descriptor: height, depth, layers.
+/// A kind of image, its name, its sides in pixels as regions count them, and the members of its descriptor:
+/// height, depth, layers.
 type Shape = (Kind, &'static str, [u64; 3], [usize; 3]);
 const SHAPES: [Shape; 5] = [
     (Kind::IMAGE1D, "1D", [40, 1, 1], [0, 0, 0]),
@@ -22,7 +22,7 @@ const SHAPES: [Shape; 5] = [
     (Kind::IMAGE1D_ARRAY, "1D array", [24, 5, 1], [0, 0, 5]),
     (Kind::IMAGE2D_ARRAY, "2D array", [12, 10, 4], [10, 0, 4]),
 ];
-/// Order, type, and bytes of a pixel.
+/// Channel order, channel type, and bytes per pixel.
 const FORMATS: [(Order, Channel, usize); 16] = [
     (Order::A, Channel::UNSIGNED_INT8, 1),
     (Order::RX, Channel::HALF_FLOAT, 2),
@@ -173,7 +173,7 @@ fn release(b: &Bench, image: ur_mem_handle_t) -> Verdict {
     must!(b, mem.release(image));
     Ok(())
 }
-/// A part of an image: its first pixel, and how many there are along each side.
+/// A region of an image: its origin and its extent.
 #[derive(Clone, Copy)]
 struct Part([u64; 3], [u64; 3]);
 impl Part {
@@ -188,12 +188,12 @@ impl Part {
     fn pixels(self) -> usize {
         self.1.iter().product::<u64>() as usize
     }
-    /// The middle of an image: one pixel less at either end of each side that is longer than two.
+    /// The middle of an image: without one pixel at either end of each side that is longer than two.
     fn middle(sides: [u64; 3]) -> Self {
         let inner = |side: u64| if side > 2 { (1, side - 2) } else { (0, side) };
         Self(sides.map(|side| inner(side).0), sides.map(|side| inner(side).1))
     }
-    /// Where in an image of such sides each pixel of the part is.
+    /// The index of each pixel of the region in an image with these sides.
     fn places(self, sides: [u64; 3]) -> Vec<usize> {
         let Self([x, y, z], [width, height, depth]) = self;
         let mut all = Vec::new();
@@ -224,7 +224,7 @@ fn write(b: &Bench, image: ur_mem_handle_t, part: Part, bytes: &mut [u8]) -> Ver
     let code = write_code(b, image, part, bytes)?;
     b.succeeded("urEnqueueMemImageWrite", code)
 }
-/// Reads into memory at pitches; none is 0.
+/// Reads into memory with the given pitches; 0 means tightly packed.
 fn read_code(
     b: &Bench,
     image: ur_mem_handle_t,
@@ -279,7 +279,8 @@ fn holds(b: &Bench, shape: &Shape) -> Verdict {
     let part = Part::middle(sides);
     let places = part.places(sides);
     same!(read(b, one, part, 4)?, at(&there, &places, 4), "the middle of it");
-    // The middle of the second is that of the first, moved to its corner; then the middle of the first is overwritten.
+    // The middle of the second image becomes that of the first, moved to its corner; then the middle of the
+    // first is overwritten.
     write(b, two, whole, &mut vec![1; 4 * whole.pixels()])?;
     let (queue, corner) = (b.queue()?, Part([0; 3], part.1));
     let (from, to, region) = (part.origin(), corner.origin(), part.region());
@@ -304,7 +305,7 @@ fn pitched(b: &Bench, shape: &Shape) -> Verdict {
     let mut there = noise(4 * whole.pixels());
     write(b, image, whole, &mut there)?;
     let (row, rows) = (4 * sides[0] as usize, sides[1] as usize);
-    // Layers of a 1D array lie at the slice pitch.
+    // The layers of a 1D array are one slice pitch apart.
     let (pitch, slice) = match kind {
         Kind::IMAGE1D_ARRAY => (row, row + 16),
         _ => (row + 16, (row + 16) * rows + 64),
@@ -322,7 +323,7 @@ fn pitched(b: &Bench, shape: &Shape) -> Verdict {
     ensure!(bytes == expected, "rows are elsewhere, or bytes between them are written");
     release(b, image)
 }
-/// Parts that begin or end outside of an image.
+/// Regions that begin or end outside of an image.
 fn outside(sides: [u64; 3]) -> Vec<Part> {
     let mut all = Vec::new();
     for side in 0..3 {
@@ -393,7 +394,7 @@ fn format(b: &Bench, index: usize) -> Verdict {
     same!(read(b, image, whole, pixel)?, there, "the pixels");
     release(b, image)
 }
-/// Three channels in a format that packs one.
+/// An order of one channel with a type that packs three.
 const BAD: (Order, Channel) = (Order::R, Channel::UNORM_SHORT_565);
 
 fn bad_format(b: &Bench) -> Verdict {
@@ -403,7 +404,8 @@ fn bad_format(b: &Bench) -> Verdict {
 fn copied(b: &Bench, shape: &Shape) -> Verdict {
     let (kind, _, [width, height, depth], _) = *shape;
     let [row, rows] = [4 * width as usize, height as usize];
-    // Layers of a 1D array lie at the slice pitch; what has no slices and no layers has no pitch of them.
+    // The layers of a 1D array are one slice pitch apart; images without slices and layers have no slice
+    // pitch.
     let pitch = row + 16;
     let (step, slice) = match kind {
         Kind::IMAGE1D_ARRAY => (2 * pitch, 2 * pitch),

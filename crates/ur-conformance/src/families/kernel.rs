@@ -1,4 +1,4 @@
-//! Kernels: what they say of themselves, how they are launched, and what they are given.
+//! Kernels: their properties, launches and arguments.
 use crate::{
     ask,
     bench::{Bench, Usm},
@@ -30,14 +30,14 @@ pub fn cases() -> Vec<Case> {
         "urKernelGetGroupInfo", "UR_KERNEL_GROUP_INFO_WORK_GROUP_SIZE", "a kernel's groups are not larger than the device's", group_info;
     }
 }
-/// The kernel `add`.
+/// Creates the kernel `add`.
 pub fn new_kernel(b: &Bench) -> Verdict<ur_kernel_handle_t> {
     let program = new_program(b)?;
     let kernel = named(b, program, c"add");
     must!(b, program.release(program));
     kernel
 }
-/// A kernel that takes nothing and does nothing.
+/// Creates a kernel that has no parameters and does nothing.
 pub fn idle_kernel(b: &Bench) -> Verdict<ur_kernel_handle_t> {
     let program = new_program(b)?;
     let kernel = named(b, program, c"x");
@@ -57,7 +57,7 @@ fn release(b: &Bench, kernel: ur_kernel_handle_t) -> Verdict {
     must!(b, kernel.release(kernel));
     Ok(())
 }
-/// How a launch goes.
+/// The geometry and the dependencies of a launch.
 struct Launch<'a> {
     offset: Option<&'a [usize]>,
     global: &'a [usize],
@@ -120,7 +120,7 @@ pub fn pointer(at: *mut c_void) -> ur_exp_kernel_arg_properties_t {
     let value = ur_exp_kernel_arg_value_t { pointer: at };
     argument(0, ur_exp_kernel_arg_type_t::POINTER, value)
 }
-/// Launches, waits, and gives the event back.
+/// Launches, waits, and releases the event.
 fn launch(
     b: &Bench,
     kernel: ur_kernel_handle_t,
@@ -135,7 +135,7 @@ fn launch(
     Ok(())
 }
 const COUNT: usize = 4096;
-/// An array of zeros.
+/// Allocates an array of zeros.
 fn array(b: &Bench) -> Verdict<*mut c_void> {
     let at = b.alloc(Usm::Device, 4 * COUNT)?;
     b.write(at, &[0; 4 * COUNT])?;
@@ -147,7 +147,7 @@ fn numbers(bytes: &[u8]) -> Vec<u32> {
         .map(|four| u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
         .collect()
 }
-/// Whether exactly the elements that `is_in` names have a value.
+/// Checks that exactly the elements for which `is_in` is true have the value, and the others 0.
 fn has(b: &Bench, at: *mut c_void, value: u32, is_in: impl Fn([usize; 3]) -> bool) -> Verdict {
     for (n, found) in numbers(&b.read(at, 4 * COUNT)?).into_iter().enumerate() {
         let id = [n % 16, n / 16 % 16, n / 256];
@@ -234,7 +234,7 @@ fn captured(b: &Bench) -> Verdict {
     let (code, event) = launch_code(b, queue, kernel, pointer(at), &value, &Launch::over(&[16]))?;
     b.succeeded("urEnqueueKernelLaunchWithArgsExp", code)?;
     value += 100;
-    release(b, kernel)?; // a launch keeps its kernel, too
+    release(b, kernel)?; // a launch keeps its kernel alive, too
     gate.open();
     b.wait(&[event.0])?;
     has(b, at, value - 100, |id| id[1] == 0 && id[2] == 0)?;

@@ -1,4 +1,4 @@
-//! Buffers, parts of buffers, and images.
+//! Buffers, sub-buffers and images.
 use crate::{
     ask,
     bench::Bench,
@@ -48,7 +48,7 @@ pub fn read(b: &Bench, of: ur_mem_handle_t, offset: usize, n: usize) -> Verdict<
     must!(b, enqueue.mem_buffer_read(queue, of, true, offset, n, to, 0, null(), none));
     Ok(bytes)
 }
-/// Where the first bytes of a buffer are mapped.
+/// Maps the first bytes of a buffer and returns the address.
 pub fn mapped(b: &Bench, buffer: ur_mem_handle_t) -> Verdict<*mut c_void> {
     let (queue, flags, none, mut at) = (b.queue()?, ur_map_flags_t::READ, null_mut(), null_mut());
     must!(b, enqueue.mem_buffer_map(queue, buffer, true, flags, 0, 64, 0, null(), none, &mut at));
@@ -114,7 +114,7 @@ fn part_of(b: &Bench, of: ur_mem_handle_t, origin: usize, size: usize) -> Verdic
     b.succeeded("urMemBufferPartition", code)?;
     Ok(part)
 }
-/// The first half of a buffer that is the bench's.
+/// A sub-buffer with the first half of the bench's buffer.
 pub fn half(b: &Bench) -> Verdict<ur_mem_handle_t> {
     part_of(b, ur_mem_handle_t(b.object("Mem")?), 0, 32_768)
 }

@@ -1,4 +1,5 @@
-//! Times of commands beside those of ordinary ones: before the end, of timestamps, of signals, and where there are none.
+//! Profiling in special situations: commands before their end, timestamp commands, signals, and commands
+//! without times.
 use crate::{
     ask,
     bench::Bench,
@@ -36,7 +37,7 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// The time of that name, or why there is none.
+/// Returns the profiling value, or the code if there is none.
 fn time(b: &Bench, event: *mut c_void, name: Info) -> Verdict<Result<u64, ur_result_t>> {
     let (mut value, mut size) = (0_u64, 0_usize);
     let (handle, to) = (ur_event_handle_t(event), (&raw mut value).cast());
@@ -56,7 +57,8 @@ fn release(b: &Bench, event: *mut c_void) -> Verdict {
     must!(b, event.release(ur_event_handle_t(event)));
     Ok(())
 }
-/// Of a command that has not ended: submission is known, and nothing else. The time of submission.
+/// Checks a command that has not ended: only the times of its queueing and submission are known. Returns the
+/// latter.
 fn is_early(b: &Bench, event: *mut c_void) -> Verdict<u64> {
     let status = b.status(event)?;
     ensure!(status != ur_event_status_t::COMPLETE, "complete before its turn");
@@ -68,7 +70,7 @@ fn is_early(b: &Bench, event: *mut c_void) -> Verdict<u64> {
     ensure!(queued <= submitted, "queued at {queued}, submitted at {submitted}");
     Ok(submitted)
 }
-/// Of a command that has ended, and was submitted then.
+/// Checks the times of a command that has ended, and was submitted at `submitted`.
 fn is_late(b: &Bench, event: *mut c_void, submitted: u64) -> Verdict {
     let names = [Info::COMMAND_QUEUED, Info::COMMAND_SUBMIT, Info::COMMAND_START];
     let names = names.into_iter().chain([Info::COMMAND_END]);

@@ -1,6 +1,6 @@
-//! Programs. What a device can run depends on its backend: for native CPU devices the suite has a table of functions of
-//! its own, which is a binary by that backend's convention; for CUDA devices it has PTX, for those of Level Zero and
-//! OpenCL SPIR-V, or OpenCL C for devices of OpenCL that take no SPIR-V; others have their cases skipped.
+//! Programs. The code depends on the backend. For native CPU devices the suite has a table of its own
+//! functions, which is a binary by that backend's convention; for CUDA devices PTX; for Level Zero and OpenCL
+//! devices SPIR-V, or OpenCL C for OpenCL devices without SPIR-V. Cases are skipped on other devices.
 #![expect(unsafe_code, reason = "kernels are functions that are called as C code")]
 use super::spirv;
 use crate::{
@@ -31,31 +31,31 @@ pub fn cases() -> Vec<Case> {
     }
 }
 
-/// One entry of a table of functions; a null function ends it.
+/// An entry of a table of functions; a null function ends the table.
 #[repr(C)]
 struct Pair(*const c_char, Option<unsafe extern "C" fn(*const *mut c_void, *const [usize; 3])>);
-// SAFETY: names and functions are constants.
+// SAFETY: the pointers are to constants.
 unsafe impl Sync for Pair {}
 
-/// The kernels that the suite brings along for native CPU devices; the names are in the order of the alphabet.
+/// The suite's kernels for native CPU devices, in alphabetical order.
 static TABLE: [Pair; 3] =
     [Pair(c"add".as_ptr(), Some(add)), Pair(c"x".as_ptr(), Some(nothing)), Pair(null(), None)];
-/// Another `x`, which cannot be linked with the first.
+/// Another kernel `x`, which cannot be linked with the first.
 static OTHER: [Pair; 2] = [Pair(c"x".as_ptr(), Some(add)), Pair(null(), None)];
 
-/// Adds the second argument, a number, to the item's element of the first, an array.
+/// Adds the second argument, a number, to the work item's element of the first argument, an array.
 unsafe extern "C" fn add(arguments: *const *mut c_void, global_id: *const [usize; 3]) {
-    // SAFETY: two arguments are there, by `KERNELS`' way of launching it.
+    // SAFETY: the suite launches `add` with two arguments.
     let array = unsafe { *arguments }.cast::<u32>();
     let second = arguments.wrapping_add(1);
     // SAFETY: as above.
     let value = unsafe { *second }.cast::<u32>();
-    // SAFETY: the address of a copy of the number.
+    // SAFETY: the second argument is a copy of a number, which this pointer points at.
     let value = unsafe { *value };
-    // SAFETY: where in the range the item is comes first in the state.
+    // SAFETY: the item's global id is at the beginning of the state.
     let id = unsafe { *global_id };
     let at = array.wrapping_add(id[0] + 16 * id[1] + 256 * id[2]);
-    // SAFETY: an element of the array, which no other item has.
+    // SAFETY: the index is inside the array, and no other work item has the same element.
     unsafe { *at += value };
 }
 extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
@@ -63,7 +63,7 @@ extern "C" fn nothing(_: *const *mut c_void, _: *const [usize; 3]) {}
 const PTX: &str = concat!(include_str!("kernels.ptx"), "\0");
 const RIVAL: &str = concat!(include_str!("rival.ptx"), "\0");
 
-/// The kernels of `spirv.rs` in OpenCL C.
+/// The kernels of `spirv.rs`, in OpenCL C.
 const OPENCL_C: &str = "
 kernel void add(global uint *array, uint value) {
     array[get_global_id(0) + 16 * get_global_id(1) + 256 * get_global_id(2)] += value;
@@ -72,13 +72,13 @@ kernel void x(void) {}
 ";
 const OPENCL_C_RIVAL: &str = "kernel void x(void) {}\n";
 
-/// Code for a device: a binary, by where it is and its bytes, SPIR-V, or OpenCL C.
+/// Code for a device: a binary with its address and size, SPIR-V, or OpenCL C.
 enum Code {
     Binary(*const u8, usize),
     Il(Vec<u32>),
     Text(&'static str),
 }
-/// The suite's code for the device, and a rival of it that has another `x`.
+/// Returns the suite's code for the device, and other code that also defines `x`.
 fn codes(b: &Bench) -> Verdict<[Code; 2]> {
     let (device, platform) = (b.device()?, b.platform()?);
     let backend = info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32);
@@ -104,7 +104,7 @@ fn create(b: &Bench, context: ur_context_handle_t) -> Verdict<ur_program_handle_
     let [code, _] = codes(b)?;
     of_code(b, context, &code)
 }
-/// Two programs, not built, that have a kernel of one name and are not to be linked.
+/// Creates two programs, not built, that define a kernel of the same name and cannot be linked together.
 pub fn rivals(b: &Bench) -> Verdict<[ur_program_handle_t; 2]> {
     let [_, rival] = codes(b)?;
     Ok([create(b, b.context()?)?, of_code(b, b.context()?, &rival)?])
@@ -116,14 +116,15 @@ fn of_code(b: &Bench, context: ur_context_handle_t, code: &Code) -> Verdict<ur_p
         Code::Text(text) => of_text(b, context, text),
     }
 }
-/// Whether the device names versions of intermediate code: a text that is not empty, which is no bytes or a NUL.
+/// Whether the device accepts intermediate code: its IL_VERSION is not an empty string, which has no bytes or
+/// only a NUL.
 fn takes_il(b: &Bench) -> Verdict<bool> {
     let (device, mut length) = (b.device()?, usize::MAX);
     let name = ur_device_info_t::IL_VERSION;
     let told = ask!(b, device.get_info(device, name, 0, null_mut(), &mut length));
     Ok(told != ur_result_t::SUCCESS || length > 1)
 }
-/// A program of OpenCL C, not built, by those adapters that take it as intermediate code.
+/// Creates a program from OpenCL C, not built, on adapters that accept it as intermediate code.
 fn of_text(b: &Bench, context: ur_context_handle_t, text: &str) -> Verdict<ur_program_handle_t> {
     let mut program = ur_program_handle_t::NULL;
     let (il, bytes) = (text.as_ptr().cast(), text.len());
@@ -134,7 +135,7 @@ fn of_text(b: &Bench, context: ur_context_handle_t, text: &str) -> Verdict<ur_pr
     b.succeeded("urProgramCreateWithIL", code)?;
     Ok(program)
 }
-/// A program of SPIR-V, not built.
+/// Creates a program from SPIR-V, not built.
 pub fn of_il(
     b: &Bench,
     context: ur_context_handle_t,
@@ -169,7 +170,7 @@ pub fn of_binary(
     );
     Ok(program)
 }
-/// A program with the kernels `add` and `x`, built.
+/// Creates and builds a program with the kernels `add` and `x`.
 pub fn new_program(b: &Bench) -> Verdict<ur_program_handle_t> {
     let (context, program) = (b.context()?, create(b, b.context()?)?);
     must!(b, program.build(context, program, null()));
@@ -212,7 +213,8 @@ fn status(b: &Bench) -> Verdict {
 fn garbage(b: &Bench) -> Verdict {
     let (context, junk) = (b.context()?, [0xa5_u8; 256]);
     let (mut devices, mut lengths) = ([b.device()?], [junk.len() - 1]);
-    // Odd, so that nobody takes it for a table of pointers; and no backend's magic number begins so.
+    // An odd address, so that it is not taken for a table of pointers; the bytes are no backend's magic
+    // number.
     let (mut binaries, mut program) = ([junk.as_ptr().wrapping_add(1)], ur_program_handle_t::NULL);
     let (devices, lengths, binaries) =
         (devices.as_mut_ptr(), lengths.as_mut_ptr(), binaries.as_mut_ptr());
@@ -272,7 +274,7 @@ fn no_variable(b: &Bench) -> Verdict {
     ensure!(at.is_null(), "the result is written to");
     release(b, program)
 }
-/// A program that has the variable `var` of four bytes.
+/// Creates a program that has the 4-byte variable `var`.
 fn with_variable(b: &Bench) -> Verdict<ur_program_handle_t> {
     if let [Code::Binary(..), _] = codes(b)? {
         return Err(Stop::skipped("the suite's program for this backend has no variable"));

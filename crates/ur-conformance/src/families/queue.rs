@@ -1,4 +1,4 @@
-//! Queues: their flags, what they wait for, and what outlives them.
+//! Queues: their flags, their waits, and what outlives them.
 use crate::{
     bench::{Bench, Usm, share::Gate},
     case::{Case, Verdict},
@@ -86,7 +86,7 @@ fn flush(b: &Bench) -> Verdict {
     let queue = b.queue()?;
     let gate = b.gate(queue)?;
     let event = b.follow(queue, &[])?;
-    must!(b, queue.flush(queue)); // would hang if it waited: the gate is shut
+    must!(b, queue.flush(queue)); // would hang if it waited, because the gate is closed
     gate.open();
     b.wait(&[event])?;
     must!(b, event.release(ur_event_handle_t(event)));
@@ -98,7 +98,7 @@ fn released_at_work(b: &Bench) -> Verdict {
     let gate = b.gate(queue)?;
     fill(b, queue, at, 5)?;
     let event = b.follow(queue, &[])?;
-    // Released from another thread: whether a release waits for its commands is the adapter's choice.
+    // Released from another thread, because an adapter may let a release wait for the queue's commands.
     let (adapter, words) = (b.adapter, [crate::bench::word(queue.0)]);
     let code = std::thread::scope(|scope| {
         let released = scope.spawn(|| adapter.call("urQueueRelease", &words));
@@ -122,7 +122,7 @@ fn in_order(b: &Bench) -> Verdict {
     ensure!(read.iter().all(|byte| *byte == 49), "the last command did not come last");
     b.free(at)
 }
-/// A queue with a command that does not end before the gate is opened.
+/// A queue with a command that does not end until the gate is opened.
 fn held(b: &Bench, flags: ur_queue_flags_t) -> Verdict<(ur_queue_handle_t, Gate)> {
     let queue = b.new_queue(flags)?;
     let gate = b.gate(queue)?;
@@ -142,7 +142,7 @@ fn overtakes(b: &Bench) -> Verdict {
     let (byte, mut event) = (1_u8, ur_event_handle_t::NULL);
     let pattern = (&raw const byte).cast();
     must!(b, enqueue.usm_fill(queue, at, 1, pattern, 64, 0, null(), &mut event));
-    b.wait(&[event.0])?; // a device may have one engine only: then this hangs, and the case fails by its deadline
+    b.wait(&[event.0])?; // a device may have only one engine: then this hangs, and the case fails at its deadline
     gate.open();
     b.finish(queue)?;
     must!(b, event.release(event));

@@ -1,4 +1,4 @@
-//! Launches in command buffers: they run each time, and can be changed between two runs.
+//! Launches in command buffers: they run at each execution, and can be updated in between.
 use super::kernel::{argument, idle_kernel, new_kernel, pointer};
 use crate::{
     ask,
@@ -46,14 +46,15 @@ pub fn new(b: &Bench, is_updatable: bool) -> Verdict<Buffer> {
     exists(made.0)?;
     Ok(made)
 }
-/// Records a launch that adds 1 to the first eight numbers at `at`: its command, if the buffer can be changed.
+/// Records a launch that adds 1 to the first eight numbers at `at`; returns its command if the buffer is
+/// updatable.
 fn record(b: &Bench, buffer: Buffer, at: *mut c_void, is_updatable: bool) -> Verdict<Command> {
     let kernel = new_kernel(b)?;
     let command = record_of(b, buffer, (kernel, &[]), at, is_updatable)?;
     must!(b, kernel.release(kernel));
     Ok(command)
 }
-/// The same, with kernels that may take its place.
+/// Records the same launch with alternative kernels that can replace its kernel.
 fn record_of(
     b: &Bench,
     buffer: Buffer,
@@ -72,7 +73,7 @@ fn record_of(
         [] => words.extend([Word::One(0), Word::One(0)]),
         some => words.extend([Word::One(some.len() as u64), word(some.as_ptr().cast())]),
     }
-    words.extend([0; 6].map(Word::One)); // no lists, neither sync point nor event wanted
+    words.extend([0; 6].map(Word::One)); // no wait lists, no sync point, no event
     words.push(if is_updatable { word((&raw mut command).cast()) } else { Word::One(0) });
     let code = b.adapter.call(LAUNCH, &words);
     b.succeeded(LAUNCH, code.ok_or_else(|| Stop::skipped(format!("{LAUNCH} is null")))?)?;
@@ -96,14 +97,14 @@ fn holds(b: &Bench, at: *mut c_void, number: u8) -> Verdict {
     same!(b.read(at, 64)?, expected, "what the launches wrote");
     Ok(())
 }
-/// Asks that the first argument be another array.
+/// Updates the first argument to another array; returns the code.
 fn update(b: &Bench, buffer: Buffer, command: Command, at: *mut c_void) -> Verdict<ur_result_t> {
     let pointer = ur_exp_command_buffer_update_pointer_arg_desc_t {
         stype: ur_structure_type_t::EXP_COMMAND_BUFFER_UPDATE_POINTER_ARG_DESC,
         pNext: null(),
         argIndex: 0,
         pProperties: null(),
-        // The address of the pointer, as for arguments that are set one by one.
+        // The address of the pointer, as in `urKernelSetArgPointer`.
         pNewPointerArg: (&raw const at).cast(),
     };
     let desc = Desc { numNewPointerArgs: 1, pNewPointerArgList: &pointer, ..nothing_new(command) };
@@ -142,7 +143,7 @@ fn runs(b: &Bench) -> Verdict {
     }
     release(b, buffer)
 }
-/// Whether the device lets arguments be changed.
+/// Skips the case unless the device can update arguments.
 fn can_update(b: &Bench) -> Verdict {
     can(b, Can::KERNEL_ARGUMENTS)
 }
@@ -155,7 +156,7 @@ fn can(b: &Bench, what: Can) -> Verdict {
         false => Err(Stop::skipped(format!("the device lets nobody change {what:?}"))),
     }
 }
-/// One kernel takes two arguments, the other none.
+/// Replaces a kernel with two arguments by one without any.
 fn swapped(b: &Bench) -> Verdict {
     can(b, Can::KERNEL_ARGUMENTS | Can::KERNEL_HANDLE)?;
     let (buffer, at, adds, idle) = (new(b, true)?, array(b)?, new_kernel(b)?, idle_kernel(b)?);
@@ -192,7 +193,7 @@ fn no_command(b: &Bench) -> Verdict {
         let buffer = new(b, is_updatable)?;
         let command = record_of(b, buffer, (kernel, &[]), at, is_updatable)?;
         must!(b, command_buffer_exp.finalize_exp(buffer));
-        // Neither alone nor behind one that is good.
+        // Alone, and after a valid update.
         let none = nothing_new(Command::NULL);
         let both = [nothing_new(command), none];
         for all in [&[none][..], &both] {
@@ -236,7 +237,7 @@ fn not_updatable(b: &Bench) -> Verdict {
     can_update(b)?;
     let (fixed, other, one, two) = (new(b, false)?, new(b, true)?, array(b)?, array(b)?);
     record(b, fixed, one, false)?;
-    // A command handle is to be had of updatable buffers only.
+    // Only updatable buffers return a command handle.
     let command = record(b, other, two, true)?;
     for buffer in [fixed, other] {
         must!(b, command_buffer_exp.finalize_exp(buffer));

@@ -1,4 +1,5 @@
-//! Reusable events: complete at first, signalled again and again, waited for by what was submitted meanwhile.
+//! Reusable events: complete when they are created, signalled repeatedly; waits refer to the latest signal
+//! that was submitted.
 use crate::{
     ask,
     bench::Bench,
@@ -76,7 +77,7 @@ fn captured(b: &Bench) -> Verdict {
     let (event, one) = (new(b)?, b.queue()?);
     let flags = ur_queue_flags_t::default();
     let (two, three) = (b.new_queue(flags)?, b.new_queue(flags)?);
-    // The earlier signal is done while the later one is held, and the other way round.
+    // The earlier signal completes while the later one is blocked, and the other way round.
     let early = b.follow(three, &[event])?;
     let gate = b.gate(one)?;
     b.signal(one, event, &[])?;

@@ -1,4 +1,4 @@
-//! The suite's kernels in SPIR-V, for devices of OpenCL and Level Zero: the same as those of `kernels.ptx`, put together
+//! The suite's kernels in SPIR-V, for OpenCL and Level Zero devices: the same as in `kernels.ptx`, assembled
 //! word by word so that no compiler is needed.
 
 const KERNEL: u32 = 6;
@@ -8,30 +8,30 @@ const LONG: u32 = 3;
 const TRIPLE: u32 = 4;
 const ARRAY: u32 = 5;
 
-/// An instruction: its number and its operands.
+/// An instruction with its opcode and operands.
 fn op(code: u32, operands: &[u32]) -> Vec<u32> {
     let first = ((operands.len() as u32 + 1) << 16) | code;
     [first].into_iter().chain(operands.iter().copied()).collect()
 }
-/// A name of three letters at most, which is one word.
+/// A name of at most three letters, which is one word.
 fn text(name: &str) -> u32 {
     name.bytes().rev().fold(0, |word, byte| word << 8 | u32::from(byte))
 }
-/// A kernel's entry point.
+/// The entry point of a kernel.
 fn entry(function: u32, name: &str, interface: &[u32]) -> Vec<u32> {
     let operands: Vec<u32> =
         [KERNEL, function, text(name)].into_iter().chain(interface.iter().copied()).collect();
     op(15, &operands)
 }
-/// A module of so many identifiers: entry points and decorations, then the rest.
+/// A module whose identifiers are below `bound`: entry points and decorations, then the rest.
 fn module(bound: u32, entries: &[Vec<u32>], rest: &[Vec<u32>]) -> Vec<u32> {
     let head = [
-        vec![0x0723_0203, 0x0001_0000, 0, bound, 0], // magic number, version, maker
+        vec![0x0723_0203, 0x0001_0000, 0, bound, 0], // magic number, version, generator
         op(17, &[4]),                                // capabilities: addresses,
         op(17, &[5]),                                // linkage,
         op(17, &[KERNEL]),                           // kernels,
-        op(17, &[11]),                               // and numbers of 64 bits
-        op(14, &[2, 2]),                             // 64-bit addresses, OpenCL's memory model
+        op(17, &[11]),                               // and 64-bit integers
+        op(14, &[2, 2]),                             // 64-bit addresses, the OpenCL memory model
     ];
     [head.concat(), entries.concat(), rest.concat()].concat()
 }
@@ -45,14 +45,14 @@ fn types() -> Vec<u32> {
     ];
     all.concat()
 }
-/// A kernel that takes nothing and does nothing; its function and the two identifiers after that.
+/// A kernel without parameters that does nothing. It uses the identifier `function` and the next two.
 fn nothing(function: u32) -> Vec<u32> {
     let (kind, label) = (function + 1, function + 2);
     let all = [op(54, &[VOID, function, 0, kind]), op(248, &[label]), op(253, &[]), op(56, &[])];
     all.concat()
 }
-/// `add(array, value)` adds to the item's element: x + 16 y + 256 z in the range, the offset included; `x()` does nothing.
-/// `var` is a variable, 41 at first.
+/// `add(array, value)` adds to the element x + 16 y + 256 z of the work item with the global id (x, y, z),
+/// offset included; `x()` does nothing. `var` is a variable with the initial value 41.
 pub(super) fn kernels() -> Vec<u32> {
     let [id, pointer, kind, rows, layers, add, array, value, label] =
         [10, 11, 12, 13, 14, 15, 16, 17, 18];
@@ -91,9 +91,9 @@ pub(super) fn kernels() -> Vec<u32> {
     let entries = [
         entry(add, "add", &[id]),
         entry(nothing_at, "x", &[]),
-        op(71, &[id, 11, 28]), // the item's number in the range,
-        op(71, &[id, 22]),     // which does not change
-        op(71, &[variable, 41, text("var"), 0]), // seen from outside
+        op(71, &[id, 11, 28]),                   // the global invocation id,
+        op(71, &[id, 22]),                       // which is constant
+        op(71, &[variable, 41, text("var"), 0]), // exported
     ];
     module(50, &entries, &[types(), declared.concat(), body.concat(), nothing(nothing_at)])
 }
@@ -102,7 +102,7 @@ pub(super) fn rival() -> Vec<u32> {
     let entries = [entry(10, "x", &[])];
     module(20, &entries, &[types(), op(33, &[11, VOID]), nothing(10)])
 }
-/// A kernel `k` that stores a constant, which can be specialized as number 7.
+/// A kernel `k` that stores the specialization constant 7.
 pub(super) fn special() -> Vec<u32> {
     let [kind, constant, function, to, label] = [10, 11, 12, 13, 14];
     let rest = [

@@ -1,6 +1,6 @@
-//! Several threads that share a buffer, a pool, a program, an object that is mapped: nothing is lost, done twice or mixed
-//! up. Queues, events and handles are `threads_queue.rs`'s; what each entry answers under concurrency is judged in
-//! `rules/together.rs`.
+//! Several threads that share a buffer, a pool, a program or a mapped object: no operation is lost, repeated
+//! or mixed up. `threads_queue.rs` tests queues, events and handles; `rules/together.rs` tests each entry's
+//! results under concurrency.
 use super::{kernel, memory, program::new_program};
 use crate::{
     bench::{Bench, USM, Usm},
@@ -32,14 +32,14 @@ pub fn cases() -> Vec<Case> {
 pub const THREADS: usize = 8;
 const PART: usize = 4096;
 
-/// A handle or an address that goes to threads.
+/// A handle or address as a number, which can be sent to threads.
 pub fn sent(at: *mut c_void) -> usize {
     at.expose_provenance()
 }
 pub fn back(at: usize) -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(at)
 }
-/// A byte that says which thread and which round.
+/// A byte that identifies the thread and the round.
 fn mark(index: usize, round: usize) -> u8 {
     (index * 31 + round * 7 + 1) as u8
 }
@@ -190,7 +190,7 @@ fn partitions(b: &Bench) -> Verdict {
 }
 const ITEMS: usize = 64;
 const LAUNCHES: u32 = 40;
-/// An array of zeros, and what it is after the launches of thread `index`, each of which adds a number.
+/// An array of zeros, which the launches of one thread add numbers to.
 fn array(b: &Bench) -> Verdict<*mut c_void> {
     let at = b.alloc(Usm::Device, 4 * ITEMS)?;
     b.write(at, &[0; 4 * ITEMS])?;
@@ -202,7 +202,7 @@ fn adds_up(b: &Bench, at: *mut c_void, index: usize) -> Verdict {
     same!(b.read(at, 4 * ITEMS)?, expected, "the sums of thread {index}");
     b.free(at)
 }
-/// Adds `round` times the thread's number to every item, in every round.
+/// In every round, adds the round's number times `index + 1` to every item.
 fn launches(b: &Bench, of: ur_kernel_handle_t, index: usize) -> Verdict {
     let (at, queue) = (array(b)?, b.queue()?);
     for round in 0..LAUNCHES {

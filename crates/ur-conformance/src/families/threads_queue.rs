@@ -1,4 +1,5 @@
-//! Several threads that share a queue, an event, a handle: each command is done, each callback called, once.
+//! Several threads that share a queue, an event or a handle: each command runs once and each callback is
+//! called once.
 use super::threads::{THREADS, back, sent};
 use crate::{
     bench::{
@@ -75,7 +76,7 @@ fn waits(b: &Bench) -> Verdict {
     }
     Ok(())
 }
-/// Counts the calls of a function that C calls; waits until there are so many.
+/// Waits until a function was called `expected` times, and checks that it is not called more.
 fn eventually(calls: &AtomicUsize, expected: usize) -> Verdict {
     let deadline = Instant::now() + Duration::from_secs(20);
     while calls.load(SeqCst) < expected {
@@ -132,7 +133,7 @@ fn signals(b: &Bench) -> Verdict {
 static TASKS: AtomicUsize = AtomicUsize::new(0);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 extern "C" fn task(_: *mut c_void) {
-    // In order: no two of one queue at a time.
+    // On an in-order queue no two tasks run at the same time.
     let alone = INSIDE.fetch_add(1, SeqCst) == 0;
     std::thread::yield_now();
     INSIDE.fetch_sub(1, SeqCst);
@@ -174,7 +175,7 @@ fn finish(b: &Bench) -> Verdict {
 fn lives(b: &Bench) -> Verdict {
     b.together(THREADS, |b, _| {
         for _ in 0..20 {
-            // A bench of its own: its context and queue end with it.
+            // A bench of its own, whose context and queue end with it.
             let own = Bench::new(b.adapter, b.subject.clone());
             let event = own.follow(own.queue()?, &[])?;
             own.wait(&[event])?;

@@ -1,4 +1,4 @@
-//! USM: allocations of three kinds, what is known of an address, and how they end.
+//! USM: allocations of the three kinds, queries about addresses, and the end of allocations.
 use crate::{
     ask,
     bench::{Bench, USM, Usm},
@@ -78,7 +78,7 @@ fn described(b: &Bench, kind: Usm, align: u32, bytes: usize) -> Verdict<*mut c_v
 fn aligned(b: &Bench) -> Verdict {
     for kind in USM {
         for align in [1, 2, 8, 64] {
-            // Any three, so that chance does not align them.
+            // Three allocations, so that they are not aligned by chance.
             let all = [1, 7, 100].map(|bytes| described(b, kind, align, bytes));
             for at in all {
                 let at = at?;
@@ -89,7 +89,7 @@ fn aligned(b: &Bench) -> Verdict {
         for align in [128, 256, 1024, 4096] {
             let (code, at) = match described(b, kind, align, 100) {
                 Ok(at) => (ur_result_t::SUCCESS, at),
-                // A device may say that this is more than its largest type needs.
+                // An adapter may refuse an alignment larger than that of the device's largest type.
                 Err(Stop::Failed(why)) if why.contains("INVALID_VALUE") => continue,
                 Err(other) => return Err(other),
             };
@@ -223,7 +223,7 @@ fn host_reads(b: &Bench) -> Verdict {
     let (byte, none) = (0x42_u8, null_mut());
     must!(b, enqueue.usm_fill(queue, at, 1, (&raw const byte).cast(), 4096, 0, null(), none));
     b.finish(queue)?;
-    // SAFETY: 4096 bytes of host USM, and nothing is enqueued that writes them.
+    // SAFETY: host USM of 4096 bytes, and no enqueued command writes to it.
     let read = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), 4096) };
     ensure!(read.iter().all(|n| *n == byte), "the host does not see what the device wrote");
     b.free(at)

@@ -1,4 +1,4 @@
-//! Pools of USM, and allocation in the order of a queue.
+//! USM pools, and allocation in queue order.
 use crate::{
     bench::{Bench, USM, Usm},
     case::{Case, Verdict},
@@ -176,7 +176,7 @@ fn queued_host(b: &Bench) -> Verdict {
 fn queued_shared(b: &Bench) -> Verdict {
     queued(b, Usm::Shared)
 }
-/// Whole pages of the program's.
+/// Whole pages of the program's own memory.
 struct Pages(Vec<u8>);
 impl Pages {
     fn new() -> Self {

@@ -1,4 +1,4 @@
-//! Virtual memory: ranges of addresses that are reserved, mapped, protected and given back; and physical memory.
+//! Virtual memory: address ranges that are reserved, mapped, protected and freed; and physical memory.
 use crate::{
     ask,
     bench::Bench,
@@ -37,7 +37,7 @@ pub fn cases() -> Vec<Case> {
     all
 }
 
-/// A reserved range as large as the device's step.
+/// Reserves a range of one granule.
 pub fn reserved(bench: &Bench) -> Verdict<*mut c_void> {
     let (context, bytes, mut at) = (bench.context()?, bench.granularity()?, null_mut());
     must!(bench, virtual_mem.reserve(context, null(), bytes, &mut at));
@@ -76,7 +76,7 @@ fn wish(b: &Bench) -> Verdict {
     must!(b, virtual_mem.free(context, at, bytes));
     let mut again = null_mut();
     let code = ask!(b, virtual_mem.reserve(context, at, bytes, &mut again));
-    // A wish may be overruled; it may not be answered with nothing.
+    // The requested address may be ignored, but a range must be returned.
     if code == ur_result_t::SUCCESS {
         ensure!(!again.is_null(), "no range");
         must!(b, virtual_mem.free(context, again, bytes));
@@ -260,7 +260,7 @@ fn strange(b: &Bench) -> Verdict {
     ] {
         ensure!(code != ur_result_t::SUCCESS, "memory of the program's is taken for a range");
     }
-    mine[0] = 1; // still there
+    mine[0] = 1; // still accessible
     Ok(())
 }
 fn free_twice(b: &Bench) -> Verdict {
@@ -310,7 +310,7 @@ fn shared_flag(b: &Bench) -> Verdict {
     b.needs(ur_device_info_t::IPC_PHYSICAL_MEMORY_SUPPORT_EXP)?;
     for flags in [ur_physical_mem_flags_t::default(), ur_physical_mem_flags_t::ENABLE_IPC] {
         let object = b.new_physical(bytes, flags)?;
-        // The whole structure is the answer: its flags are the fifth of six words.
+        // The answer is the whole structure; the flags are its fifth 32-bit word.
         let name = ur_physical_mem_info_t::PROPERTIES;
         let words = info!(b, physical_mem.get_info(object, name), [u32; 6]);
         same!(words[0], ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, "the structure's type");

@@ -1,4 +1,5 @@
-//! Users, namespaces and what denies tracing: where the kernel draws lines, and a handle passes or does not.
+//! Users, namespaces and processes that deny tracing: where the kernel separates processes, and whether
+//! handles work across.
 use super::{
     SHARED, Shared,
     peer::{Peer, Place, STRANGER, has_program},
@@ -48,7 +49,7 @@ fn other_user(b: &Bench, s: &Shared) -> Verdict {
         command.env("CAUSEWAY_DIR", &ours);
     })?;
     let ticket = exporter.shares(s.kind, "it")?;
-    // Where it looks in a folder of its own there is no exporter, and nothing is denied.
+    // If it looks in a folder of its own, it finds no exporter there, and no access is denied.
     for (folder, code) in [(&ours, denial(s)), (&theirs, "INVALID_VALUE")] {
         let mut importer = place.peer_by(&[], |command| {
             command.uid(STRANGER).gid(STRANGER).env("CAUSEWAY_DIR", folder);
@@ -58,15 +59,15 @@ fn other_user(b: &Bench, s: &Shared) -> Verdict {
     exporter.must(&format!("cycle {} {ticket} 1", s.kind))?;
     Ok(())
 }
-/// What another user's process is told: the kernel denies it the exporter's socket, and for physical memory there is a
-/// code for that.
+/// The code for a process of another user: the kernel denies it the exporter's socket. Only for physical
+/// memory does the specification have a code for that.
 fn denial(s: &Shared) -> &'static str {
     match s.kind {
         "physical" => "INVALID_ARGUMENT",
         _ => "INVALID_VALUE",
     }
 }
-/// Both peers are of a user without any capability.
+/// Starts two peers of a user without any capability.
 fn of_user(place: &Place, name: &str) -> Verdict<(Peer, Peer)> {
     let folder = place.folder(name, STRANGER)?;
     let start = || {
@@ -125,7 +126,7 @@ fn yama(b: &Bench, s: &Shared) -> Verdict {
     let ticket = exporter.shares(s.kind, "it")?;
     used(s, &mut exporter, &mut importer, &ticket)
 }
-/// How to start a process in namespaces of its own.
+/// The command that starts a process in namespaces of its own.
 const UNSHARE: [&str; 5] = ["unshare", "--pid", "--mount", "--fork", "--kill-child"];
 
 fn can_unshare() -> Verdict {

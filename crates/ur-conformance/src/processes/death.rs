@@ -1,4 +1,5 @@
-//! Deaths: of the exporter, of an importer, at each step; nobody else hangs, crashes or sees what is not theirs.
+//! Deaths of the exporter or of an importer at each step: the other processes do not hang or crash, and see
+//! no foreign objects.
 use super::{
     SHARED, Shared,
     peer::{Death, Place, kill},
@@ -128,7 +129,7 @@ fn importers_at_work(b: &Bench, s: &Shared) -> Verdict {
     for round in 0..12_u64 {
         let mut importer = place.peer()?;
         importer.says(&format!("churn {} {ticket}", s.kind), "churning")?;
-        // At another moment each time.
+        // At a different moment each time.
         (0..round).try_for_each(|_| exporter.must("idle").map(drop))?;
         importer.kill()?;
     }
@@ -137,7 +138,7 @@ fn importers_at_work(b: &Bench, s: &Shared) -> Verdict {
     }
     last.must(&format!("open {} there {ticket}", s.kind))?;
     if !s.has_bytes() {
-        // The last of the dead may have owed a signal; whoever signals next is heard.
+        // A dead importer may have left a pending signal; a later signal takes effect.
         last.must("signal q there")?;
     }
     still_there(s, &mut last)?;
@@ -152,7 +153,7 @@ fn exporters_at_work(b: &Bench, s: &Shared) -> Verdict {
         importer.says(&format!("churn {} {ticket}", s.kind), "churning")?;
         (0..round).try_for_each(|_| exporter.must("idle").map(drop))?;
         exporter.kill()?;
-        // The churning ends with a refusal, whichever entry met it.
+        // The loop ends with a refusal by one of the entries.
         let answer = importer.hear(super::peer::PATIENCE)?;
         ensure!(answer.starts_with(['!', '#']), "the importer goes on: {answer}");
         importer.must("idle")?;
@@ -166,7 +167,7 @@ fn child_lives_once(b: &Bench, s: &Shared) -> Verdict<(Duration, Death)> {
     let (place, mut exporter, mut importer, ticket) = Place::shared(b, s.kind)?;
     let mut cold = place.peer()?;
     importer.must(&format!("cycle {} {ticket} 1", s.kind))?;
-    // It has never heard of the exporter, and its driver is at work already: starting that may take seconds.
+    // This peer has not contacted the exporter yet, but has started its driver, which may take seconds.
     cold.must(&format!("make {} own", s.kind))?;
     let child = exporter.must("fork-hold")?;
     let death = exporter.kill()?;
@@ -182,8 +183,8 @@ fn child_lives_once(b: &Bench, s: &Shared) -> Verdict<(Duration, Death)> {
 }
 
 const DEAD: &str = "!UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS";
-/// What has to happen within 100 ms of the moment in which the kernel tells of a death, does: in one of five rounds,
-/// since a machine may have other things to do. A round says how long it took, and of which death.
+/// Repeats a round up to five times and succeeds if one takes less than 100 ms from the moment in which the
+/// kernel reports the death, because the machine may be busy. A round returns its time and the death.
 fn promptly(mut round: impl FnMut() -> Verdict<(Duration, Death)>) -> Verdict {
     let (mut best, mut deaths) = (Duration::MAX, Vec::new());
     for _ in 0..5 {
@@ -199,7 +200,7 @@ fn promptly(mut round: impl FnMut() -> Verdict<(Duration, Death)>) -> Verdict {
          their kills)"
     )))
 }
-/// How long after the death a peer's wait ended, as it has to end.
+/// Checks that a peer's wait ended with the error for a dead exporter; returns how long after the death.
 fn ended(peer: &mut super::peer::Peer, death: Death) -> Verdict<(Duration, Death)> {
     let answer = peer.hear(super::peer::PATIENCE)?;
     let took = death.told.elapsed();
@@ -252,7 +253,7 @@ fn queue_behind_once(b: &Bench) -> Verdict<(Duration, Death)> {
         let answer = importer.ask(&format!("wait {name}"))?;
         ensure!(answer.starts_with(DEAD), "a wait for {name} ended with {answer}");
     }
-    // The process itself goes on.
+    // The process itself can continue.
     importer.must("follow r other")?;
     importer.must("wait other")?;
     Ok(took)

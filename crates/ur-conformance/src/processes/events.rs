@@ -1,4 +1,4 @@
-//! Events that are shared: one state, seen and changed through every handle of every process.
+//! Shared events: one state, which is visible and changed through every handle in every process.
 use super::peer::{Peer, Place};
 use crate::{
     bench::{Bench, share::Kind},
@@ -34,7 +34,7 @@ pub fn cases() -> Vec<Case> {
     );
     all
 }
-/// The exporter has it as `it`, the importer as `there`.
+/// The event is named `it` in the exporter and `there` in the importer.
 fn pair(b: &Bench) -> Verdict<(Place, Peer, Peer)> {
     let (place, exporter, mut importer, ticket) = Place::shared(b, "event")?;
     importer.must(&format!("open event there {ticket}"))?;
@@ -110,7 +110,7 @@ fn captured(b: &Bench) -> Verdict {
     exporter.must("signal q it")?;
     importer.must("follow q early there")?;
     importer.must("signal r there")?;
-    exporter.must("wait it")?; // the later signal, which is done
+    exporter.must("wait it")?; // waits for the later signal, which is complete
     let status = importer.must("status early")?;
     ensure!(status != "COMPLETE", "a later signal released who waits for an earlier one");
     exporter.must("ungate held")?;
@@ -166,14 +166,14 @@ fn released(b: &Bench) -> Verdict {
     importer.must("wait after")?;
     Ok(())
 }
-/// Two events; each side waits for the other's and signals its own, in turn, behind one gate.
+/// Two events: each side waits for the other side's event and signals its own, in turn, all behind one gate.
 fn chain(b: &Bench) -> Verdict {
     let (_place, mut exporter, mut importer, first) = Place::shared(b, "event")?;
     let second = importer.shares("event", "mine")?;
     importer.must(&format!("open event other {first}"))?;
     exporter.must("make event mine")?;
     exporter.must(&format!("open event other {second}"))?;
-    // `it` is signalled by the exporter, `mine` of the importer by the importer.
+    // The exporter signals `it`; the importer signals its `mine`.
     exporter.must("gate q held")?;
     exporter.must("signal q it")?;
     for _ in 0..500 {

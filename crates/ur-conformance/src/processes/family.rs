@@ -1,5 +1,5 @@
-//! Children, grandchildren and threads: handles in processes that were forked or started by others, and in several
-//! threads of one.
+//! Children, grandchildren and threads: handles in processes that were forked or started by others, and in
+//! several threads of one process.
 use super::{
     SHARED, Shared,
     lifetime::works,
@@ -79,7 +79,7 @@ fn grandchild(b: &Bench, s: &Shared) -> Verdict {
 fn started(b: &Bench, s: &Shared) -> Verdict {
     has_program("sh")?;
     let (place, mut exporter, _, ticket) = Place::shared(b, s.kind)?;
-    // A shell that starts a shell that starts the importer, and waits for it.
+    // A shell starts a shell that starts the importer and waits for it.
     let script = "sh -c '\"$0\" \"$@\"; exit $?' \"$0\" \"$@\"; exit $?";
     let mut importer = place.peer_by(&["sh", "-c", script], |_| {})?;
     importer.must(&format!("open {} there {ticket}", s.kind))?;

@@ -1,4 +1,5 @@
-//! Handle bytes that are wrong in every way: each is a documented error; none opens another object, crashes or hangs.
+//! Invalid handle bytes of many kinds: each gives a documented error; none opens another object, crashes or
+//! hangs.
 use super::{
     SHARED, Shared,
     peer::{Dice, Place},
@@ -108,7 +109,7 @@ fn random(b: &Bench, s: &Shared) -> Verdict {
     let mut dice = Dice(11);
     for round in 0..300 {
         let mut bytes = unhex(&ticket);
-        // All of it at first, then only what is behind a beginning that looks right.
+        // First all bytes are changed, then only those after a valid beginning.
         let from = if round < 100 { 0 } else { round % bytes.len() };
         bytes[from..].iter_mut().for_each(|byte| *byte = dice.below(256) as u8);
         if hex::encode(&bytes) != ticket {
@@ -171,7 +172,7 @@ fn tampered(b: &Bench, s: &Shared, how: &str) -> Verdict {
     if matches!(how, "truncate" | "grow" | "seal") {
         ensure!(said.ends_with(" 0 done"), "{how}: {said}");
     }
-    // Whatever was done: the others' memory is there, and nobody dies of touching it.
+    // Whatever the attacker did, the memory is still accessible to the others, without SIGBUS.
     exporter.must("set it 7")?;
     third.must("is there 7")?;
     third.must("set there 8")?;

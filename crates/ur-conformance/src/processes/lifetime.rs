@@ -1,4 +1,4 @@
-//! What a handle and what was opened live through: every step of either side, in every order.
+//! What handles and opened objects survive: every step of either side, in every order.
 use super::{
     SHARED, Shared,
     peer::{Peer, Place},
@@ -129,7 +129,7 @@ fn many_opens(b: &Bench, s: &Shared) -> Verdict {
     importer.must(&format!("close {} there99", s.kind))?;
     Ok(())
 }
-/// Whether two names in two processes are one object.
+/// Checks that two names in two processes are the same object.
 pub fn works(s: &Shared, one: &mut Peer, of_one: &str, two: &mut Peer, of_two: &str) -> Verdict {
     if s.has_bytes() {
         one.must(&format!("set {of_one} 17"))?;
@@ -185,7 +185,7 @@ fn at_home(b: &Bench, s: &Shared) -> Verdict {
         peer.must("signal q one")?;
         peer.must("wait two it")?;
     }
-    // The owner's end, with opens outstanding: they keep what they have until the last close.
+    // The owner releases the object while it is open: the opens keep it until the last close.
     peer.must(&format!("put {} {ticket}", s.kind))?;
     peer.must("drop it")?;
     peer.must(&format!("close {} one", s.kind))?;
@@ -251,7 +251,8 @@ fn after_release(b: &Bench, s: &Shared) -> Verdict {
         exporter.must("set it 5")?;
     }
     exporter.must("drop it")?;
-    // A lent handle may keep its object alive until it is put; after both there is nothing left to open.
+    // A handle that was not put may keep its object alive; after the put and the release nothing can be
+    // opened.
     let _allowed_to_fail = exporter.ask(&format!("put {} {ticket}", s.kind))?;
     for peer in [&mut importer, &mut cold] {
         peer.refused(&format!("open {} more {ticket}", s.kind), "INVALID_VALUE")?;
@@ -285,7 +286,7 @@ fn replayed(b: &Bench, s: &Shared) -> Verdict {
     importer.must(&format!("cycle {} {ticket} 2", s.kind))?;
     exporter.must(&format!("put {} {ticket}", s.kind))?;
     exporter.must("drop it")?;
-    // What is made now may have the address, the descriptor and the place in every table that the old one had.
+    // A new object may reuse the address, the descriptor and the table entries of the old one.
     for round in 0..20 {
         let fresh = exporter.shares(s.kind, &format!("new{round}"))?;
         crate::ensure!(fresh != ticket, "a new object has the old one's bytes");

@@ -1,9 +1,11 @@
-//! Limits of a process that are reached at a sharing entry, on either side, each with its own code; and devices that are
-//! not the context's. What had to be refused works once there is room, and giving back takes nothing.
+//! Resource limits that are reached at a sharing entry, on either side, each with its own code; and devices
+//! that do not belong to the context. A refused call works once the limit is raised, and releasing needs no
+//! resources.
 //!
-//! Of the eleven sharing entries the three gets and the three opens can run out of something. Memory is made short by
-//! `RLIMIT_AS`, in the process that asks. Not provoked: want of memory in an open of physical memory, which maps nothing
-//! until the program does; and any want in put and close, which ask for nothing, as the cases without descriptors show.
+//! Of the eleven sharing entries, the three gets and the three opens can exhaust a resource. Memory is
+//! limited by `RLIMIT_AS` in the calling process. Not tested: lack of memory in an open of physical memory,
+//! which maps nothing before the program does; and exhaustion in put and close, which allocate nothing, as
+//! the cases without descriptors show.
 use super::{
     SHARED, Shared,
     peer::{Peer, Place},
@@ -24,7 +26,7 @@ use ur_sys::*;
 const RESOURCES: &str =
     "UR_RESULT_ERROR_OUT_OF_RESOURCES when descriptors or mappings are exhausted";
 const MEMORY: &str = "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY or OUT_OF_DEVICE_MEMORY when memory is";
-/// Not one more than standard input, output and error.
+/// No descriptors beyond standard input, output and error.
 const NONE: &str = "limit 3";
 const ENOUGH: &str = "limit 1024";
 
@@ -71,7 +73,8 @@ fn get(b: &Bench, s: &Shared) -> Verdict {
     place.peer()?.must(&format!("cycle {} {ticket} 1", s.kind))?;
     Ok(())
 }
-/// The first get of a process needs more than later ones: what it shares with importers, and who hears them.
+/// The first get of a process needs more than later ones: the memory that is shared with importers, and the
+/// thread that serves them.
 fn get_without_addresses(b: &Bench, s: &Shared) -> Verdict {
     let place = Place::new(b)?;
     let mut exporter = place.peer()?;
@@ -88,7 +91,7 @@ fn get_without_addresses(b: &Bench, s: &Shared) -> Verdict {
     }
     Ok(())
 }
-/// Whether a peer was told that memory is exhausted.
+/// Whether the answer is that memory is exhausted.
 fn is_of_memory(answer: &str) -> bool {
     let codes = ["HOST", "DEVICE"].map(|of| format!("!UR_RESULT_ERROR_OUT_OF_{of}_MEMORY"));
     codes.iter().any(|code| answer.starts_with(code))
@@ -127,7 +130,7 @@ fn close(b: &Bench, s: &Shared) -> Verdict {
     importer.must(&format!("cycle {} {ticket} 2", s.kind))?;
     Ok(())
 }
-/// An importer that has what it needs to ask: all that is missing then is what opening takes.
+/// An importer that is connected to the exporter already, so that only the open itself needs resources.
 fn connected(place: &Place, exporter: &mut Peer) -> Verdict<Peer> {
     let mut importer = place.peer()?;
     let other = exporter.shares("physical", "other")?;

@@ -1,4 +1,4 @@
-//! Memory that is shared: pointers inside of allocations, neighbours, what is not to be shared.
+//! Shared memory: pointers into allocations, neighbouring allocations, and memory that cannot be shared.
 use super::peer::Place;
 use crate::{
     bench::{Bench, Usm, share::Kind},
@@ -127,7 +127,7 @@ fn pooled(b: &Bench) -> Verdict {
     b.write(at, &[12; 5000])?;
     let given = b.get(Kind::Memory, at)?;
     let (place, ticket) = (Place::new(b)?, hex::encode(&given.bytes));
-    // The exporter is this process, which has its sockets in the place of all others.
+    // The exporter is this process, whose sockets are in the default directory.
     let mut importer = place.neighbour()?;
     importer.must(&format!("open memory there {ticket}"))?;
     importer.must("is there 12")?;
@@ -200,7 +200,7 @@ fn shared_on(b: &Bench) -> Verdict {
     third.must("is far 22")?;
     Ok(())
 }
-/// What a device says of a kind, against what its entries do.
+/// Compares the device's support query for a kind with the behaviour of its entries.
 fn honest(b: &Bench, kind: Kind) -> Verdict {
     let (device, mut has, mut size) = (b.device()?, 0_u8, 0_usize);
     let to = (&raw mut has).cast();
@@ -221,8 +221,8 @@ fn honest(b: &Bench, kind: Kind) -> Verdict {
     same!(code, ur_result_t::ERROR_UNSUPPORTED_FEATURE, "making it to be shared, or the get");
     Ok(())
 }
-/// What the adapter says of a new object that is to be shared; of memory, which is not made so, what it says
-/// when it is shared.
+/// The result of creating an object of the kind for sharing; for memory, which needs no flag at creation, the
+/// result of the get.
 fn shared_code(b: &Bench, kind: Kind) -> Verdict<ur_result_t> {
     let (context, device) = (b.context()?, b.device()?);
     Ok(match kind {

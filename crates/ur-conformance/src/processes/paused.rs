@@ -1,5 +1,5 @@
-//! An importer that is stopped for longer than an exporter waits for anybody, in the middle of an open: what it had open before
-//! stays what it was, whatever its owner does meanwhile.
+//! An importer that is stopped in the middle of an open for longer than an exporter waits: objects that it
+//! had open before stay unchanged, whatever the owner does meanwhile.
 use super::{SHARED, Shared, peer::Place};
 use crate::{
     bench::Bench,
@@ -7,9 +7,9 @@ use crate::{
 };
 use std::{thread, time::Duration};
 
-/// Longer than an exporter keeps anything for an importer that does not say that it got it.
+/// Longer than an exporter keeps a grant that the importer does not acknowledge.
 const PAUSE: Duration = Duration::from_millis(1600);
-/// So many objects of the same size are made in the place of the one that was released.
+/// How many objects of the same size are made after the old one was released.
 const NEW: usize = 50;
 
 pub fn cases() -> Vec<Case> {
@@ -31,14 +31,14 @@ fn stopped(b: &Bench, s: &Shared) -> Verdict {
         exporter.must("set other 7")?;
     }
     importer.must(&format!("open {} there {ticket}", s.kind))?;
-    // The exporter is stopped while it is asked, and the importer before it is answered: so the answer finds nobody who
-    // would say that it came.
+    // The exporter is stopped while the request is pending, and the importer before the answer arrives, so
+    // that the importer does not acknowledge the answer.
     exporter.stop()?;
     importer.begin(&format!("open {} second {other}", s.kind))?;
     importer.stop()?;
     exporter.go_on()?;
     exporter.must("idle")?;
-    // No synchronisation: that time passes is the point.
+    // A deliberate sleep: the test is about the time that passes.
     thread::sleep(PAUSE);
     exporter.must(&format!("put {} {ticket}", s.kind))?;
     exporter.must("drop it")?;

@@ -1,5 +1,5 @@
-//! Peers: this program again, doing what it is told line by line. Handle bytes travel through their pipes, and nothing
-//! else does. Whatever does not answer in time is a failure, and nobody waits longer.
+//! Peers: this program run again, which executes commands line by line. Only handle bytes and commands go
+//! through their pipes. A peer that does not answer in time is a failure.
 use crate::{
     bench::Bench,
     case::{Stop, Verdict},
@@ -24,12 +24,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Longer than anything here takes, and shorter than the deadline of a case.
+/// Longer than any step takes, and shorter than the deadline of a case.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// A user that owns nothing.
+/// The id of a user that owns nothing.
 pub const STRANGER: u32 = 65_533;
 
-/// A folder of the case's own, for sockets that an adapter may make; removed when the case ends.
+/// A folder of one case for the adapters' sockets, which is removed at the end of the case.
 pub struct Place {
     pub path: PathBuf,
     subject: crate::bench::Subject,
@@ -46,7 +46,7 @@ impl Place {
             let path = std::env::temp_dir().join(format!("ur-conformance-{pid}-{number}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => break path,
-                // Left by somebody who was killed, and had this number.
+                // Left by a process with the same id that was killed.
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
                 Err(e) => return Err(io(e)),
             }
@@ -54,7 +54,8 @@ impl Place {
         let program = std::env::current_exe().map_err(io)?;
         Ok(Self { path, subject: bench.subject.clone(), program })
     }
-    /// As the user who owns nothing, who may not reach where program and adapter lie: copies of both are at hand.
+    /// Prepares copies of the program and the adapter for the user `STRANGER`, who may have no access to the
+    /// originals.
     pub fn for_stranger(bench: &Bench) -> Verdict<Self> {
         if !rustix::process::geteuid().is_root() {
             return Err(Stop::skipped("only root can start processes of other users"));
@@ -67,21 +68,21 @@ impl Place {
         fs::set_permissions(&place.path, fs::Permissions::from_mode(0o755)).map_err(io)?;
         Ok(place)
     }
-    /// A folder in it that belongs to somebody.
+    /// Creates a folder in it that belongs to `owner`.
     pub fn folder(&self, name: &str, owner: u32) -> Verdict<PathBuf> {
         let path = self.path.join(name);
         DirBuilder::new().mode(0o700).create(&path).map_err(io)?;
         std::os::unix::fs::chown(&path, Some(owner), Some(owner)).map_err(io)?;
         Ok(path)
     }
-    /// Whether nobody has a socket in it.
+    /// Whether it contains no socket.
     pub fn is_quiet(&self) -> bool {
         fs::read_dir(&self.path).is_ok_and(|mut entries| entries.next().is_none())
     }
     pub fn peer(&self) -> Verdict<Peer> {
         self.peer_by(&[], |_| {})
     }
-    /// A peer whose sockets lie where this very process has its own.
+    /// Starts a peer whose sockets are in the same directory as this process's.
     pub fn neighbour(&self) -> Verdict<Peer> {
         self.peer_by(&[], |command| {
             match std::env::var_os("CAUSEWAY_DIR") {
@@ -90,7 +91,7 @@ impl Place {
             };
         })
     }
-    /// A peer that another program starts, or that is prepared otherwise.
+    /// Starts a peer through another program, or with a prepared command.
     pub fn peer_by(&self, by: &[&str], prepare: impl FnOnce(&mut Command)) -> Verdict<Peer> {
         let mut command = match by {
             [] => Command::new(&self.program),
@@ -108,7 +109,8 @@ impl Place {
         prepare(&mut command);
         Peer::start(&mut command)
     }
-    /// An exporter, an importer, and a ticket of something of a kind that the exporter calls `it`.
+    /// Starts an exporter and an importer; the exporter shares an object of the kind under the name `it`,
+    /// whose ticket is returned.
     pub fn shared(bench: &Bench, kind: &str) -> Verdict<(Self, Peer, Peer, String)> {
         let place = Self::new(bench)?;
         let (mut exporter, importer) = (place.peer()?, place.peer()?);
@@ -122,23 +124,23 @@ impl Drop for Place {
     }
 }
 
-/// Ticks of processor time, of 10 ms each, after which a call is taken to wait by turning on the spot.
+/// Processor time in ticks of 10 ms after which a call is considered to wait by spinning.
 const SPINS: u64 = 20;
-/// What a thread is at.
+/// The state of a thread.
 struct Thread {
     sleeps: bool,
-    /// The processor time that it had, in its own code and the kernel's.
+    /// The processor time that it used, in user and kernel mode.
     ticks: u64,
 }
-/// The end of a process that was killed.
+/// The end of a killed process.
 #[derive(Clone, Copy)]
 pub struct Death {
-    /// When the kernel told its parent, as it tells whoever else watches it.
+    /// When the kernel reported it to the parent, which is when it reports it to every watcher.
     pub told: Instant,
-    /// How long after the kill that was: milliseconds, or a second and more where a driver tears down what was its.
+    /// How long after the kill that was: milliseconds, or more than a second where a driver cleans up.
     pub took: Duration,
 }
-/// A process that does what it is told.
+/// A process that executes commands.
 pub struct Peer {
     child: Child,
     input: Option<ChildStdin>,
@@ -161,12 +163,12 @@ impl Peer {
         let input = child.stdin.take();
         Ok(Self { child, input, answers })
     }
-    /// Makes something of a kind, under a name, and shares it: the ticket.
+    /// Makes and shares an object of a kind under a name; returns the ticket.
     pub fn shares(&mut self, kind: &str, name: &str) -> Verdict<String> {
         self.must(&format!("make {kind} {name}"))?;
         self.must(&format!("get {kind} {name}"))
     }
-    /// Whoever is dead already hears nothing.
+    /// Sends a command; if the peer is dead this has no effect.
     pub fn tell(&mut self, line: &str) {
         if let Some(input) = &mut self.input {
             let _dead = input.write_all(format!("{line}\n").as_bytes());
@@ -195,18 +197,18 @@ impl Peer {
             _ => Ok(answer),
         }
     }
-    /// For what must succeed: its answer.
+    /// Sends a command that must succeed; returns the answer.
     pub fn must(&mut self, line: &str) -> Verdict<String> {
         let answer = self.ask(line)?;
         Self::settled(line, answer)
     }
-    /// For what must succeed and takes its time.
+    /// As `must`, for a command that takes long.
     pub fn must_slowly(&mut self, line: &str) -> Verdict<String> {
         self.tell(line);
         let answer = self.hear(PATIENCE * 8)?;
         Self::settled(line, answer)
     }
-    /// For what must be refused with a code: the sentence.
+    /// Sends a command that must be refused with a code; returns the message.
     pub fn refused(&mut self, line: &str, code: &str) -> Verdict<String> {
         let answer = self.ask(line)?;
         let shown: String = line.chars().take(40).collect();
@@ -225,8 +227,8 @@ impl Peer {
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
-    /// Has it begin what will block, and waits until its first thread sleeps in the kernel, or has turned on the spot
-    /// for longer than any call that does not block: some drivers wait like that.
+    /// Starts a command that will block, and waits until the peer's first thread sleeps in the kernel, or has
+    /// spun for longer than any call that does not block, because some drivers wait by spinning.
     pub fn begin(&mut self, line: &str) -> Verdict {
         self.says(&format!("begin {line}"), "begun")?;
         let first = self.first_thread()?;
@@ -238,7 +240,7 @@ impl Peer {
     fn first_thread(&self) -> Verdict<Thread> {
         let pid = self.child.id();
         let stat = fs::read_to_string(format!("/proc/{pid}/task/{pid}/stat")).map_err(io)?;
-        // Behind the name, which may have anything in it: the state, then numbers.
+        // After the name, which may contain any character, come the state and numbers.
         let fields: Vec<&str> =
             stat.rsplit_once(") ").map_or("", |(_, rest)| rest).split(' ').collect();
         let number = |at: usize| fields.get(at).and_then(|word| word.parse::<u64>().ok());
@@ -247,19 +249,20 @@ impl Peer {
         };
         Ok(Thread { sleeps: fields.first() == Some(&"S"), ticks: user + system })
     }
-    /// Kills it, and waits until the kernel tells of its death, which is after all that its drivers had to tidy up.
+    /// Kills the process and waits until the kernel reports its death, which is after the cleanup of its
+    /// drivers.
     pub fn kill(&mut self) -> Verdict<Death> {
         let killed = Instant::now();
         self.child.kill().map_err(io)?;
         self.child.wait().map_err(io)?;
         Ok(Death { told: Instant::now(), took: killed.elapsed() })
     }
-    /// Stops it from outside, and waits until all of its threads are.
+    /// Sends SIGSTOP and waits until all threads are stopped.
     pub fn stop(&mut self) -> Verdict {
         self.send(Signal::STOP)?;
         eventually("all of its threads are stopped", || self.is_stopped())
     }
-    /// Has it go on after a stop.
+    /// Continues it after a stop.
     pub fn go_on(&mut self) -> Verdict {
         self.send(Signal::CONT)
     }
@@ -270,14 +273,14 @@ impl Peer {
         let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.child.id())) else {
             return false;
         };
-        // Behind the name: the state.
+        // The state follows the name.
         let is_stopped =
             |stat: String| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'));
         threads
             .flatten()
             .all(|thread| fs::read_to_string(thread.path().join("stat")).is_ok_and(is_stopped))
     }
-    /// Closes its input and waits until it has ended well.
+    /// Closes the peer's input and waits until it exits with success.
     pub fn ends(&mut self) -> Verdict {
         self.input = None;
         let pidfd =
@@ -295,7 +298,7 @@ impl Drop for Peer {
         let _gone = (self.child.kill(), self.child.wait());
     }
 }
-/// Waits for something to become true.
+/// Waits until a condition is true.
 pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Verdict {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
@@ -304,19 +307,19 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Verdict {
     }
     Ok(())
 }
-/// Kills a process that is nobody's `Child` here.
+/// Kills a process that this process did not start.
 pub fn kill(pid: &str) {
     if let Some(pid) = pid.parse().ok().and_then(Pid::from_raw) {
         let _gone = kill_process(pid, Signal::KILL);
     }
 }
-/// Whether a program is there to be run.
+/// Skips the case unless a program is installed.
 pub fn has_program(name: &str) -> Verdict {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let is_there = std::env::split_paths(&path).any(|dir| Path::new(&dir).join(name).is_file());
     if is_there { Ok(()) } else { Err(Stop::skipped(format!("{name} is not installed"))) }
 }
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 pub struct Dice(pub u64);
 impl Dice {
     pub fn below(&mut self, limit: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! Many of everything: handles, opens, rounds; under the limit on descriptors that processes have by default.
+//! Large numbers of handles, opens and rounds, under the default limit on descriptors.
 use super::{SHARED, Shared, peer::Place};
 use crate::{
     bench::Bench,

@@ -1,5 +1,5 @@
-//! What a peer does for each line that it is told. An answer that begins with `!` is a refusal (code and sentence), one
-//! with `?` says what is not there, one with `#` what went wrong.
+//! The commands of a peer, one on each line. An answer that begins with `!` is a refusal (code and message),
+//! one with `?` says that something is unsupported, one with `#` reports an error.
 use crate::{
     ask,
     bench::{
@@ -12,7 +12,7 @@ use crate::{
 use std::{collections::HashMap, ffi::c_void};
 use ur_sys::*;
 
-/// Why a line was not done.
+/// Why a command was not executed.
 pub enum Refusal {
     Code(ur_result_t, String),
     Stop(Stop),
@@ -32,21 +32,21 @@ pub fn wrong(why: impl Into<String>) -> Refusal {
 pub fn number(word: &str) -> Result<usize, Refusal> {
     word.parse().map_err(|_| wrong(format!("{word} is no number")))
 }
-/// The bytes of a ticket that a peer, which is this program, has answered.
+/// Decodes the bytes of a ticket. Tickets come from peers, which are this program.
 pub fn unhex(text: &str) -> Vec<u8> {
     hex::decode(text).expect("peers answer in hexadecimal digits")
 }
 
-/// What a peer holds, by the names that it was told.
+/// The objects of a peer, by the names in its commands.
 pub struct Stage {
     pub bench: Bench,
     pub queues: HashMap<String, ur_queue_handle_t>,
     objects: HashMap<String, (Kind, *mut c_void)>,
-    /// What `Get` lent, by its bytes.
+    /// The handles that `Get` returned, by their bytes.
     given: HashMap<String, *mut c_void>,
     gates: HashMap<String, Gate>,
     many: Vec<*mut c_void>,
-    /// What `Get` lent of objects that are no more.
+    /// The handles that `Get` returned for objects that have been released.
     unput: Vec<*mut c_void>,
 }
 
@@ -67,7 +67,7 @@ impl Stage {
         let said = self.act(words);
         Self::answer(said)
     }
-    /// What was said as a line: refusals begin with `!`, what is not to be had with `?`, what is wrong with `#`.
+    /// Formats a result as a line: refusals begin with `!`, missing features with `?`, errors with `#`.
     pub fn answer(said: Said) -> String {
         match said {
             Ok(answer) => answer,
@@ -125,7 +125,7 @@ impl Stage {
         self.queues.insert(name.into(), queue);
         Ok(queue)
     }
-    /// Bytes of shared memory, through a mapping of their own if they need one.
+    /// Accesses the bytes of shared memory; physical memory is mapped for the time of the access.
     fn with<T>(
         &self,
         name: &str,
@@ -159,9 +159,9 @@ impl Stage {
                 self.objects.remove(name);
                 ok()
             }
-            // Of memory, or of what a handle leads to.
+            // The address of memory, or the value of another handle.
             ["address", name] => Ok(self.object(name)?.1.addr().to_string()),
-            // An address inside of memory, under a name of its own.
+            // Gives an address inside of memory a name of its own.
             ["alias", name, of, offset] => {
                 let raw = self.object(of)?.1.wrapping_byte_add(number(offset)?);
                 self.objects.insert(name.into(), (Kind::Memory, raw));
@@ -185,12 +185,12 @@ impl Stage {
                     Some(at) => Err(wrong(format!("byte {at} is {}, not {byte}", read[at]))),
                 }
             }
-            // One byte at an address, without a word on the others.
+            // Reads one byte at an address.
             ["at", name, offset] => {
                 let at = self.object(name)?.1.wrapping_byte_add(number(offset)?);
                 Ok(self.bench.read(at, 1)?[0].to_string())
             }
-            // Distance from the base, and size of the allocation that an address is in.
+            // The distance from the base, and the size of the allocation that contains an address.
             ["usm", name] => {
                 use ur_usm_alloc_info_t as Info;
                 let (context, at) = (self.bench.context()?, self.object(name)?.1.cast_const());
@@ -245,7 +245,7 @@ impl Stage {
                 }
                 ok()
             }
-            // Opens and closes for ever: somebody is going to kill this process.
+            // Opens and closes in a loop, until this process is killed.
             ["churn", kind, ticket] => {
                 let (kind, bytes) = (Kind::named(kind), unhex(ticket));
                 say("churning");
@@ -262,7 +262,7 @@ impl Stage {
             _ => Err(wrong(format!("no such line: {words:?}"))),
         }
     }
-    /// The owner's end of an object.
+    /// Releases an object as its owner.
     fn end(&self, kind: Kind, raw: *mut c_void) -> Result<(), Refusal> {
         let b = &self.bench;
         let code = match kind {
@@ -283,7 +283,7 @@ impl Stage {
     }
     fn unput(&mut self, words: &[&str]) -> Said {
         match *words {
-            // Objects made, got and ended, one after the other.
+            // Creates objects one after the other, gets a handle for each, and releases them without a put.
             ["unput", kind, count] => {
                 let kind = Kind::named(kind);
                 self.bench.needs(kind.query())?;
@@ -315,7 +315,7 @@ impl Stage {
     }
     fn many(&mut self, words: &[&str]) -> Said {
         match *words {
-            // Many handles of one object, all alive, then all put.
+            // Gets many handles of one object, which exist at the same time, then puts them all.
             ["flood", kind, name, count] => {
                 let (kind, raw) = (Kind::named(kind), self.object(name)?.1);
                 let mut all = Vec::new();
@@ -362,7 +362,7 @@ impl Stage {
     }
     fn event(&mut self, words: &[&str]) -> Said {
         match *words {
-            // An event that is not to be shared.
+            // An event that cannot be shared.
             ["reusable", name] => {
                 let raw = self.bench.new_event(ur_exp_event_flags_t::default())?;
                 self.objects.insert(name.into(), (Kind::Event, raw));
@@ -412,7 +412,8 @@ impl Stage {
             _ => Err(wrong(format!("no such line: {words:?}"))),
         }
     }
-    /// Everything anew, for a forked child: what it inherited is its parent's. A driver may be of no use there.
+    /// Starts with a new bench in a forked child, because the inherited objects belong to the parent. Some
+    /// drivers do not work there.
     pub fn fresh(&mut self) -> Said {
         let bench = Bench::new(self.bench.adapter, self.bench.subject.clone());
         std::mem::forget(std::mem::replace(&mut self.bench, bench));
@@ -424,7 +425,7 @@ impl Stage {
 pub fn say(answer: &str) {
     println!("{}{answer}", crate::worker::MARK);
 }
-/// The words of the three kinds.
+/// The names of the three kinds.
 pub fn kinds() -> [&'static str; 3] {
     KINDS.map(Kind::word)
 }

@@ -1,4 +1,4 @@
-//! What a peer does to itself and to what it was given: limits, forks, seals.
+//! Commands by which a peer changes itself or attacks shared memory: limits, forks, seals.
 #![expect(unsafe_code, reason = "fork, and a filter of system calls")]
 use super::stage::{Said, Stage, number, ok, wrong};
 use rustix::{
@@ -22,7 +22,7 @@ static SPARE: Mutex<Vec<OwnedFd>> = Mutex::new(Vec::new());
 
 pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
     match *words {
-        // What only shows that it still answers.
+        // Only shows that the peer still answers.
         ["idle"] => ok(),
         ["descriptors"] => Ok(listed("/proc/self/fd")?.len().to_string()),
         ["kept"] => Ok(kept()?.to_string()),
@@ -34,7 +34,7 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
                 .map_err(|e| wrong(e.to_string()))?;
             ok()
         }
-        // So many MiB of addresses are left.
+        // Limits the address space to what is used now plus this many MiB.
         ["limit-addresses", more] => {
             settle();
             let text = fs::read_to_string("/proc/self/statm").map_err(|e| wrong(e.to_string()))?;
@@ -44,7 +44,7 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         }
         ["unlimit-addresses"] => limit_addresses(rustix::process::getrlimit(Resource::As).maximum),
         ["fill-maps"] => fill_maps(),
-        // All that the limit allows, in use until they are given back.
+        // Opens as many descriptors as the limit allows, until `empty-descriptors`.
         ["fill-descriptors"] => {
             let mut spare = locked(&SPARE);
             while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
@@ -63,13 +63,14 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         }
         ["no-getfd"] => no_getfd(),
         ["tamper", how] => tamper(how),
-        // A child does the rest of the line with objects of its own, and this process hands on what it says.
+        // A forked child executes the rest of the line with objects of its own, and this process passes its
+        // answer on.
         ["fork", ref then @ ..] => fork(stage, then),
-        // A child goes on in the place of this process, which waits for its end.
+        // A forked child takes over the commands; this process waits until the child ends.
         ["fork-on"] => fork_on(stage),
-        // A child that does nothing and lives on: its process id.
+        // Forks a child that only sleeps; the answer is its process id.
         ["fork-hold"] => {
-            // SAFETY: the child makes system calls only.
+            // SAFETY: the child makes only system calls.
             match unsafe { libc::fork() } {
                 0 => idle(),
                 child if child > 0 => Ok(child.to_string()),
@@ -79,13 +80,13 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         _ => Err(wrong(format!("no such line: {words:?}"))),
     }
 }
-/// Waits until this process's other threads sleep, for a second at most: the C library ends a program in which a thread that was started
-/// and did not run yet finds no memory for its thread-local values.
+/// Waits up to a second until the other threads of this process sleep: the C library ends a program in which
+/// a newly started thread finds no memory for its thread-local values.
 fn settle() {
     let me = rustix::thread::gettid().as_raw_nonzero().to_string();
     let sleeps = |thread: &fs::DirEntry| {
         let text = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        // The name may hold anything; a thread that has ended has no text.
+        // The name may contain any character; a thread that has ended has no text.
         text.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('S'))
     };
     let until = Instant::now() + Duration::from_secs(1);
@@ -103,23 +104,24 @@ fn limit_addresses(current: Option<u64>) -> Said {
         .map_err(|e| wrong(e.to_string()))?;
     ok()
 }
-/// The most mappings that are worth making: as many as there are by default, and some.
+/// The maximal number of mappings to try: more than the kernel's default limit.
 const MAPS: usize = 100_000;
-/// Makes mappings until the kernel refuses another; they last as long as the process.
+/// Creates mappings until the kernel refuses another one; they are never unmapped.
 fn fill_maps() -> Said {
     let page = rustix::param::page_size();
     let (none, read) = (libc::PROT_NONE, libc::PROT_READ);
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: new mappings, at addresses of the kernel's choice.
+    // SAFETY: creates new mappings, at addresses that the kernel chooses.
     let map = |bytes| unsafe { libc::mmap(std::ptr::null_mut(), bytes, none, flags, -1, 0) };
     let whole = map(MAPS * page);
     if whole == libc::MAP_FAILED {
         return Err(wrong("no addresses"));
     }
     for at in (1..MAPS).step_by(2) {
-        // SAFETY: a page of the mapping above, which nobody uses.
+        // SAFETY: the page belongs to the mapping above, which is not used otherwise.
         if unsafe { libc::mprotect(whole.wrapping_byte_add(at * page), page, read) } != 0 {
-            // The last ones: each touches none of the others, which would make them one.
+            // Use up the last mappings with separate ones, which are not adjacent to others and so are not
+            // merged with them.
             while map(page) != libc::MAP_FAILED {
                 // SAFETY: as above.
                 unsafe { libc::mprotect(whole.wrapping_byte_add((at - 1) * page), page, read) };
@@ -135,7 +137,8 @@ fn listed(folder: &str) -> Result<Vec<PathBuf>, super::stage::Refusal> {
     let entries = fs::read_dir(folder).map_err(|e| wrong(format!("{folder}: {e}")))?;
     Ok(entries.flatten().map(|entry| entry.path()).collect())
 }
-/// How many bytes of memory this process has: its own, shared ones, and what its descriptors keep that it has not mapped.
+/// Returns how many bytes of memory this process holds: private and shared pages, and unmapped memory behind
+/// its descriptors.
 fn kept() -> Result<u64, super::stage::Refusal> {
     let status = fs::read_to_string("/proc/self/status").map_err(|e| wrong(e.to_string()))?;
     let kibibytes = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
@@ -146,10 +149,10 @@ fn kept() -> Result<u64, super::stage::Refusal> {
     Ok(mapped * 1024 + nameless.map(|file| file.blocks() * 512).sum::<u64>())
 }
 fn idle() -> ! {
-    // SAFETY: a system call; it ends the process if nobody does.
+    // SAFETY: only sets a timer, which ends the process if it is not killed before.
     unsafe { libc::alarm(60) };
     loop {
-        // SAFETY: a system call.
+        // SAFETY: the call has no preconditions.
         unsafe { libc::pause() };
     }
 }
@@ -164,7 +167,7 @@ fn fork(stage: &mut Stage, then: &[&str]) -> Said {
                 refused => Stage::answer(refused),
             };
             let failed = to.write_all(said.as_bytes()).is_err();
-            // SAFETY: ends the child without running what is its parent's to run.
+            // SAFETY: ends the child without running the exit handlers of the parent.
             unsafe { libc::_exit(i32::from(failed)) }
         }
         child if child > 0 => {
@@ -172,7 +175,7 @@ fn fork(stage: &mut Stage, then: &[&str]) -> Said {
             let mut said = String::new();
             from.read_to_string(&mut said).map_err(|e| wrong(e.to_string()))?;
             let mut status = 0;
-            // SAFETY: the child is ours and `status` is writable.
+            // SAFETY: `child` is a child of this process, and `status` is writable.
             unsafe { libc::waitpid(child, &raw mut status, 0) };
             match (status, said.split_at_checked(1)) {
                 (0, Some(("#", why))) => Err(wrong(why)),
@@ -189,15 +192,15 @@ fn fork_on(stage: &mut Stage) -> Said {
         0 => stage.fresh(),
         child if child > 0 => {
             let mut status = 0;
-            // SAFETY: the child is ours and `status` is writable.
+            // SAFETY: `child` is a child of this process, and `status` is writable.
             unsafe { libc::waitpid(child, &raw mut status, 0) };
-            // SAFETY: ends this process without running what the child may have run.
+            // SAFETY: ends this process without running exit handlers that the child may have run.
             unsafe { libc::_exit(i32::from(status != 0)) }
         }
         _ => Err(wrong("no process could be forked")),
     }
 }
-/// From here on `pidfd_getfd` is denied, as a container does it.
+/// Makes `pidfd_getfd` fail from here on, as in a container.
 fn no_getfd() -> Said {
     let filter =
         |code: u32, k: u32, jt: u8, jf: u8| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -209,14 +212,14 @@ fn no_getfd() -> Said {
         filter(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW, 0, 0),
     ];
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: a system call on this process.
+    // SAFETY: the call only restricts this process.
     let promised = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     let (set, tsync) = (libc::SECCOMP_SET_MODE_FILTER, libc::SECCOMP_FILTER_FLAG_TSYNC);
-    // SAFETY: the program is whole and lives until the call is over.
+    // SAFETY: the filter program is complete and lives until the call returns.
     let set = unsafe { libc::syscall(libc::SYS_seccomp, set, tsync, &raw const program) };
     if promised == 0 && set == 0 { ok() } else { Err(wrong("the filter was not taken")) }
 }
-/// What a hostile importer tries on the memory that it was given; the answer says how often it was refused.
+/// Attacks received memory as a hostile importer would; the answer counts the refused attempts.
 fn tamper(how: &str) -> Said {
     let (mut refused, mut done) = (0, 0);
     for descriptor in memfds() {
@@ -245,9 +248,9 @@ fn reopen(descriptor: &OwnedFd) -> rustix::io::Result<()> {
     let again = rustix::fs::open(path, OFlags::RDWR, Mode::empty())?;
     rustix::fs::ftruncate(&again, 0)
 }
-/// Memory files of other processes that this one has open or mapped, opened anew.
+/// Opens anew all memory files of other processes that this process has open or mapped.
 fn memfds() -> Vec<OwnedFd> {
-    // One of our own, to know how such files look: what is linked alike is one.
+    // Create a memfd of our own first, to check that this works.
     let looks = rustix::fs::memfd_create("looks", MemfdFlags::CLOEXEC).is_ok();
     let places = ["/proc/self/fd", "/proc/self/map_files"];
     let all = places.iter().flat_map(|folder| listed(folder).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! What several threads of a peer do at once with one handle, or with one object.
+//! Commands in which several threads of a peer use one handle or one object at once.
 use super::stage::{Said, Stage, number, ok, unhex, wrong};
 use crate::{
     bench::{Bench, share::Kind},
@@ -11,7 +11,8 @@ use std::{
 };
 use ur_sys::ur_result_t;
 
-/// Maps an object: where the driver has one mapping of each, when no other thread has.
+/// Maps an object. Where the driver allows only one mapping of each object, waits until no other thread has
+/// one.
 fn map_in_turn(b: &Bench, object: *mut c_void, bytes: usize) -> Verdict<*mut c_void> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -24,13 +25,13 @@ fn map_in_turn(b: &Bench, object: *mut c_void, bytes: usize) -> Verdict<*mut c_v
 }
 
 const THREADS: usize = 8;
-/// How long one thread waits for the others.
+/// How long a thread waits for the others.
 const PATIENCE: Duration = Duration::from_secs(30);
 const BYTES: usize = 4096;
 
 pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
     match *words {
-        // Each thread opens, sees the byte that is there, and closes, so many times.
+        // Each thread repeatedly opens the ticket, checks the contents, and closes.
         ["swarm", kind, ticket, rounds, byte] => {
             let (kind, bytes, rounds) = (Kind::named(kind), unhex(ticket), number(rounds)?);
             let byte = number(byte)? as u8;
@@ -57,7 +58,7 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
             })?;
             ok()
         }
-        // Each thread gets a handle and puts it, so many times.
+        // Each thread repeatedly gets a handle and puts it.
         ["swarm-get", kind, name, rounds] => {
             let (kind, rounds) = (Kind::named(kind), number(rounds)?);
             let object = stage.object(name)?.1.expose_provenance();

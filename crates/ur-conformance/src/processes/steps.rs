@@ -1,5 +1,5 @@
-//! Ends at each step: either side exits or is killed after every step of what two processes do with a handle, and the
-//! others go on as if nobody had been there.
+//! Process ends at each step: either side exits or is killed after every step of what two processes do with a
+//! handle, and the other processes are unaffected.
 use super::{
     SHARED, Shared,
     lifetime::works,
@@ -21,7 +21,7 @@ impl End {
         if self == Self::Exit { peer.ends() } else { peer.kill().map(drop) }
     }
 }
-/// What has been done when somebody ends; each comes after all before it.
+/// The steps after which a process ends; each includes all earlier ones.
 const EXPORTER: [&str; 5] = ["get", "the open", "data came through", "put", "the release"];
 const IMPORTER: [&str; 6] =
     ["it was told", "the open", "data came through", "put", "the release", "the close"];
@@ -49,7 +49,7 @@ pub fn cases() -> Vec<Case> {
 fn open(s: &Shared, peer: &mut Peer, ticket: &str) -> Verdict {
     peer.must(&format!("open {} there {ticket}", s.kind)).map(drop)
 }
-/// The exporter's doing is seen by the importer.
+/// Checks that the importer sees the exporter's write or signal.
 fn used(s: &Shared, exporter: &mut Peer, importer: &mut Peer) -> Verdict {
     if s.has_bytes() {
         exporter.must("set it 6")?;
@@ -87,7 +87,7 @@ fn exporter(b: &Bench, s: &Shared, step: usize, end: End) -> Verdict {
             (true, false) => {}
             (false, _) => drop(third.must("wait there")?),
         }
-        // Those who have it have it still, together.
+        // Processes that have it open still share it.
         if s.has_bytes() {
             works(s, &mut importer, "there", &mut third, "there")?;
         }

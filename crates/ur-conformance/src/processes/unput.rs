@@ -1,4 +1,5 @@
-//! Handles that nobody puts: put is optional, and what is not put costs next to nothing once its object is gone.
+//! Handles that are never put: a put is optional, and a handle that is not put costs almost nothing once its
+//! object is released.
 use super::{
     SHARED, Shared,
     peer::{Peer, Place, eventually},
@@ -60,7 +61,7 @@ fn late(b: &Bench, s: &Shared) -> Verdict {
 fn late_among_others(b: &Bench, s: &Shared) -> Verdict {
     let (_place, mut exporter, mut importer, first) = Place::shared(b, s.kind)?;
     exporter.must("drop it")?;
-    // These may have the place in every table that the first one had; only its put frees its own.
+    // The new objects may reuse the first one's table entries; only its own put frees the first handle.
     let mut tickets = Vec::new();
     for n in 0..20 {
         tickets.push(exporter.shares(s.kind, &format!("new{n}"))?);
@@ -71,7 +72,7 @@ fn late_among_others(b: &Bench, s: &Shared) -> Verdict {
     }
     Ok(())
 }
-/// After what lasts was made: descriptors, and bytes of memory.
+/// Returns the numbers of descriptors and of bytes of memory that the peer holds.
 fn had(peer: &mut Peer) -> Verdict<(usize, u64)> {
     let number = |text: String| text.parse().unwrap_or(u64::MAX);
     let descriptors = number(peer.must("descriptors")?);

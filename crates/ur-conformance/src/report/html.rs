@@ -1,4 +1,4 @@
-//! The outcomes as one page that needs nothing else: the sums first, then what failed, then every family.
+//! Writes the outcomes as one self-contained page: first the totals, then failures, then every family.
 use super::{Counts, Record, Report, escape};
 use crate::case::Outcome;
 use std::fmt::Write as _;

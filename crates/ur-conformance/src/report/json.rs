@@ -1,4 +1,4 @@
-//! The outcomes for programs: the adapter, and a list of records.
+//! Writes the outcomes as JSON: the adapter, and a list of records.
 use super::Report;
 
 pub fn text(report: &Report) -> String {

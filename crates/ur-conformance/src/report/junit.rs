@@ -1,4 +1,4 @@
-//! The outcomes as JUnit's XML, which CI systems show.
+//! Writes the outcomes as JUnit XML, which CI systems display.
 use super::{Report, escape};
 use crate::case::Outcome;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! The summary that ends a run: one line a family.
+//! Writes the summary at the end of a run: one line for each family.
 use super::{Counts, Report};
 use std::fmt::Write as _;
 

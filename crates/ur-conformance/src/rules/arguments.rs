@@ -1,4 +1,4 @@
-//! Arguments with which an entry has nothing to complain about, so that a case can spoil one of them.
+//! Valid arguments of an entry, of which a case can then make one invalid.
 use crate::{
     bench::{Bench, Usm, word},
     case::{Stop, Verdict},
@@ -13,12 +13,12 @@ use std::{
 };
 use ur_sys::{ur_mem_handle_t, ur_result_t};
 
-/// What is in memory that nothing may write.
+/// The contents of memory that must not be written.
 const UNTOUCHED: u64 = 0x5a5a_5a5a_5a5a_5a5a;
-/// 64-bit words behind a pointer.
+/// The number of 64-bit words behind a pointer.
 const LENGTH: usize = 512;
 
-/// Memory behind a pointer argument. The adapter may write it, hence atomics.
+/// The memory behind a pointer argument. The adapter may write it, therefore atomics.
 pub struct Area(Vec<AtomicU64>);
 impl Area {
     pub fn new(fill: u64) -> Self {
@@ -41,13 +41,13 @@ impl Area {
     pub fn number(&self, at: usize, bytes: usize) -> u64 {
         self.peek(at, bytes.min(8)).iter().rev().fold(0, |n, byte| n << 8 | u64::from(*byte))
     }
-    /// Whether nothing from `at` on was written.
+    /// Whether nothing from offset `at` on was written.
     pub fn is_untouched(&self, at: usize) -> bool {
         self.peek(at, 8 * LENGTH - at).iter().all(|byte| *byte == 0x5a)
     }
 }
 
-/// A call that can be spoilt and made.
+/// The arguments of a call, which can be changed before it is made.
 pub struct Arguments<'a> {
     bench: &'a Bench,
     pub entry: &'static Entry,
@@ -60,9 +60,10 @@ extern "C" fn nothing() {}
 
 impl<'a> Arguments<'a> {
     /// # Errors
-    /// An object that the entry needs cannot be made here.
+    /// Fails if an object that the entry needs cannot be created.
     pub fn valid(bench: &'a Bench, entry: &'static Entry) -> Verdict<Self> {
-        // Where there is nothing to judge, nothing is: what needs no object needs a driver all the same.
+        // Also skips entries that need no object if the adapter has no device, because they need a driver all
+        // the same.
         bench.handle()?;
         if !entry.name.starts_with("urAdapter") && !entry.name.starts_with("urPlatform") {
             bench.device()?;
@@ -110,7 +111,7 @@ impl<'a> Arguments<'a> {
             "ExpCommandBuffer" if self.entry.name.contains("Update") => "UpdatableCommandBuffer",
             kind => kind,
         };
-        // A reference that the entry takes back must be one that nobody else releases.
+        // A reference that the entry releases must be one that is not released otherwise.
         let at = match param.released && !matches!(kind, "Adapter" | "Device") {
             true => self.bench.make(kind)?,
             false => self.bench.object(kind)?,
@@ -119,7 +120,7 @@ impl<'a> Arguments<'a> {
     }
     fn pointer(&mut self, index: usize, param: &'static Param, to: &Type) -> Verdict<Word> {
         if param.out || param.inout {
-            // What is read first is null: a barrier makes an event then.
+            // An input that is also an output starts as null: a barrier then creates an event.
             let area = Area::new(if param.inout { 0 } else { UNTOUCHED });
             return Ok(self.keep(index, area));
         }
@@ -134,13 +135,13 @@ impl<'a> Arguments<'a> {
         self.areas.insert(index, area);
         word
     }
-    /// Memory that goes in: a record, handles, numbers, a string.
+    /// Input memory: a record, handles, numbers, a string.
     fn filled(&mut self, param: &Param, to: &Type) -> Verdict<Area> {
         let (spec, area) = (Spec::get(), Area::new(0));
         match to {
             Type::Name(name) if spec.is_handle(to) => {
                 let kind = if name == "Mem" { "Mem" } else { name.as_str() };
-                // An optional list is empty by default: its handle is only needed by who fills it.
+                // An optional list is empty by default; only cases that fill it need the handle.
                 match self.bench.object(kind) {
                     Ok(at) => area.poke(0, &(at.expose_provenance() as u64).to_ne_bytes()),
                     Err(_) if param.optional => {}
@@ -199,7 +200,7 @@ impl<'a> Arguments<'a> {
             }
             _ => {}
         }
-        // Pointers in records lead somewhere.
+        // Pointers in records point to memory.
         for (member, ty) in &record.fields {
             let is_set = spec.member(name, member).is_none_or(|(at, n)| area.number(at, n) != 0);
             if matches!(ty, Type::Pointer(_)) && member == "pDeviceTargetSpec" && !is_set {
@@ -209,7 +210,7 @@ impl<'a> Arguments<'a> {
             }
         }
     }
-    /// USM where a pointer has to be some; host memory does elsewhere.
+    /// Returns USM where the entry requires it; `None` where host memory suffices.
     fn usm(&self, param: &Param) -> Verdict<Option<Word>> {
         let name = &self.entry.name;
         let is_data = matches!(param.name.as_str(), "mem" | "memory" | "dst" | "src");
@@ -271,7 +272,7 @@ impl<'a> Arguments<'a> {
             _ => 0,
         })
     }
-    /// What a parameter, or a member behind or in it, is now.
+    /// Returns the current value of a parameter, or of a member in it or behind it.
     pub fn value(&self, index: usize, member: Option<&str>) -> Option<u64> {
         let param = &self.entry.params[index];
         match (&self.words[index], member) {
@@ -285,7 +286,8 @@ impl<'a> Arguments<'a> {
             (Word::Three(_), None) => None,
         }
     }
-    /// Sets a parameter, or a member behind or in it; a pointer is set to lead somewhere by any number but 0.
+    /// Sets a parameter, or a member in it or behind it. Setting a pointer to any value but 0 makes it point
+    /// to its memory.
     pub fn set(&mut self, index: usize, member: Option<&str>, value: u64) -> Option<()> {
         let param = &self.entry.params[index];
         match (&mut self.words[index], member) {
@@ -298,7 +300,7 @@ impl<'a> Arguments<'a> {
             (Word::One(_), Some(member)) => {
                 let (at, bytes) = place(param, member)?;
                 self.areas.get(&index)?.poke(at, &value.to_ne_bytes()[..bytes.min(8)]);
-                // What is in a list counts if the list is not empty.
+                // The contents of a list matter only if the list is not empty.
                 let count = param.list.as_ref().and_then(|count| self.index(count));
                 if let Some(Word::One(count @ 0)) = count.map(|count| &mut self.words[count]) {
                     *count = 1;
@@ -314,7 +316,7 @@ impl<'a> Arguments<'a> {
         let answer = self.bench.adapter.call(name, &self.words);
         answer.ok_or_else(|| Stop::skipped(format!("{name} is null in its table")))
     }
-    /// Whether a call that succeeded gave what it is to give.
+    /// Checks that a successful call wrote its outputs.
     pub fn written(&self) -> Verdict {
         for (index, param) in self.entry.params.iter().enumerate() {
             let Some(area) = self.areas.get(&index).filter(|_| param.out) else { continue };
@@ -323,7 +325,7 @@ impl<'a> Arguments<'a> {
         }
         Ok(())
     }
-    /// Makes a call that has to be refused, and must not write anything but the nulls that it promises.
+    /// Makes a call that must be refused and must not write anything except documented nulls.
     pub fn refused(&self, codes: &[u32]) -> Verdict {
         let found = self.call()?;
         let name = &self.entry.name;
@@ -335,7 +337,7 @@ impl<'a> Arguments<'a> {
             let is_event = param.inout && param.name == "event";
             let is_result = param.out || is_event;
             let Some(area) = self.areas.get(&index).filter(|_| is_result) else { continue };
-            // Where null is promised, it is where there is a place for it.
+            // Where null is documented, it is written unless the pointer is null.
             let nulled = param.nulled && !matches!(self.words[index], Word::One(0));
             let fill = if is_event || nulled { 0 } else { UNTOUCHED };
             same!(area.number(0, 8), fill, "{name} failed, and what was in *{}", param.name);

@@ -1,4 +1,4 @@
-//! Reference counts: one at first, one more for each retain, one less for each release.
+//! Reference counts: one for a new object, one more for each retain, one less for each release.
 use super::{arguments::Arguments, family};
 use crate::{
     bench::{Bench, word},
@@ -9,7 +9,7 @@ use crate::{
 };
 use ur_sys::ur_result_t;
 
-/// The kinds of object that are counted: retain, release and information entries, and the enumerator.
+/// A kind of object that is counted: its retain, release and query entries, and the property's enumerator.
 struct Counted {
     kind: &'static str,
     family: &'static str,
@@ -82,7 +82,8 @@ fn count(bench: &Bench, counted: &Counted, at: &Word) -> Verdict<u64> {
     bench.succeeded(&counted.info.name, code)?;
     Ok(area.number(0, 4))
 }
-/// Half of the threads retain first, and half release what was retained for them: the count crosses every value between.
+/// Half of the threads retain first, and the others release first, for which references were added: the count
+/// takes every value in between.
 fn at_once(bench: &Bench, counted: &Counted) -> Verdict {
     const ROUNDS: usize = 200;
     let at = word(bench.object(counted.kind)?);
@@ -96,7 +97,7 @@ fn at_once(bench: &Bench, counted: &Counted) -> Verdict {
         }
         calls.push(one);
     }
-    // One for each of those that release first.
+    // One reference for each thread that releases first.
     for _ in 0..4 {
         let code = adapter.call(counted.retain, each);
         let code = code.ok_or_else(|| Stop::skipped(format!("{} is null", counted.retain)))?;
@@ -117,7 +118,7 @@ fn at_once(bench: &Bench, counted: &Counted) -> Verdict {
     Ok(())
 }
 fn follow(bench: &Bench, counted: &Counted) -> Verdict {
-    // Adapters and root devices are there already, and counted by whoever uses them.
+    // Adapters and root devices exist already, and other code may hold references to them.
     let is_new = !matches!(counted.kind, "Adapter" | "Device");
     let at = match is_new {
         true => word(bench.make(counted.kind)?),
@@ -133,7 +134,7 @@ fn follow(bench: &Bench, counted: &Counted) -> Verdict {
         same!(first, 1, "the count of a new {}", counted.kind);
     }
     if counted.kind == "Device" {
-        // Retaining a device that was not partitioned off may count or not, but is to be undone.
+        // Retaining a root device may or may not be counted, but releases must balance it.
         (0..3).try_for_each(|_| call(counted.retain))?;
         (0..3).try_for_each(|_| call(counted.release))?;
         same!(count(bench, counted, &at)?, first, "the count of the device");

@@ -1,4 +1,4 @@
-//! What an adapter exports: a getter for every table, of this version and no other, and no empty slot.
+//! The exports of an adapter: a getter for every table, which accepts only this version, and no empty slots.
 use super::family;
 use crate::{
     bench::Bench,

@@ -1,5 +1,6 @@
-//! Information queries, one case an enumerator: the answer has its type's size, exactly; a string ends; a truth is 0 or
-//! 1; an enumerator is known; a buffer that is too small is refused and left alone.
+//! Information queries, one case for each enumerator: the answer has exactly the size of its type, a string
+//! ends with a NUL, a boolean is 0 or 1, an enumerator is known, and a buffer that is too small is refused
+//! and left unchanged.
 use super::arguments::{Area, Arguments};
 use crate::{
     case::{Case, Stop, Verdict},
@@ -8,11 +9,11 @@ use crate::{
 };
 use ur_sys::ur_result_t;
 
-/// Not marked as optional, and yet not to be had from everybody: what is deprecated, and the default queue on a device,
-/// which only devices with such queues have.
+/// Properties that are not marked as optional, although not every adapter has them: a deprecated one, and the
+/// default queue on a device, which only devices with such queues have.
 const MAY_LACK: [&str; 2] = ["UR_DEVICE_INFO_BFLOAT16", "UR_QUEUE_INFO_DEVICE_DEFAULT"];
 const FILL: u64 = 0x5a5a_5a5a_5a5a_5a5a;
-/// The buffer for it holds addresses, one for each device, that the adapter writes to: null for none.
+/// Its buffer holds addresses, one for each device, to which the adapter writes: null for none.
 const POINTERS_GO_IN: &str = "UR_PROGRAM_INFO_BINARIES";
 
 pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
@@ -20,7 +21,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     let answer = entry.params.iter().find_map(|param| param.answer.as_ref());
     let Some((name, size)) = answer else { return Vec::new() };
     if !entry.params.iter().any(|param| param.name == "prop_size_ret") {
-        return Vec::new(); // what goes in, and not an answer
+        return Vec::new(); // an input, and not the answer to a query
     }
     let index = |name: &str| entry.params.iter().position(|param| param.name == name);
     let Some(places) = index(name).zip(index(size)) else { return Vec::new() };
@@ -70,14 +71,14 @@ fn described(variant: &Variant) -> String {
 struct Query<'a> {
     arguments: Arguments<'a>,
     variant: &'static Variant,
-    /// Where the name of the property and the size of the buffer are passed.
+    /// The indices of the parameters with the property and with the size of the buffer.
     places: (usize, usize),
 }
 impl Query<'_> {
     fn place(&self, name: &str) -> Verdict<usize> {
         self.arguments.index(name).ok_or_else(|| Stop::failed(format!("no parameter {name}")))
     }
-    /// Asks with a buffer of so many bytes, or none: the code, the size that was reported, what was written.
+    /// Queries with a buffer of `bytes` bytes, or none; returns the code, the reported size, and the buffer.
     fn ask(&mut self, bytes: Option<usize>) -> Verdict<(ur_result_t, Option<usize>, Area)> {
         let (value, size) = (self.place("prop_value")?, self.place("prop_size_ret")?);
         let (buffer, reported) = (Area::new(FILL), Area::new(FILL));
@@ -98,7 +99,7 @@ impl Query<'_> {
         let name = &self.variant.c;
         let (code, size, _) = self.ask(None)?;
         if name == "UR_QUEUE_INFO_SIZE" {
-            // Of queues on the device only, which the bench's is not.
+            // Only queues on the device have a size, and the bench's queue is none.
             same!(code, ur_result_t::ERROR_INVALID_QUEUE, "the size of a queue on the host");
             return Ok(());
         }
@@ -120,7 +121,7 @@ impl Query<'_> {
         let size = size.ok_or_else(|| Stop::failed("the size is not reported"))?;
         self.fits(size)?;
         if size == 0 {
-            return Ok(()); // an empty list has nothing to ask for
+            return Ok(()); // an empty list has no contents to query
         }
         ensure!(size <= 4000, "{name} is {size} bytes long: the suite looks at 4,000 at most");
         let (code, again, buffer) = self.ask(Some(size))?;
@@ -133,12 +134,12 @@ impl Query<'_> {
         same!(again, Some(size), "the size with a buffer larger than it");
         ensure!(larger.is_untouched(size), "{name} writes behind its {size} bytes");
         let (code, _, small) = self.ask(Some(size - 1))?;
-        // Without a byte there is no size: that is a fault of its own, with the same code.
+        // With a size of 0 another rule applies, which has the same code.
         same!(code, ur_result_t::ERROR_INVALID_SIZE, "{name} with a buffer one byte too small");
         ensure!(small.is_untouched(0), "{name} writes into a buffer that is too small");
         Ok(())
     }
-    /// Intermediate code is characters, too, and no string.
+    /// Intermediate code consists of characters, too, but is no string.
     fn is_string(&self) -> bool {
         let characters = Answer::Many(Type::Name("c_char".into()));
         self.variant.answer == Some(characters) && self.variant.c != "UR_PROGRAM_INFO_IL"
@@ -159,7 +160,7 @@ impl Query<'_> {
         }
         Ok(())
     }
-    /// What can be said of a value without knowing what it ought to be.
+    /// Checks what follows from the type of the value alone.
     fn means(&self, buffer: &Area, size: usize) -> Verdict {
         let (spec, name) = (Spec::get(), &self.variant.c);
         let (of, many) = match &self.variant.answer {
@@ -184,7 +185,7 @@ impl Query<'_> {
                 let known = one.variants.iter().fold(0, |all, v| all | u64::from(v.value));
                 let is_known = match one.flags {
                     true => value & !known == 0,
-                    // A rule of 0 ends or is a list of none.
+                    // A partition property of 0 ends the list or means that there are none.
                     false => {
                         one.variants.iter().any(|v| u64::from(v.value) == value)
                             || many && value == 0

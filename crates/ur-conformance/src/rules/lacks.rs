@@ -1,6 +1,6 @@
-//! Errors of devices that lack something, where the words are of one entry: what is asked for, which query says whether
-//! it is there, and what to ask for. On a device that has it the case is skipped. And handles that may be null where an
-//! implementation can do without them.
+//! Errors of devices that lack a feature, with conditions that only one entry has: the query that tells
+//! whether the device has the feature, and the arguments that request it. On a device that has the feature
+//! the case is skipped. Also handles that may be null if the implementation does not need them.
 use super::{arguments::Arguments, code};
 use crate::{
     bench::{Bench, word},
@@ -10,9 +10,10 @@ use crate::{
 };
 use ur_sys::{ur_device_info_t as Info, ur_result_t as R};
 
-/// A parameter, the member behind it, and its value.
+/// A parameter, a member behind it, and the value to set.
 type Spoil = (&'static str, &'static str, u64);
-/// The entry, its words, the queries of which one says yes where the device has it, and what is asked for.
+/// The entry, the words of the condition, the queries of which at least one reports the feature, and the
+/// arguments that request it.
 type Lacked = (&'static str, &'static str, &'static [Info], &'static [Spoil]);
 const SHARED: &[Info] = &[Info::USM_SINGLE_SHARED_SUPPORT, Info::USM_CROSS_SHARED_SUPPORT];
 const UPDATES: &[Info] = &[Info::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP];
@@ -41,7 +42,7 @@ const LACKED: [Lacked; 10] = [
         &[Info::USM_HOST_SUPPORT],
         &[],
     ),
-    // In these words, though it is device memory.
+    // The words are the same, although this entry allocates device memory.
     (
         "urUSMDeviceAlloc",
         "the device reports no support for host USM allocations",
@@ -79,7 +80,7 @@ const LACKED: [Lacked; 10] = [
         &[],
     ),
 ];
-/// Of a query that answers flags, the one that is meant; elsewhere any says yes.
+/// Returns the flag of a query that is relevant for an entry; for other queries any bit counts.
 fn meant(query: Info, entry: &str) -> u32 {
     match query {
         Info::KERNEL_LAUNCH_CAPABILITIES => {
@@ -91,7 +92,7 @@ fn meant(query: Info, entry: &str) -> u32 {
         _ => u32::MAX,
     }
 }
-/// An entry, the handle that it may be given or not, and its words.
+/// An entry, its optional handle, and the documented condition.
 const SPARED: [(&str, &str, &str); 2] = [
     ("urMemGetNativeHandle", "device", "no device is given although the implementation needs one"),
     (
@@ -138,7 +139,7 @@ fn judge(b: &Bench, entry: &'static Entry, lacked: &Lacked, number: u32) -> Verd
         arguments.set(index, None, 1).ok_or_else(missing)?;
         arguments.set(index, Some(member), *value).ok_or_else(missing)?;
     }
-    b.promise(); // UNSUPPORTED_FEATURE is right only where it is what the words say
+    b.promise(); // UNSUPPORTED_FEATURE is right only where the condition documents it
     arguments.refused(&[number])
 }
 fn spared(b: &Bench, entry: &'static Entry, handle: &str) -> Verdict {

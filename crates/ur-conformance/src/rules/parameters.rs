@@ -1,5 +1,5 @@
-//! What parameters say by themselves, and the conditions on them that the specification writes down: each is spoilt in
-//! turn, and the entry must say so and write nothing.
+//! The rules that follow from parameters themselves, and the documented conditions on them: each is violated
+//! in turn, and the entry must return the code and write nothing.
 use super::{
     arguments::Arguments,
     code,
@@ -10,7 +10,7 @@ use crate::{
     spec::{Entry, Param, Spec, Type, When},
 };
 
-/// A number that is no enumerator, and a bit that is no flag.
+/// A value that no enumeration has.
 const NO_ENUMERATOR: u64 = 0x7fff_fff0;
 
 pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
@@ -50,7 +50,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     cases
 }
 
-/// A case in which one argument is spoilt.
+/// Creates a case in which one argument is made invalid.
 fn spoilt(
     family: &'static str,
     entry: &'static Entry,
@@ -110,13 +110,13 @@ fn number(
     let known = one.variants.iter().fold(0, |all, v| all | u64::from(v.value));
     let bad = if one.flags { 1 << (!known).trailing_zeros().min(31) } else { NO_ENUMERATOR };
     if one.flags && !known & 0xffff_ffff == 0 {
-        return None; // every bit is a flag
+        return None; // every bit is a known flag
     }
     let kind = if one.flags { "unknown bit" } else { "number that is no enumerator" };
     let what = format!("a {kind} in {}", param.name).replace("a unknown", "an unknown");
     Some(spoilt(family, entry, &what, codes, move |arguments| arguments.set(index, None, bad)))
 }
-/// Flags inside of records that go in; what a wrong enumerator there is, is not said.
+/// Unknown flags inside of input records. For enumerators in records the specification defines no code.
 fn members(
     family: &'static str,
     entry: &'static Entry,
@@ -133,7 +133,7 @@ fn members(
     for (member, ty) in &record.fields {
         let Type::Name(name) = ty else { continue };
         let Some(one) = spec.enumeration(name).filter(|one| one.flags) else { continue };
-        // A documented condition on the member says with which code it is refused.
+        // A documented condition on the member defines the code.
         let documented = entry.errors.iter().any(|fault| match &fault.when {
             When::Holds(e) => text(e).contains(&format!("{}.{member}", param.name)),
             _ => false,
@@ -151,7 +151,7 @@ fn members(
     }
     cases
 }
-/// A handle of another kind, for entries that document the code.
+/// A handle of another kind, for entries that document a code for that.
 fn other_kind(
     family: &'static str,
     entry: &'static Entry,
@@ -187,8 +187,8 @@ fn other_kind(
         arguments.refused(&[number])
     }))
 }
-/// What is in a wait list: an event, or a fault of the list; and its length, for entries that do not write down what a
-/// wrong one is.
+/// Invalid events in a wait list; and an invalid length of the list, for entries whose specification has no
+/// condition for it.
 fn wait_list(
     family: &'static str,
     entry: &'static Entry,
@@ -230,7 +230,7 @@ fn wait_list(
     };
     each.into_iter().map(case).collect()
 }
-/// A sync point that nothing in the command buffer has.
+/// A sync point that does not exist in the command buffer.
 fn sync_point(
     family: &'static str,
     entry: &'static Entry,
@@ -249,7 +249,7 @@ fn sync_point(
         arguments.set(index, None, 1).ok_or_else(missing)?;
         arguments.set(counted, None, 1).ok_or_else(missing)?;
         arguments.areas[&index].poke(0, &0x7fff_fff0_u32.to_ne_bytes());
-        // Commands are had of buffers that can be changed, which this one is not.
+        // Only updatable command buffers return commands, and this one is not updatable.
         if let Some(command) = arguments.index("command") {
             arguments.words[command] = crate::raw::Word::One(0);
         }

@@ -1,5 +1,5 @@
-//! Objects outlive the release of what they were made of: for every kind of object and every parent that it has, all
-//! that was known of it before is known after.
+//! Objects outlive the release of the objects they were created from: for every kind of object and every
+//! parent, all its queries give the same answers before and after.
 use super::{
     arguments::Arguments,
     family,
@@ -13,7 +13,7 @@ use crate::{
 };
 use ur_sys::ur_result_t as R;
 
-/// What is made of what. Every kind is made of a context, but for the context.
+/// The kinds of objects with their parents. Every kind except the context itself has a context.
 const CHILDREN: [(&str, &[&str]); 17] = [
     ("Queue", &["Context"]),
     ("Event", &["Queue", "Context"]),
@@ -48,7 +48,7 @@ pub fn cases() -> Vec<Case> {
     }
     all
 }
-/// The query of objects of a kind.
+/// Returns the query entry of objects of a kind.
 fn info(kind: &str) -> Option<(&'static Entry, Query)> {
     let object = match kind {
         "ProfiledEvent" => "Event",
@@ -68,14 +68,14 @@ fn info(kind: &str) -> Option<(&'static Entry, Query)> {
         .and_then(|e| Some((e, query(e)?)))
 }
 fn outlives(b: &Bench, child: &str) -> Verdict {
-    // Its parents are of a bench of its own, which releases them when it goes.
+    // The parents belong to a bench of their own, which releases them when it is dropped.
     let own = Bench::new(b.adapter, b.subject.clone());
     let made = match child {
         "Part" => crate::families::memory::half(&own)?.0,
         child => own.make(child)?,
     };
     let Some((entry, query)) = info(child) else {
-        // There is nothing to ask: it must be there to be released.
+        // It has no query; it must exist to be released.
         drop(own);
         return released(b, child, made);
     };
@@ -89,7 +89,7 @@ fn outlives(b: &Bench, child: &str) -> Verdict {
     let before = all();
     ensure!(before.iter().any(|(_, found)| found.0 == 0), "{child} answers nothing at all");
     drop(own);
-    // Others take the places of what was released, if it was let go too early.
+    // If a parent was freed too early, new objects may take its place.
     let others: Vec<_> = ["Context", "Queue", "Mem"].into_iter().map(|kind| b.make(kind)).collect();
     for ((name, before), (_, after)) in before.iter().zip(all()) {
         same!((after.0, after.1), (before.0, before.1), "code and size of {name} afterwards");

@@ -1,4 +1,5 @@
-//! Documented conditions on parameters (`size == 0 && …`): what they say, and arguments that make one true.
+//! Documented conditions on parameters (`size == 0 && …`): evaluates them and finds arguments that make one
+//! true.
 use super::arguments::Arguments;
 use crate::spec::{Condition, Entry, Spec, Type, When};
 use std::collections::BTreeSet;
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 /// A parameter, or a member behind it.
 type Variable = (String, Option<String>);
 
-/// The condition as the specification has it.
+/// The condition as the specification writes it.
 pub fn text(condition: &Condition) -> String {
     let inner = |c: &Condition| match c {
         Condition::Both(..) => format!("({})", text(c)),
@@ -35,7 +36,7 @@ pub fn text(condition: &Condition) -> String {
 fn constant(name: &str) -> Option<u64> {
     if name == "null" { Some(0) } else { Spec::get().constants.get(name).copied() }
 }
-/// What the condition is now; `None` if it is not to be told.
+/// The value of the condition with the current arguments; `None` if it cannot be evaluated.
 fn eval(condition: &Condition, arguments: &Arguments<'_>) -> Option<u64> {
     match condition {
         Condition::Number(n) => Some(*n),
@@ -71,7 +72,7 @@ fn eval(condition: &Condition, arguments: &Arguments<'_>) -> Option<u64> {
         }
     }
 }
-/// The variables of a condition, and the numbers that it names.
+/// Collects the variables of a condition and the numbers in it.
 fn collect(condition: &Condition, names: &mut Vec<Variable>, numbers: &mut BTreeSet<u64>) {
     match condition {
         Condition::Not(of) => collect(of, names, numbers),
@@ -113,7 +114,8 @@ fn candidates(
     Some(all.into_iter().collect())
 }
 
-/// Sets the arguments so that a condition holds and no condition with another code does; whether it could.
+/// Sets the arguments so that a condition holds and no condition with another code does; returns whether that
+/// is possible.
 pub fn provoke(
     arguments: &mut Arguments<'_>,
     entry: &Entry,
@@ -122,7 +124,7 @@ pub fn provoke(
 ) -> bool {
     let (mut names, mut numbers) = (Vec::new(), BTreeSet::new());
     collect(condition, &mut names, &mut numbers);
-    names.sort_by_key(|(_, member)| member.is_some()); // pointers before what is behind them
+    names.sort_by_key(|(_, member)| member.is_some()); // pointers before the members behind them
     let nulls = code == "InvalidNullPointer";
     let choices: Option<Vec<_>> =
         names.iter().map(|name| candidates(arguments, name, &numbers, nulls)).collect();

@@ -1,5 +1,5 @@
-//! Several threads in one entry at once, on the same objects: each hears what it would hear alone. What the entries do to
-//! data under concurrency is judged in `families/threads.rs`.
+//! Several threads in one entry at once, with the same objects: each gets the result that it would get alone.
+//! `families/threads.rs` tests the effects of concurrent calls on data.
 use super::{
     arguments::{Area, Arguments},
     code,
@@ -16,7 +16,7 @@ use crate::{
 use std::{collections::HashSet, ffi::c_void, sync::Barrier, thread};
 use ur_sys::{ur_event_status_t, ur_result_t as R};
 
-/// As many as are in an entry at once, and how often each calls it.
+/// The number of threads in an entry at once, and of calls by each.
 const THREADS: usize = 4;
 const ROUNDS: usize = 25;
 
@@ -46,7 +46,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     }
     all
 }
-/// Does the same in as many threads as there are calls, all of which begin at once.
+/// Runs `act` in one thread for each call; all threads begin at the same time.
 pub fn all_at_once<T: Send, A: Send>(
     calls: Vec<A>,
     act: impl Fn(A) -> T + Sync,
@@ -70,7 +70,8 @@ fn present(adapter: &Adapter, entry: &Entry) -> Verdict {
     adapter.slot(&entry.name).map(drop).ok_or_else(missing)
 }
 
-/// Where the property, the size, the value and the size of the answer are passed, and the properties.
+/// The indices of the parameters for the property, the size, the value and the answer's size; and the
+/// properties.
 #[derive(Clone, Copy)]
 pub struct Query {
     places: [usize; 4],
@@ -84,7 +85,7 @@ pub fn query(entry: &'static Entry) -> Option<Query> {
     let properties = Spec::get().enumeration(of).filter(|one| one.query.is_some())?;
     Some(Query { places, properties })
 }
-/// What may be another answer a moment later.
+/// Whether the answer to a property may change over time.
 pub fn changes(name: &str) -> bool {
     ["FREE", "CURRENT", "STATUS", "USED", "EMPTY", "TEMPERATURE", "FAN"]
         .iter()
@@ -99,7 +100,7 @@ pub fn answer(
     value: u32,
 ) -> Answer {
     let [name, size, to, reported] = query.places;
-    // Zeros, as one answer is read from addresses that are in the buffer before: null for none.
+    // The buffer is zeroed, because for one property the adapter reads addresses from it: null means none.
     let (buffer, length) = (Area::new(0), Area::new(0));
     let mut words = words.to_vec();
     words[name] = Word::One(u64::from(value));
@@ -135,7 +136,7 @@ fn ask(b: &Bench, entry: &'static Entry, query: Query) -> Verdict {
     Ok(())
 }
 
-/// Parameters that may not be null, and what it is if they are.
+/// Parameters that must not be null, with the documented codes.
 fn spoils(entry: &'static Entry) -> Vec<(usize, u32)> {
     let fault = |(index, param): (usize, &Param)| {
         let name = match &param.ty {
@@ -155,7 +156,7 @@ fn refused(b: &Bench, entry: &'static Entry, spoils: &[(usize, u32)]) -> Verdict
         let (index, expected) = spoils[n % spoils.len()];
         let mut arguments = Arguments::valid(b, entry)?;
         arguments.words[index] = Word::One(0);
-        // The first one alone: where even that is another matter, threads are not the point.
+        // First a single call: if it already gives another result, concurrency is not the cause.
         arguments.refused(&[expected])?;
         calls.push((arguments, expected));
     }
@@ -184,7 +185,7 @@ fn enqueued(b: &Bench, entry: &'static Entry, out: usize) -> Verdict {
         arguments.words[out] = Word::One(area.address());
         calls.push(arguments);
     }
-    // What takes something away is done once with each.
+    // A command that removes something can be made only once with the same arguments.
     let is_once = entry.name.contains("Unmap") || entry.name.contains("FreeExp");
     let rounds = if is_once { 1 } else { ROUNDS };
     let each = calls.iter().map(|call| (call.words.clone(), &call.areas[&out])).collect();
@@ -215,7 +216,7 @@ fn enqueued(b: &Bench, entry: &'static Entry, out: usize) -> Verdict {
     Ok(())
 }
 
-/// Where an entry puts the object that it makes, and the object's kind.
+/// Returns the index of the parameter for the object that an entry creates, and the object's kind.
 fn made(entry: &'static Entry) -> Option<(usize, &'static str)> {
     let is_maker = entry.name.contains("Create") && !entry.name.contains("Native");
     let kind = |param: &'static Param| match &param.ty {
@@ -253,7 +254,7 @@ fn created(b: &Bench, entry: &'static Entry, out: usize, kind: &str) -> Verdict 
         b.succeeded(&entry.name, code)?;
         ensure!(made != 0 && seen.insert(made), "two of what was made are one: {made:#x}");
     }
-    // Released by all at once, too.
+    // The releases are concurrent, too.
     let seen: Vec<_> = seen.into_iter().map(Word::One).collect();
     let parts: Vec<_> = seen.chunks(seen.len().div_ceil(THREADS)).map(<[Word]>::to_vec).collect();
     let codes = all_at_once(parts, |part: Vec<Word>| {

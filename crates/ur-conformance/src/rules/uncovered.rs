@@ -1,5 +1,5 @@
-//! What the specification documents and no case provokes, and why not: the list that `--uncovered` prints, and the page
-//! that is kept as `UNCOVERED.md`.
+//! The documented errors that no case provokes, with reasons: the list that `--uncovered` prints, and the
+//! page that is stored as `UNCOVERED.md`.
 use super::code;
 use crate::spec::{Entry, Fault, Spec, When};
 use std::{collections::BTreeMap, fmt::Write as _};
@@ -8,16 +8,16 @@ use std::{collections::BTreeMap, fmt::Write as _};
 struct Missing {
     entry: &'static str,
     code: String,
-    /// When it is answered, in the specification's words; `None` where it names the code alone.
+    /// The condition in the words of the specification; `None` where it only names the code.
     words: Option<&'static str>,
 }
-/// Why an error in words has no case: its entry, the words, the reason.
+/// Why an error with a condition in words has no case: its entry, the words, the reason.
 const IN_WORDS: &[(&str, &str, &str)] = &[(
     "urBindlessImagesImageGetInfoExp",
     "the given size is too small to hold the answer",
     "the entry takes no size: nothing that is passed can be too small",
 )];
-/// Why an error that is named alone has no case; others have `GUESS`.
+/// Why an error without a condition has no case; the reason for all others is `GUESS`.
 const NAMED: &[(&str, &str)] = &[
     (
         "UR_RESULT_ERROR_OUT_OF_HOST_MEMORY",
@@ -56,14 +56,14 @@ fn missing() -> Vec<Missing> {
             match &fault.when {
                 When::Words(words) => add(fault, Some(words.as_str()), words),
                 When::Unsaid => add(fault, None, &code(&fault.code).0),
-                // Each has a case, made from it.
+                // Each of these has a case that is generated from it.
                 When::Holds(_) => {}
             }
         }
     }
     all
 }
-/// One line each.
+/// One line for each error.
 pub fn text() -> String {
     let mut out = String::new();
     for Missing { entry, code, words } in missing() {
@@ -75,7 +75,7 @@ pub fn text() -> String {
     }
     out
 }
-/// The page that is kept beside the sources.
+/// The page that is stored beside the sources.
 pub fn markdown() -> String {
     let mut out = String::from(
         "# Documented errors without a case\n\nPrinted by `ur-conformance --uncovered --markdown`; a test compares. Every \

@@ -1,5 +1,5 @@
-//! Good wait lists: whatever command waits for an event that is not complete is not complete either, and is when the
-//! event is. The arguments are such that the command has something to do.
+//! Valid wait lists: a command that waits for an incomplete event is incomplete, and completes when the event
+//! does. The arguments give the command work to do.
 use super::{arguments::Arguments, words::with_event};
 use crate::{
     bench::{Bench, word},
@@ -25,7 +25,7 @@ pub fn cases(family: &'static str, entry: &'static Entry) -> Vec<Case> {
     let case = |(held, name): (bool, &str)| {
         Case::new(family, &entry.name, rule, name, move |b| waits(b, entry, list, out, held))
     };
-    // A native command may be called before the call returns, and wait for its list there.
+    // A native command may run inside the call, and wait for its list there.
     let blocks = entry.name == "urEnqueueNativeCommandExp";
     each.into_iter().filter(|(held, _)| !(blocks && *held)).map(case).collect()
 }

@@ -1,5 +1,5 @@
-//! Documented errors that are said in words, where the words are the same for many entries: ranges that run past what
-//! they are in, features that the device has not, native handles that are not there, events that are in error.
+//! Documented errors with conditions in words that are the same for many entries: ranges that exceed their
+//! object, features that the device lacks, native handles that are unavailable, events in error.
 use super::{arguments::Arguments, code};
 use crate::{
     bench::{Bench, word},
@@ -10,11 +10,12 @@ use crate::{
 use std::ffi::c_void;
 use ur_sys::{ur_device_info_t as Info, ur_event_handle_t, ur_event_status_t, ur_result_t as R};
 
-/// More than any allocation of the bench's, and a whole number of patterns.
+/// More than the size of any allocation of the bench, and a multiple of every pattern's size.
 const FAR: u64 = 1 << 40;
-/// One parameter, the member of it, and what it is set to.
+/// A parameter, a member of it, and the value to set.
 type Spoil = (&'static str, Option<&'static str>, u64);
-/// Words, and what makes them true; parameters that an entry has not are passed over.
+/// The words of the condition, and values that make it true; parameters that an entry does not have are
+/// ignored.
 const SPOILT: &[(&str, &[Spoil])] = &[
     ("the offset plus size runs past the buffer's end", &[("offset", None, FAR)]),
     ("the source offset plus size runs past the source's end", &[("src_offset", None, FAR)]),
@@ -48,7 +49,7 @@ const SPOILT: &[(&str, &[Spoil])] = &[
     ),
     ("the size is not a whole number of minimum virtual-memory granules", &[("size", None, 1)]),
 ];
-/// Words that say that a device lacks something, and the query that says whether it does.
+/// Words for a feature that the device lacks, and the query for the feature.
 const LACKED: &[(&str, Info, Option<&str>)] = &[
     ("some device in the context reports no USM pool support", Info::USM_POOL_SUPPORT, None),
     ("the device reports no image support", Info::IMAGE_SUPPORT, None),
@@ -121,7 +122,7 @@ fn spoilt(b: &Bench, entry: &'static Entry, spoils: &[Spoil], number: u32) -> Ve
         let Some(index) = arguments.index(name) else { continue };
         done = true;
         if member.is_some() {
-            arguments.set(index, None, 1); // what is optional is given
+            arguments.set(index, None, 1); // optional parameters are given
         }
         let set = arguments.set(index, *member, *value);
         set.ok_or_else(|| Stop::failed(format!("{name} cannot be set")))?;
@@ -154,7 +155,7 @@ pub fn with_event(arguments: &mut Arguments<'_>, index: usize, event: *mut c_voi
 }
 fn native(b: &Bench, entry: &'static Entry) -> Verdict {
     if entry.name.contains("CreateWith") {
-        // Only where no such handle can be had; elsewhere a wrong one is anything.
+        // Only where the adapter provides no such native handles; elsewhere an invalid value may do anything.
         let get = entry.name.replace("CreateWithNativeHandle", "GetNativeHandle");
         let get = get.replace("MemBufferGet", "MemGet").replace("MemImageGet", "MemGet");
         let found = crate::spec::Spec::get().entry(&get);
