@@ -1,4 +1,4 @@
-//! The shared object is the driver by its name, whatever its file is called.
+//! Gives the shared object the driver's soname, whatever its file is called.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcuda.so.1");

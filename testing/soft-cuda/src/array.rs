@@ -1,4 +1,5 @@
-//! Arrays, and the objects by which kernels reach them: a place in memory with three sizes.
+//! CUDA arrays and the texture and surface objects by which kernels access them: memory with three
+//! dimensions.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     code::{Answer, INVALID_HANDLE, INVALID_VALUE, OUT_OF_MEMORY},
@@ -14,7 +15,7 @@ use std::{
 };
 use ur_lock::locked;
 
-/// An array; what its bytes look like inside is the driver's own business, here rows and slices.
+/// An array. Its layout is private to the driver; here it is rows and slices.
 pub struct Array {
     desc: ArrayDesc,
     element: u64,
@@ -31,7 +32,7 @@ static ARRAYS: LazyLock<Mutex<Arrays>> = LazyLock::new(Mutex::default);
 fn arrays() -> MutexGuard<'static, Arrays> {
     locked(&ARRAYS)
 }
-/// A live array.
+/// Returns an array that exists.
 pub fn of(id: u64) -> Answer<Arc<Array>> {
     arrays().live.get(&id).cloned().ok_or(INVALID_HANDLE)
 }
@@ -63,28 +64,28 @@ impl Array {
         bytes.resize(words, 0);
         Ok(Self { desc, element, device, bytes: bytes.into() })
     }
-    /// Bytes of a row, and of a slice.
+    /// The bytes of a row; `slice` returns those of a slice.
     pub fn pitch(&self) -> u64 {
         self.element * self.desc.width as u64
     }
     pub fn slice(&self) -> u64 {
         self.pitch() * self.desc.height.max(1) as u64
     }
-    /// Where its bytes are.
+    /// The address of its bytes.
     pub fn address(&self) -> u64 {
         self.bytes.as_ptr().expose_provenance() as u64
     }
-    /// Where a place is, by the bytes of a row, the row, the slice.
+    /// The offset of an element, given the byte in the row, the row and the slice.
     pub fn offset(&self, at: [u64; 3]) -> u64 {
         at[0] + at[1] * self.pitch() + at[2] * self.slice()
     }
-    /// Whether that is a place in it, at the beginning of an element.
+    /// Checks that the position lies in the array, at the beginning of an element.
     pub fn fits(&self, at: [u64; 3]) -> Answer {
         let inside = at[0] < self.pitch() && at[1] < self.desc.height.max(1) as u64;
         let right = at[0].is_multiple_of(self.element) && at[2] < self.desc.depth.max(1) as u64;
         if inside && right { Ok(()) } else { Err(INVALID_VALUE) }
     }
-    /// Whether so much lies behind that place.
+    /// Checks that a block of this size fits at that offset.
     pub fn holds(&self, at: u64, size: [u64; 3]) -> Answer {
         let (x, y, z) = (at % self.pitch(), at % self.slice() / self.pitch(), at / self.slice());
         let rows = y + size[1] <= self.desc.height.max(1) as u64;
@@ -100,7 +101,7 @@ impl Drop for Array {
         }
     }
 }
-/// The array of a resource.
+/// Returns the array of a resource descriptor.
 fn resource(from: *const ResourceDesc) -> Answer<Arc<Array>> {
     let resource = get(from)?;
     if resource.kind != 0 || resource.flags != 0 {
@@ -142,7 +143,7 @@ entries! {
     fn cuSurfObjectCreate(to: *mut u64, from: *const ResourceDesc) {
         context::current()?;
         if resource(from)?.desc.flags & 2 == 0 {
-            return Err(INVALID_VALUE); // not made for surface loads and stores
+            return Err(INVALID_VALUE); // the array was not created for surface loads and stores
         }
         let id = handle(0x08);
         arrays().surfaces.insert(id);

@@ -1,45 +1,45 @@
-//! What a device says of itself: a device of capability 9.0, with what such have.
+//! The attributes of a device: one of compute capability 9.0.
 use crate::code::{Answer, INVALID_VALUE, NOT_SUPPORTED};
 use std::sync::OnceLock;
 
-/// Threads of a block at most.
+/// The maximal number of threads in a block.
 pub const THREADS: i32 = 1024;
-/// Registers of a block.
+/// Registers per block.
 pub const REGISTERS: i32 = 65536;
-/// Multiprocessors.
+/// The number of multiprocessors.
 pub const PROCESSORS: i32 = 4;
-/// Threads of a multiprocessor.
+/// The maximal number of threads on a multiprocessor.
 pub const RESIDENT: i32 = 2048;
-/// Blocks of a multiprocessor.
+/// The maximal number of blocks on a multiprocessor.
 pub const BLOCKS: i32 = 32;
-/// Shared memory of a block without asking, and when asked for.
+/// Shared memory of a block by default, and by opt-in.
 pub const SHARED: i32 = 48 << 10;
 /// See [`SHARED`].
 pub const SHARED_OPT_IN: i32 = 227 << 10;
 /// Shared memory of a multiprocessor.
 pub const SHARED_RESIDENT: i32 = 228 << 10;
-/// The most blocks of a portable cluster, and of any.
+/// The maximal number of blocks in a portable cluster, and in any cluster.
 pub const CLUSTER: u32 = 8;
 /// See [`CLUSTER`].
 pub const CLUSTER_NON_PORTABLE: u32 = 16;
 
-/// The PCI bus of a device.
+/// The PCI bus number of a device.
 pub fn bus(index: u8) -> u8 {
     0x18 + index
 }
-/// What `SOFT_CUDA_LACKS` can name.
+/// The features that `SOFT_CUDA_LACKS` can name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Feature {
-    /// Handles of linear memory for other processes.
+    /// IPC handles of linear memory.
     Ipc,
-    /// Descriptors of physical memory.
+    /// File descriptors of physical memory.
     Descriptors,
-    /// Reserved addresses, and physical memory.
+    /// Reserved addresses and physical memory.
     VirtualMemory,
-    /// Streams that write and wait for words.
+    /// Stream operations that write and wait for values.
     StreamWords,
 }
-/// Whether the driver has it: the environment may say that it does not.
+/// Whether the driver has the feature; the environment can disable it.
 pub fn has(feature: Feature) -> bool {
     static LACKS: OnceLock<Vec<String>> = OnceLock::new();
     let lacks = LACKS.get_or_init(|| {
@@ -55,11 +55,11 @@ pub fn has(feature: Feature) -> bool {
     }
 }
 /// # Errors
-/// `NOT_SUPPORTED` for what the driver does not have.
+/// Returns `NOT_SUPPORTED` if the driver lacks the feature.
 pub fn check(feature: Feature) -> Answer {
     if has(feature) { Ok(()) } else { Err(NOT_SUPPORTED) }
 }
-/// Attribute `number` of the device at `index`.
+/// Returns attribute `number` of the device at `index`.
 pub fn of(number: i32, index: u8) -> Answer<i32> {
     Ok(match number {
         1..=3 => THREADS,
@@ -111,7 +111,7 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         78..=80 => 1,
         81 => SHARED_RESIDENT,
         83 => 1,
-        84..=86 => 0, // boards; native atomics of the host
+        84..=86 => 0, // multi-GPU boards; native atomics on host memory
         87 => 2,
         88 => 0, // pageable memory
         89..=91 => 1,
@@ -141,7 +141,7 @@ pub fn of(number: i32, index: u8) -> Answer<i32> {
         121 => 0,
         122 | 123 => i32::from(has(Feature::StreamWords)), // 64-bit stream memory operations
         124 => 0,
-        125 => i32::from(has(Feature::Ipc)), // by which programs ask for handles of memory too
+        125 => i32::from(has(Feature::Ipc)), // programs also query this for IPC handles of memory
         126 => 1,
         127 => 0,
         128..=134 => {

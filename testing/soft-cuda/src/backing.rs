@@ -1,5 +1,5 @@
-//! Memory of devices: anonymous files, named so that another process's driver knows one by its
-//! descriptor.
+//! The memory of devices: memfds, whose names let another process's driver identify them by their
+//! descriptors.
 use crate::{
     code::{Answer, INVALID_VALUE, OPERATING_SYSTEM, UNKNOWN},
     device, space,
@@ -9,22 +9,22 @@ use rustix::fs::{
 };
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 
-/// What a file of the driver's is for; a descriptor of one kind is not taken for another.
+/// The use of a memfd; a descriptor of one kind is not accepted for another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Linear,
     Physical,
     Pool,
 }
-/// A file with the bytes of a device's memory.
+/// A memfd with the contents of device memory.
 pub struct Backing {
     file: Option<OwnedFd>,
-    /// Where all of it is mapped when the file is closed: what is opened costs no descriptors.
+    /// The address where all of it is mapped if the file is closed: opened memory then costs no descriptor.
     parked: Option<u64>,
     pub bytes: u64,
     /// The device's ordinal in this process.
     pub device: i32,
-    /// Whether it counts as this process's use of the device.
+    /// Whether it counts towards this process's use of the device's memory.
     counted: bool,
 }
 fn name(kind: Kind, device: i32) -> Answer<String> {
@@ -32,7 +32,8 @@ fn name(kind: Kind, device: i32) -> Answer<String> {
     Ok(format!("soft-cuda-{kind:?}-{uuid}"))
 }
 impl Backing {
-    /// New memory, if the device has so much; `counted`: taken from it at once.
+    /// Allocates memory; with `counted`, subtracts it from the device's free memory, and fails if that is too
+    /// small.
     pub fn new(kind: Kind, device: i32, bytes: u64, counted: bool) -> Answer<Self> {
         if counted {
             device::of(device)?.take(bytes)?;
@@ -41,7 +42,7 @@ impl Backing {
             let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
             let file = memfd_create(name(kind, device)?, flags).map_err(|_| OPERATING_SYSTEM)?;
             ftruncate(&file, bytes).map_err(|_| OPERATING_SYSTEM)?;
-            // Real memory of devices has no size that anyone could change.
+            // Real device memory has a fixed size, too.
             let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
             fcntl_add_seals(&file, seals).map_err(|_| OPERATING_SYSTEM)?;
             Ok(file)
@@ -52,7 +53,7 @@ impl Backing {
         }
         made.map(|file| Self { file: Some(file), parked: None, bytes, device, counted })
     }
-    /// Another process's memory, by a descriptor that this one takes over.
+    /// Takes over a descriptor of another process's memory.
     pub fn of(kind: Kind, file: OwnedFd) -> Answer<Self> {
         let link = format!("/proc/self/fd/{}", file.as_raw_fd());
         let link = readlink(link, Vec::new()).map_err(|_| UNKNOWN)?;
@@ -66,7 +67,7 @@ impl Backing {
         let bytes = fstat(&file).map_err(|_| UNKNOWN)?.st_size as u64;
         Ok(Self { file: Some(file), parked: None, bytes, device, counted: false })
     }
-    /// Closes the file; what is mapped stays, and can be mapped again.
+    /// Closes the file; the memory stays mapped, and can be mapped again.
     pub fn park(mut self) -> Answer<Self> {
         self.parked = Some(space::park(self.bytes, self.file()?)?);
         self.file = None;
@@ -79,11 +80,11 @@ impl Backing {
             None => space::map(at, self.bytes, self.file()?, 0),
         }
     }
-    /// The file, of memory that is not parked.
+    /// Returns the file, unless the memory is parked.
     pub fn file(&self) -> Answer<BorrowedFd<'_>> {
         self.file.as_ref().map(|f| f.as_fd()).ok_or(INVALID_VALUE)
     }
-    /// What tells this file from every other.
+    /// Identifies the file.
     pub fn inode(&self) -> Answer<u64> {
         fstat(self.file()?).map(|s| s.st_ino).map_err(|_| OPERATING_SYSTEM)
     }

@@ -1,5 +1,5 @@
-//! Stream capture: which streams are captured, what that forbids to whom, and what breaks a capture. What is
-//! captured is not kept: a graph of this driver cannot be launched.
+//! Stream capture: which streams are captured, which calls that forbids to which threads, and what
+//! invalidates a capture. Captured commands are not kept, so graphs of this driver cannot be launched.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     code::{
@@ -19,7 +19,7 @@ use ur_lock::locked;
 const GLOBAL: u32 = 0;
 const RELAXED: u32 = 2;
 
-/// A capture under way.
+/// A capture in progress.
 struct Capture {
     stream: u64,
     context: u64,
@@ -35,7 +35,7 @@ thread_local!(static MODE: Cell<u32> = const { Cell::new(GLOBAL) });
 fn captures() -> MutexGuard<'static, Vec<Capture>> {
     locked(&CAPTURES)
 }
-/// Breaks the captures that are meant; whether there were any.
+/// Invalidates the matching captures; returns whether there were any.
 fn invalidate(is_meant: impl Fn(&Capture) -> bool) -> bool {
     let mut captures = captures();
     let mut meant = captures.iter_mut().filter(|one| is_meant(one)).peekable();
@@ -43,8 +43,9 @@ fn invalidate(is_meant: impl Fn(&Capture) -> bool) -> bool {
     meant.for_each(|one| one.is_valid = false);
     any
 }
-/// What puts commands into streams, and what only tells: allowed while anything is captured. All else is taken
-/// for unsafe, as the driver's manual has it of calls that may wait for other streams.
+/// Whether a call is allowed during a capture: calls that submit commands to streams, and simple queries. All
+/// other calls are considered unsafe, which is the driver manual's term for calls that may wait for other
+/// streams.
 fn is_safe(name: &str) -> bool {
     const SAFE: &[&str] = &[
         "cuCtxGetCurrent",
@@ -76,7 +77,7 @@ fn is_safe(name: &str) -> bool {
     ];
     SAFE.contains(&name) || SAFE_KINDS.iter().any(|kind| name.starts_with(kind))
 }
-/// Whether this thread may make that call now; if not, the captures that forbid it are broken.
+/// Checks whether this thread may make the call now; if not, invalidates the captures that forbid it.
 pub fn permit(name: &str) -> Answer {
     let (mode, here) = (MODE.get(), thread::current().id());
     if mode == RELAXED || is_safe(name) {
@@ -88,12 +89,12 @@ pub fn permit(name: &str) -> Answer {
     };
     if invalidate(forbids) { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
 }
-/// Whether the stream is captured.
+/// Whether the stream is being captured.
 pub fn is_captured(stream: u64) -> bool {
     captures().iter().any(|one| one.stream == stream)
 }
-/// Whether what is submitted to the stream is captured and does not run. A command in the legacy default stream
-/// would order captured streams, which breaks them.
+/// Whether a command submitted to the stream is captured and does not run. A command on the legacy default
+/// stream would order the captured streams, which invalidates their captures.
 pub fn takes(stream: u64, context: u64, is_legacy: bool) -> Answer<bool> {
     if let Some(one) = captures().iter().find(|one| one.stream == stream) {
         return if one.is_valid { Ok(true) } else { Err(CAPTURE_INVALIDATED) };
@@ -103,11 +104,11 @@ pub fn takes(stream: u64, context: u64, is_legacy: bool) -> Answer<bool> {
         false => Ok(false),
     }
 }
-/// A captured stream has no state that could be asked for or waited for: that breaks the capture.
+/// Querying or waiting for a captured stream invalidates the capture.
 pub fn forbid_query(stream: u64) -> Answer {
     if invalidate(|one| one.stream == stream) { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
 }
-/// Nor has a context with one.
+/// The same for a context that has a captured stream.
 pub fn forbid_synchronize(context: u64) -> Answer {
     if invalidate(|one| one.context == context) { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
 }
@@ -125,7 +126,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         if stream < 3 {
-            return Err(CAPTURE_UNSUPPORTED); // the default streams
+            return Err(CAPTURE_UNSUPPORTED); // default streams cannot be captured
         }
         let of = stream::any(stream)?;
         let mut captures = captures();
@@ -154,7 +155,7 @@ entries! {
         let of = stream::any(stream)?;
         let captures = captures();
         if stream < 2 && captures.iter().any(|one| one.context == of.context && one.is_blocking) {
-            return Err(IMPLICIT); // which breaks nothing here
+            return Err(IMPLICIT); // does not invalidate the captures here
         }
         let one = captures.iter().find(|one| one.stream == stream);
         put(to, one.map_or(0, |one| if one.is_valid { 1 } else { 2 }))

@@ -1,12 +1,12 @@
-//! What calls answer: the driver's numbers, names and words.
+//! The driver's result codes, with their names and descriptions.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::raw::put;
 use std::ffi::{CStr, c_char};
 
-/// A failure, by the driver's number.
+/// An error code of the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code(pub i32);
-/// What a call comes to.
+/// The result of a call.
 pub type Answer<T = ()> = Result<T, Code>;
 
 macro_rules! codes {
@@ -56,7 +56,7 @@ codes! {
     UNKNOWN = 999, c"CUDA_ERROR_UNKNOWN", c"an unknown failure";
 }
 
-/// The `words` of `code` to C; both functions below answer alike.
+/// Writes a string for `code`; implements both functions below.
 fn tell(
     code: i32,
     to: *mut *const c_char,

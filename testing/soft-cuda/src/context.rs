@@ -1,4 +1,4 @@
-//! Primary contexts: retained and released, current by thread, poisoned by what went wrong in them.
+//! Primary contexts: retained and released, current per thread, and broken by errors in them.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     capture,
@@ -25,22 +25,22 @@ use ur_lock::locked;
 pub struct Context {
     pub id: u64,
     pub device: i32,
-    /// What broke it; 0: nothing.
+    /// The error that broke it, or 0.
     poison: AtomicI32,
-    /// Devices whose memory it reaches.
+    /// The devices whose memory it can access.
     peers: Mutex<HashSet<i32>>,
-    /// The default streams: the legacy one, and that of threads.
+    /// The default streams: the legacy one and the per-thread one.
     pub default: [Arc<Stream>; 2],
 }
 #[derive(Default)]
 struct Contexts {
     live: HashMap<u64, Arc<Context>>,
-    /// By device: the context and how often it was retained.
+    /// For each device, the context and its reference count.
     primary: HashMap<i32, (u64, usize)>,
 }
 static CONTEXTS: LazyLock<Mutex<Contexts>> = LazyLock::new(Mutex::default);
-/// A thread's contexts, and how many there are. Nothing to drop: the driver is called after a thread's own
-/// variables have gone, too.
+/// A thread's stack of contexts, and its height. The type needs no destructor, because the driver is also
+/// called after a thread's local variables are destroyed.
 type Stack = ([u64; 64], usize);
 thread_local!(static STACK: Cell<Stack> = const { Cell::new(([0; 64], 0)) });
 
@@ -48,24 +48,24 @@ fn contexts() -> MutexGuard<'static, Contexts> {
     locked(&CONTEXTS)
 }
 impl Context {
-    /// What broke it.
+    /// Returns the error that broke it, if any.
     pub fn health(&self) -> Answer {
         match self.poison.load(Ordering::Acquire) {
             0 => Ok(()),
             code => Err(Code(code)),
         }
     }
-    /// It is broken from now on.
+    /// Marks it as broken from now on.
     pub fn poison(&self, code: Code) {
         self.poison.store(code.0, Ordering::Release);
     }
-    /// All that was submitted to any of its streams is done.
+    /// Waits for everything that was submitted to its streams.
     pub fn synchronize(&self) -> Answer {
         stream::of_context(self.id).iter().chain(&self.default).for_each(|s| s.tail().wait());
         self.health()
     }
 }
-/// The context on top of this thread's stack.
+/// Returns the context on top of this thread's stack.
 fn top() -> Option<u64> {
     let (stack, count) = STACK.get();
     count.checked_sub(1).map(|last| stack[last])
@@ -82,26 +82,26 @@ fn pop() -> Option<u64> {
     STACK.set((stack, count - 1));
     Some(top)
 }
-/// A live context.
+/// Returns a context that exists.
 pub fn of(id: u64) -> Answer<Arc<Context>> {
     contexts().live.get(&id).cloned().ok_or(INVALID_CONTEXT)
 }
-/// The current context, live and not broken.
+/// Returns the current context, if it exists and is not broken.
 pub fn current() -> Answer<Arc<Context>> {
     let id = top().ok_or(INVALID_CONTEXT)?;
     let context = of(id).map_err(|_| CONTEXT_DESTROYED)?;
     context.health()?;
     Ok(context)
 }
-/// Whether `context` is the live primary context of `device`.
+/// Whether `context` is the primary context of `device`.
 pub fn primary_is(context: u64, device: i32) -> bool {
     contexts().primary.get(&device).is_some_and(|(id, _)| *id == context)
 }
-/// The live primary context of a device; 0: it has none.
+/// Returns the primary context of a device, or 0 if it has none.
 pub fn primary(device: i32) -> u64 {
     contexts().primary.get(&device).map_or(0, |(id, _)| *id)
 }
-/// Whether the primary context of `device` was let at the memory of `peer`.
+/// Whether peer access from the primary context of `device` to the memory of `peer` is enabled.
 pub fn peer_is_on(device: i32, peer: i32) -> bool {
     let context = of(primary(device));
     context.is_ok_and(|c| locked(&c.peers).contains(&peer))

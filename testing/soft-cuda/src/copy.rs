@@ -1,4 +1,4 @@
-//! Copies: checked when they are submitted and again when their turn comes.
+//! Copies, which are checked when they are submitted and again when they run.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     array::{self, Array},
@@ -12,23 +12,24 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// How much is copied before others may change the table.
+/// How much is copied before the lock on the table of ranges is released.
 const PIECE: u64 = 4 << 20;
 
-/// Pageable memory of the host is read when the call is made if it is no more than this; else, and if
-/// such memory is written, the call lasts until the stream has come to it: as real drivers do.
+/// Pageable host memory up to this size is read during the call. For larger reads, and for all writes to
+/// pageable memory, the call blocks until the stream has executed the copy, as with real drivers.
 const STAGED: u64 = 64 << 10;
 
 fn is_pageable(at: u64) -> bool {
     !space::is_device(at) && ranges::table().find(at).is_none()
 }
-/// Both ranges, if that device may copy between them.
+/// Checks that the device may access both ranges.
 fn check(to: u64, from: u64, bytes: u64, by: By) -> Answer {
     let table = ranges::table();
     table.check(from, bytes, by.from, Who::Copy, false, false)?;
     table.check(to, bytes, by.to, Who::Copy, true, false)
 }
-/// The devices by which the ends of a copy are reached: the stream's own, unless the caller names contexts.
+/// The devices through which the two ends of a copy are accessed: the stream's own, unless the caller names
+/// contexts.
 #[derive(Clone, Copy)]
 struct By {
     to: i32,
@@ -38,15 +39,15 @@ impl By {
     fn one(device: i32) -> Self {
         Self { to: device, from: device }
     }
-    /// Of a copy that names the contexts of both ends, in a stream of `own`. What a stream of a third device
-    /// would come to is not documented.
+    /// For a copy that names the contexts of both ends, on a stream of device `own`. A stream of a third
+    /// device is refused, because its behaviour is not documented.
     fn named(to: u64, from: u64, own: i32) -> Answer<Self> {
         let (to, from) = (context::of(to)?.device, context::of(from)?.device);
         if own == to || own == from { Ok(Self { to, from }) } else { Err(INVALID_VALUE) }
     }
 }
 fn copy(to: u64, from: u64, bytes: u64, by: By) -> Answer {
-    // Downwards where the end of the source lies in the target.
+    // From the end downwards if the target begins behind the source, as the ranges may overlap.
     let pieces = bytes.div_ceil(PIECE);
     for i in 0..pieces {
         let i = if from < to { pieces - 1 - i } else { i };
@@ -58,7 +59,7 @@ fn copy(to: u64, from: u64, bytes: u64, by: By) -> Answer {
     }
     Ok(())
 }
-/// One end of a copy in three dimensions.
+/// One end of a 3D copy.
 enum End {
     Line { at: u64, pitch: u64, slice: u64 },
     Array { array: Arc<Array>, at: u64 },
@@ -88,7 +89,7 @@ impl End {
     fn is_pageable(&self) -> bool {
         matches!(self, Self::Line { at, .. } if is_pageable(*at))
     }
-    /// Where a row begins, and what must stay while it is used.
+    /// Returns the address of a row.
     fn row(&self, y: u64, z: u64) -> u64 {
         match self {
             Self::Line { at, pitch, slice } => at + y * pitch + z * slice,
@@ -174,7 +175,7 @@ entries! {
     }
     fn cuMemcpy3DPeerAsync(what: *const Copy3d, stream: u64) {
         let (what, stream) = (get(what)?, stream::of(stream)?);
-        // The contexts of both ends are where the other form has reserved words.
+        // The contexts of both ends are in the words that the other structure has reserved.
         let by = By::named(what.to.reserved as u64, what.from.reserved as u64, stream.device)?;
         let is_a_devices = |side: &Side3d| side.kind == 3 || space::is_device(side.device);
         if !is_a_devices(&what.to) || !is_a_devices(&what.from) {

@@ -1,4 +1,4 @@
-//! The devices: how many, which of them are seen, who reaches whom.
+//! The devices: how many exist, which are visible, and which can access each other's memory.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     attributes,
@@ -14,11 +14,11 @@ use std::{
     },
 };
 
-/// A device that is seen; its ordinal is its place among them.
+/// A visible device; its ordinal is its index among the visible ones.
 pub struct Device {
-    /// Its place in the machine.
+    /// Its index in the machine.
     pub index: u8,
-    /// The same in every process.
+    /// Its UUID, which is the same in every process.
     pub uuid: [u8; 16],
     used: AtomicU64,
 }
@@ -29,37 +29,38 @@ impl Device {
         uuid[15] += index % 10;
         Self { index, uuid, used: AtomicU64::new(0) }
     }
-    /// `GPU-` and the UUID, as the environment names it.
+    /// `GPU-` and the UUID, as `CUDA_VISIBLE_DEVICES` can name it.
     fn name(&self) -> String {
         let part = |from: usize, to: usize| hex::encode(&self.uuid[from..to]);
         let parts = [part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16)];
         format!("GPU-{}", parts.join("-"))
     }
-    /// Bytes of memory left.
+    /// Bytes of free memory.
     pub fn free(&self) -> u64 {
         total() - self.used.load(Ordering::Relaxed).min(total())
     }
-    /// Takes memory, if there is so much.
+    /// Allocates memory from the device, if enough is free.
     pub fn take(&self, bytes: u64) -> Answer {
         let more = |used: u64| used.checked_add(bytes).filter(|sum| *sum <= total());
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         taken.map(drop).map_err(|_| OUT_OF_MEMORY)
     }
-    /// Gives back what [`Device::take`] took.
+    /// Frees what [`Device::take`] allocated.
     pub fn give(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 }
-/// A number that the environment gives.
+/// Reads a number from the environment.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
-/// Bytes of memory that each device has.
+/// Bytes of memory of each device.
 pub fn total() -> u64 {
     static TOTAL: OnceLock<u64> = OnceLock::new();
     *TOTAL.get_or_init(|| number("SOFT_CUDA_MEMORY", 4096) << 20)
 }
-/// The devices that are seen, by ordinal. The list ends at the first name that is none, as the real one does.
+/// The visible devices, by ordinal. As with the real driver, the list in `CUDA_VISIBLE_DEVICES` ends at its
+/// first invalid name.
 pub fn all() -> &'static [Device] {
     static ALL: OnceLock<Vec<Device>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -75,15 +76,15 @@ pub fn all() -> &'static [Device] {
         visible.split(',').map_while(named).collect()
     })
 }
-/// A device by ordinal.
+/// Returns a device by ordinal.
 pub fn of(ordinal: i32) -> Answer<&'static Device> {
     usize::try_from(ordinal).ok().and_then(|i| all().get(i)).ok_or(INVALID_DEVICE)
 }
-/// The ordinal of the device with that UUID.
+/// Returns the ordinal of the device with that UUID.
 pub fn ordinal(uuid: &[u8]) -> Answer<i32> {
     all().iter().position(|d| d.uuid == uuid).map(|i| i as i32).ok_or(INVALID_DEVICE)
 }
-/// Whether one device can reach the other's memory.
+/// Whether a device can access the memory of another.
 pub fn reaches(device: i32, peer: i32) -> bool {
     device == peer || number("SOFT_CUDA_PEER", 1) != 0
 }

@@ -1,4 +1,4 @@
-//! Events: where a stream was when they were recorded.
+//! Events: the positions of streams at the time of their recordings.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     capture,
@@ -25,10 +25,10 @@ struct Event {
     context: u64,
     flags: u32,
     mark: Mutex<Option<Mark>>,
-    /// The stream in which its last recording was captured; 0: it was not.
+    /// The stream in which its last recording was captured; 0 if it was not captured.
     captured: AtomicU64,
 }
-/// One recording.
+/// A recording.
 #[derive(Clone)]
 struct Mark {
     ticket: Ticket,
@@ -38,18 +38,18 @@ static EVENTS: LazyLock<Mutex<HashMap<u64, Arc<Event>>>> = LazyLock::new(Mutex::
 fn events() -> MutexGuard<'static, HashMap<u64, Arc<Event>>> {
     locked(&EVENTS)
 }
-/// An event, whatever context is current: real drivers need none for these either.
+/// Returns an event whatever context is current, as real drivers do here.
 fn of(id: u64) -> Answer<Arc<Event>> {
     let event = events().get(&id).cloned().ok_or(INVALID_HANDLE)?;
     context::of(event.context).map_err(|_| INVALID_HANDLE)?;
     Ok(event)
 }
-/// How far the device's clock is ahead of the host's, in nanoseconds: a long pause, for those who test one.
+/// How far the device's clock is ahead of the host's, in nanoseconds. It lets tests simulate a long pause.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 fn now() -> Instant {
-    Instant::now() + Duration::from_nanos(AHEAD.load(Relaxed)) // what is recorded later says so
+    Instant::now() + Duration::from_nanos(AHEAD.load(Relaxed)) // only later recordings see a changed offset
 }
-/// Not of the driver's: puts the device's clock forward.
+/// Not a function of the driver's API: puts the device's clock forward.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaAdvance(nanoseconds: u64) {
     AHEAD.fetch_add(nanoseconds, Relaxed);
@@ -58,18 +58,18 @@ impl Event {
     fn mark(&self) -> MutexGuard<'_, Option<Mark>> {
         locked(&self.mark)
     }
-    /// Whether its last recording is one that runs.
+    /// Fails if its last recording was captured and does not run.
     fn is_recorded(&self) -> Answer {
         match self.captured.load(Acquire) {
             0 => Ok(()),
             stream => {
-                // As measured on real drivers: the question breaks the capture.
+                // As measured with real drivers, this query also invalidates the capture.
                 let _was = capture::forbid_query(stream);
                 Err(CAPTURED_EVENT)
             }
         }
     }
-    /// When the last recording was reached.
+    /// Returns the time of the last recording.
     fn stamp(&self) -> Answer<Instant> {
         let mark = self.mark().clone().ok_or(INVALID_HANDLE)?;
         if self.flags & 2 != 0 {
@@ -85,7 +85,7 @@ impl Event {
 entries! {
     fn cuEventCreate(to: *mut u64, flags: u32) {
         let context = context::current()?.id;
-        // 1: blocking waits, 2: without time, 4: for other processes, which must be without time.
+        // Flags: 1 blocking waits, 2 without timing, 4 interprocess, which requires 2.
         if flags > 7 || flags & 6 == 4 || to.is_null() {
             return Err(INVALID_VALUE);
         }
@@ -140,7 +140,7 @@ entries! {
             return Err(INVALID_HANDLE);
         }
         let (start, end) = (start.stamp()?, end.stamp()?);
-        // One float of milliseconds, of the exact difference: 24 bits.
+        // The exact difference, converted to milliseconds as a 32-bit float.
         let passed = match end.checked_duration_since(start) {
             Some(after) => after.as_secs_f64(),
             None => -(start - end).as_secs_f64(),
@@ -152,7 +152,7 @@ entries! {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        // Captured work and other work cannot wait for each other.
+        // Captured and uncaptured work cannot wait for each other.
         if (event.captured.load(Acquire) != 0) != capture::is_captured(stream.id) {
             let _was = capture::forbid_query(stream.id);
             return Err(CAPTURE_ISOLATION);

@@ -1,4 +1,4 @@
-//! Host memory: the driver's own, and the caller's that is registered.
+//! Host memory: allocated by the driver, or registered by the caller.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     code::{INVALID_VALUE, NOT_REGISTERED, REGISTERED},
@@ -30,7 +30,7 @@ entries! {
         if table.within(at, bytes).next().is_some() {
             return Err(REGISTERED);
         }
-        // The real driver pins pages: what is not mapped cannot be.
+        // The real driver pins pages, which must be mapped.
         let pages = (at & !4095, end.next_multiple_of(4096));
         mapped(pages.0, pages.1 - pages.0)?;
         let range = Range::new(What::Registered, at, bytes, context.device);
@@ -54,9 +54,9 @@ entries! {
         put(to, at)
     }
 }
-/// Whether the whole of it is mapped at all.
+/// Checks that the whole range is mapped.
 fn mapped(at: u64, bytes: u64) -> crate::code::Answer {
-    // SAFETY: flushing pages asks the kernel about them; nothing changes.
+    // SAFETY: `msync` only checks that the pages are mapped and flushes them.
     let asked =
         unsafe { libc::msync(crate::space::reach(at).cast(), bytes as usize, libc::MS_ASYNC) };
     if asked == 0 { Ok(()) } else { Err(INVALID_VALUE) }

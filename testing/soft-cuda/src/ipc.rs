@@ -1,4 +1,4 @@
-//! Legacy handles: memory of `cuMemAlloc`, reached through the descriptors of the exporting process.
+//! Legacy IPC handles of memory from `cuMemAlloc`, accessed through the descriptors of the exporting process.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     attributes::{self, Feature},
@@ -17,17 +17,17 @@ use std::{
 };
 use ur_lock::locked;
 
-/// `CUipcMemHandle`, `CUipcEventHandle`
+/// `CUipcMemHandle` and `CUipcEventHandle`
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Handle(pub [u64; 8]);
 const MAGIC: u64 = u64::from_le_bytes(*b"softCUDA");
 
-/// What is open: by process, file and place, the address here and how often.
+/// The opened memory: by process, file and offset, its address here and its open count.
 type Opens = HashMap<[u64; 8], (u64, usize)>;
 static OPENS: LazyLock<Mutex<Opens>> = LazyLock::new(Mutex::default);
 
-/// What tells this process from one that gets its number later.
+/// Distinguishes this process from later ones with the same id.
 fn birth() -> u64 {
     static BIRTH: OnceLock<u64> = OnceLock::new();
     let since = || std::time::UNIX_EPOCH.elapsed().map_or(1, |d| d.as_nanos() as u64);
@@ -65,7 +65,7 @@ fn map(handle: &Handle, device: i32) -> Answer<u64> {
     });
     Ok(page + offset)
 }
-/// The range left the table.
+/// Called when the range has been removed from the table.
 pub fn gone(range: &Range) {
     space::unmap(range.extra, range.backing.as_ref().map_or(0, |b| b.bytes));
     locked(&OPENS).retain(|_, (at, _)| *at != range.base);
@@ -90,7 +90,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         if process == u64::from(std::process::id()) && theirs == birth() {
-            return Err(INVALID_CONTEXT); // its own
+            return Err(INVALID_CONTEXT); // a handle of this process
         }
         let mut key = handle.0;
         key[7] = context.id;
@@ -113,7 +113,7 @@ entries! {
             if *count != 0 {
                 return Ok(());
             }
-            // Who opens it from here on gets a mapping of its own.
+            // A later open creates a new mapping.
             opens.remove(&key);
         }
         memory::free(at, &[What::Opened])

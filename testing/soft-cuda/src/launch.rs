@@ -1,4 +1,4 @@
-//! Launches of kernels, and how many groups fit.
+//! Kernel launches, and occupancy.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the caller's function for sizes")]
 use crate::{
     attributes::{
@@ -21,7 +21,7 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
-/// Groups of so many items that a multiprocessor holds.
+/// Returns how many blocks of `items` threads a multiprocessor holds.
 fn resident(function: &Function, items: i32, shared: u64) -> i32 {
     if items <= 0 || items > function.most_items() {
         return 0;
@@ -35,7 +35,7 @@ fn resident(function: &Function, items: i32, shared: u64) -> i32 {
 fn product(sizes: [u32; 3]) -> u64 {
     sizes.iter().map(|s| u64::from(*s)).product()
 }
-/// Whether a launch may be at all.
+/// Checks the configuration of a launch.
 fn check(function: &Function, c: &LaunchConfig) -> Answer {
     let most = [THREADS as u32, THREADS as u32, 64];
     let sizes = c.grid.contains(&0) || c.block.contains(&0);

@@ -1,6 +1,6 @@
-//! The structures of the driver's ABI, with plain numbers for handles and enumerations.
+//! The structures of the driver's ABI, with plain integers for handles and enumerations.
 
-/// Type 1: a device by ordinal.
+/// A location; type 1 is a device, by ordinal.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Location {
@@ -19,7 +19,7 @@ pub struct AllocationProp {
     pub usage: u16,
     pub reserved: [u8; 4],
 }
-/// Flags: 0 none, 1 read, 3 read and write.
+/// Access flags: 0 none, 1 read, 3 read and write.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct AccessDesc {
@@ -36,7 +36,7 @@ pub struct PoolProps {
     pub max_size: usize,
     pub reserved: [u8; 56],
 }
-/// One side of a copy in three dimensions.
+/// One side of a 3D copy.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Side3d {
@@ -61,7 +61,7 @@ pub struct Copy3d {
     pub height: usize,
     pub depth: usize,
 }
-/// One side of a copy in two dimensions.
+/// One side of a 2D copy.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Side2d {

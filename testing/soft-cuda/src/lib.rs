@@ -1,17 +1,17 @@
-//! A CUDA driver in software, for tests: what the driver's API documents, on host memory, by threads.
-//! It is stricter than a GPU's driver (handles are never reused, memory of a device is out of the
-//! host's reach, every access is checked), so that what passes here has few excuses there.
+//! A CUDA driver in software, for tests: implements the documented API on host memory, with threads as
+//! streams. It is stricter than a GPU's driver: handles are never reused, the host cannot access device
+//! memory, and every access is checked. Code that works here is therefore likely to work with a real driver.
 //!
-//! | variable | what it says |
+//! | variable | meaning |
 //! |---|---|
-//! | `SOFT_CUDA_DEVICES` | how many devices there are (1) |
-//! | `SOFT_CUDA_PEER` | 0: no link leads from one to another, so that none reaches another's memory; copies that name both contexts, and those of `cuMemAlloc`'s memory, work all the same |
-//! | `SOFT_CUDA_MEMORY` | MiB of each device (4096) |
-//! | `SOFT_CUDA_NAP` | microseconds that streams nap between two looks at a word, if more than 50 |
-//! | `SOFT_CUDA_LACKS` | what it lacks, separated by commas: `ipc`, `descriptors`, `virtual_memory`, `stream_words` |
-//! | `CUDA_VISIBLE_DEVICES` | which are seen, by index or by `GPU-` and UUID |
+//! | `SOFT_CUDA_DEVICES` | the number of devices (1) |
+//! | `SOFT_CUDA_PEER` | 0: devices cannot access each other's memory; copies that name both contexts, and copies of `cuMemAlloc` memory, still work |
+//! | `SOFT_CUDA_MEMORY` | the memory of each device in MiB (4096) |
+//! | `SOFT_CUDA_NAP` | microseconds that a stream sleeps between two reads of a word that it waits for, if more than 50 |
+//! | `SOFT_CUDA_LACKS` | missing features, separated by commas: `ipc`, `descriptors`, `virtual_memory`, `stream_words` |
+//! | `CUDA_VISIBLE_DEVICES` | the visible devices, by index or by `GPU-` and UUID |
 
-/// Functions of the driver: each is a C symbol that first asks whether the driver is usable at all.
+/// Functions of the driver: each is a C symbol that first checks whether the driver can be used.
 macro_rules! entries {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $body:block)*) => { $(
         #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! The linker: PTX behind PTX, given out as an image of the device's format.
+//! The linker: concatenates PTX into an image with the header of a device binary.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     code::{Answer, INVALID_HANDLE, INVALID_IMAGE, INVALID_VALUE},
@@ -17,20 +17,20 @@ use ur_lock::locked;
 #[derive(Default)]
 struct Link {
     text: String,
-    /// The image, while the link lives.
+    /// The image, which exists until the link is destroyed.
     image: Option<Box<[u8]>>,
     options: Option<Options>,
 }
-// SAFETY: the options' pointers are the caller's, who keeps them until the link is destroyed.
+// SAFETY: the options' pointers are the caller's, which must keep them valid until the link is destroyed.
 unsafe impl Send for Link {}
 static LINKS: LazyLock<Mutex<HashMap<u64, Link>>> = LazyLock::new(Mutex::default);
 fn links() -> MutexGuard<'static, HashMap<u64, Link>> {
     locked(&LINKS)
 }
 const HEAD: usize = 64;
-/// Where the head says how long the image is: in the place of the entry's address, which modules have not.
+/// The offset of the image's length in the header, where ELF has the entry address, which modules do not use.
 const END: usize = 24;
-/// A head of ELF for machine 190, with no sections, and the text behind it.
+/// Makes an ELF header for machine 190 without sections, followed by the text.
 fn image(text: &str) -> Box<[u8]> {
     let mut image = vec![0_u8; HEAD];
     image[..8].copy_from_slice(b"\x7fELF\x02\x01\x01\x33");
@@ -42,7 +42,7 @@ fn image(text: &str) -> Box<[u8]> {
     image.push(0);
     image.into()
 }
-/// The text behind such a head.
+/// Returns the text behind such a header.
 pub fn source(from: *const c_void) -> Answer<String> {
     let head = list(from.cast::<u8>(), HEAD)?;
     let (long, mut rest) = (&head[END..END + 8], head.clone());
@@ -100,7 +100,7 @@ entries! {
         }
         let none = Options::of(0, std::ptr::null_mut(), std::ptr::null_mut())?;
         if !compile(&link.text, link.options.as_ref().unwrap_or(&none))?.is_whole() {
-            return Err(INVALID_IMAGE); // something is called that nobody has
+            return Err(INVALID_IMAGE); // an undefined function is called
         }
         let made = link.image.insert(image(&link.text));
         put(to, made.as_mut_ptr().cast())?;

@@ -1,4 +1,4 @@
-//! Memory of `cuMemAlloc` and managed memory, and how any of it is freed.
+//! Memory from `cuMemAlloc`, managed memory, and the release of any memory.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     backing::{Backing, Kind},
@@ -13,7 +13,7 @@ use crate::{
 use std::sync::{Arc, Mutex};
 use ur_lock::locked;
 
-/// Small allocations share a page of the device, as the real driver's do.
+/// A page of the device that several small allocations share, as with the real driver.
 struct Page {
     base: u64,
     backing: Arc<Backing>,
@@ -23,7 +23,7 @@ struct Page {
     live: usize,
 }
 static PAGES: Mutex<Vec<Page>> = Mutex::new(Vec::new());
-/// Where allocations begin.
+/// The alignment of allocations.
 const ALIGNMENT: u64 = 512;
 
 fn small(context: u64, device: i32, bytes: u64) -> Answer<(u64, u64, Arc<Backing>)> {
@@ -48,7 +48,7 @@ fn large(device: i32, bytes: u64) -> Answer<(u64, Arc<Backing>)> {
     backing.map(base).inspect_err(|_| space::give(base))?;
     Ok((base, Arc::new(backing)))
 }
-/// Memory of a device, for `what`.
+/// Allocates device memory for the use `what`.
 pub fn alloc(context: &Context, bytes: u64, what: What) -> Answer<u64> {
     if bytes == 0 {
         return Err(INVALID_VALUE);
@@ -64,7 +64,7 @@ pub fn alloc(context: &Context, bytes: u64, what: What) -> Answer<u64> {
     ranges::change().insert(range);
     Ok(at)
 }
-/// Undoes [`alloc`] once the range is out of the table.
+/// Undoes [`alloc`] after the range was removed from the table.
 fn give_back(range: &Range) {
     let mut pages = locked(&PAGES);
     if let Some(i) = pages.iter().position(|p| p.base == range.extra) {
@@ -78,7 +78,7 @@ fn give_back(range: &Range) {
     space::unmap(range.extra, bytes);
     space::give(range.extra);
 }
-/// What becomes of a range's memory when it leaves the table.
+/// Releases the memory of a range that was removed from the table.
 pub fn gone(range: &Range) {
     match range.what {
         What::Linear | What::Global => give_back(range),
@@ -90,7 +90,7 @@ pub fn gone(range: &Range) {
         What::Registered | What::Virtual => {}
     }
 }
-/// The context is gone: so is its memory.
+/// Releases all memory of a context that was destroyed.
 pub fn end_of(context: u64) {
     let theirs = ranges::table().of_context(context);
     for range in theirs {
@@ -98,7 +98,8 @@ pub fn end_of(context: u64) {
         removed.iter().for_each(|r| gone(r));
     }
 }
-/// Frees a whole range of one of those kinds once the device has come to rest, as the real driver does.
+/// Frees a whole range of one of these kinds after waiting for the context to be idle, as the real driver
+/// does.
 pub fn free(at: u64, kinds: &[What]) -> Answer {
     let context = context::current()?;
     let found = ranges::table().exact(at).filter(|r| kinds.contains(&r.what)).cloned();
@@ -113,7 +114,7 @@ pub fn free(at: u64, kinds: &[What]) -> Answer {
     gone(&removed);
     Ok(())
 }
-/// Memory that the host reaches too.
+/// Allocates memory that the host can access too.
 pub fn host(context: &Context, bytes: usize, what: What, flags: u32) -> Answer<u64> {
     if bytes == 0 {
         return Err(INVALID_VALUE);
@@ -124,14 +125,14 @@ pub fn host(context: &Context, bytes: usize, what: What, flags: u32) -> Answer<u
     ranges::change().insert(Range { context: context.id, extra: u64::from(flags), ..range });
     Ok(base)
 }
-/// Whether all of it is managed memory.
+/// Checks that the whole range is managed memory.
 fn managed(at: u64, bytes: usize) -> Answer {
     let table = ranges::table();
     let range = table.find(at).filter(|r| r.what == What::Managed).ok_or(INVALID_VALUE)?;
     let fits = bytes != 0 && at.checked_add(bytes as u64).is_some_and(|end| end <= range.end());
     if fits { Ok(()) } else { Err(INVALID_VALUE) }
 }
-/// A device by ordinal, or the host (-1).
+/// Checks that it is the ordinal of a device, or -1 for the host.
 fn place(device: i32) -> Answer {
     if device == -1 { Ok(()) } else { device::of(device).map(drop).map_err(|_| INVALID_DEVICE) }
 }

@@ -1,4 +1,4 @@
-//! Modules: PTX, or what the linker made of it; their kernels and variables.
+//! Modules: PTX, or an image that the linker made of it; their kernels and variables.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     attributes::{REGISTERS, SHARED, SHARED_OPT_IN, THREADS},
@@ -27,7 +27,7 @@ use ur_lock::locked;
 pub struct Module {
     pub context: u64,
     pub text: Text,
-    /// Its variables: where they are and how long.
+    /// Its variables: their addresses and sizes.
     pub variables: HashMap<String, (u64, u64)>,
 }
 /// A kernel of a module.
@@ -35,7 +35,7 @@ pub struct Function {
     pub module: Arc<Module>,
     owner: u64,
     place: usize,
-    /// Dynamic shared memory that a launch may ask for; whether clusters may be larger than usual.
+    /// Dynamic shared memory that a launch may use; and whether clusters may exceed the portable size.
     pub dynamic: AtomicI32,
     pub big_clusters: AtomicI32,
 }
@@ -63,21 +63,22 @@ static MODULES: LazyLock<Mutex<Modules>> = LazyLock::new(Mutex::default);
 fn modules() -> MutexGuard<'static, Modules> {
     locked(&MODULES)
 }
-/// A live kernel, whatever context is current.
+/// Returns a kernel that exists, whatever context is current.
 pub fn function(id: u64) -> Answer<Arc<Function>> {
     modules().functions.get(&id).cloned().ok_or(INVALID_HANDLE)
 }
 fn of(id: u64) -> Answer<Arc<Module>> {
     modules().modules.get(&id).cloned().ok_or(INVALID_HANDLE)
 }
-/// The context is gone, and its modules with it: their memory goes as all of its memory does.
+/// Removes the modules of a context that was destroyed. Their memory is released with the context's other
+/// memory.
 pub fn end_of(context: u64) {
     let mut modules = modules();
     modules.modules.retain(|_, m| m.context != context);
     modules.functions.retain(|_, f| f.module.context != context);
 }
 
-/// Options of a compilation: numbers and where their values are.
+/// The options of a compilation: their numbers and the addresses of their values.
 pub struct Options(Vec<(i32, *mut *mut c_void)>);
 impl Options {
     pub fn of(count: u32, options: *mut i32, values: *mut *mut c_void) -> Answer<Self> {
@@ -92,7 +93,8 @@ impl Options {
     fn slot(&self, option: i32) -> Option<*mut *mut c_void> {
         self.0.iter().find(|(n, _)| *n == option).map(|(_, slot)| *slot)
     }
-    /// Writes a log: 3 and 4 are of information, 5 and 6 of errors. The size becomes what was written.
+    /// Writes a log: options 3 and 4 are the information log and its size, 5 and 6 the error log. The size is
+    /// replaced by the length that was written.
     pub fn log(&self, buffer: i32, words: &str) -> Answer {
         let (Some(at), Some(size)) = (self.slot(buffer), self.slot(buffer + 1)) else {
             return Ok(());
@@ -106,7 +108,7 @@ impl Options {
         put(size, std::ptr::without_provenance_mut(words.len()))
     }
 }
-/// Reads PTX, or says in the log why not.
+/// Parses PTX; an error is written to the error log.
 pub fn compile(source: &str, options: &Options) -> Answer<Text> {
     let failed = |code: Code, words: &str| options.log(5, words).and(Err(code));
     let read = match ptx::read(source) {
@@ -123,13 +125,13 @@ pub fn compile(source: &str, options: &Options) -> Answer<Text> {
     options.log(5, "")?;
     Ok(read)
 }
-/// The source of an image: PTX as a text, or an image of the linker's.
+/// Returns the PTX of an image, which is PTX as text or an image of the linker.
 pub fn source(image: *const c_void) -> Answer<String> {
     let head: [u8; 4] = get(image.cast())?;
     if head == *b"\x7fELF" {
         return link::source(image);
     }
-    // Fat binaries and other things than text.
+    // Refuse fat binaries and everything that is no text.
     let is_text = head.iter().all(|b| *b == 0 || b.is_ascii_graphic() || b.is_ascii_whitespace());
     if !is_text || u32::from_le_bytes(head) == 0xba55_ed50 {
         return Err(INVALID_IMAGE);
@@ -144,7 +146,7 @@ fn load(context: &Context, text: Text) -> Answer<u64> {
         .map(|v| (v.name.as_str(), v.bytes))
         .collect();
     if !text.is_whole() || text.variables.iter().any(|v| !defined.contains_key(v.name.as_str())) {
-        return Err(INVALID_IMAGE); // something is defined nowhere
+        return Err(INVALID_IMAGE); // a symbol is undefined
     }
     let mut variables = HashMap::new();
     for variable in text.variables.iter().filter(|v| !v.is_extern) {

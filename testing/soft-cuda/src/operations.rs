@@ -1,4 +1,4 @@
-//! What streams do besides copies and kernels: words that they write and wait for, functions that they call.
+//! Stream operations besides copies and kernels: writes of values, waits for values, and host functions.
 #![expect(
     unsafe_code,
     reason = "exports symbols of the driver; words of memory; the caller's functions"
@@ -19,11 +19,12 @@ use std::{
     time::Duration,
 };
 
-/// Uses the word at `at` while it is certain to stay.
+/// Accesses the word at `at` while the table is locked, so that the memory remains.
 fn word<T>(at: u64, device: i32, writes: bool, body: impl FnOnce(&AtomicU64) -> T) -> Answer<T> {
     let table = ranges::table();
     let here = table.reach(at, 8, device, Who::Kernel, writes)?;
-    // SAFETY: in the table as eight bytes at least, aligned; the table cannot change meanwhile.
+    // SAFETY: `reach` found at least eight bytes of memory there, callers check the alignment, and the locked
+    // table cannot change.
     Ok(body(unsafe { AtomicU64::from_ptr(here.cast()) }))
 }
 fn check(at: u64, device: i32, writes: bool) -> Answer {
@@ -32,16 +33,16 @@ fn check(at: u64, device: i32, writes: bool) -> Answer {
     }
     ranges::table().check(at, 8, device, Who::Kernel, writes, false)
 }
-/// How long streams nap between two looks at a word.
+/// How long streams sleep between two reads of a word that they wait for.
 const MOSTLY: Duration = Duration::from_micros(50);
-/// More than that on request: to be late where the host is not.
+/// A longer sleep on request, so that tests can make the device slower than the host.
 fn longest_nap() -> Duration {
     static LONGEST: OnceLock<Duration> = OnceLock::new();
     let asked = || Duration::from_micros(number("SOFT_CUDA_NAP", MOSTLY.as_micros() as u64));
     *LONGEST.get_or_init(asked)
 }
 struct Call(extern "C" fn(*mut c_void), *mut c_void);
-// SAFETY: the driver's contract: streams call it on a thread of theirs.
+// SAFETY: by the driver's contract a stream may call the function on any thread.
 unsafe impl Send for Call {}
 
 entries! {

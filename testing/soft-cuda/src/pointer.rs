@@ -1,4 +1,4 @@
-//! What the driver tells of a pointer.
+//! Queries of pointers.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     code::{Answer, INVALID_VALUE},
@@ -36,7 +36,7 @@ fn tell(range: &Range, attribute: i32, at: u64, to: *mut c_void) -> Answer {
         16 => {
             let current = context::current()?.device;
             let bits = range.access.load(Ordering::Acquire) >> (2 * current) & 3;
-            // As driver 580 has it of memory of pools, whatever the pool says.
+            // Driver 580 reports this for memory of pools, regardless of the pool's access.
             put(to.cast(), if host || range.what == What::Pooled { 3 } else { bits })
         }
         17 => put(to.cast(), if range.what == What::Pooled { range.extra } else { 0 }),
@@ -45,8 +45,8 @@ fn tell(range: &Range, attribute: i32, at: u64, to: *mut c_void) -> Answer {
         _ => Err(INVALID_VALUE),
     }
 }
-/// The range there, unless someone has asked to free it: then the driver says nothing of it any more, though
-/// its stream may still use it.
+/// Returns the range, unless its release is pending: then the driver reports nothing about it, though its
+/// stream may still use it.
 fn known(at: u64) -> Option<Arc<Range>> {
     ranges::table().find(at).filter(|r| !r.leaving.load(Ordering::Acquire)).cloned()
 }
@@ -64,7 +64,7 @@ entries! {
             let to = crate::raw::get(to.wrapping_add(i))?;
             match &range {
                 Some(range) => {
-                    // What does not apply is zero there, not a failure.
+                    // Attributes that do not apply are zero here instead of an error.
                     let _untold = tell(range, attribute, at, to);
                 }
                 None => put(to.cast(), 0_u32)?,

@@ -1,4 +1,5 @@
-//! Pools: memory in the order of streams. A pool is one file, so that it can be shared as a whole.
+//! Memory pools, whose allocations are ordered by streams. A pool is one file, so that it can be shared as a
+//! whole.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     backing::{Backing, Kind},
@@ -34,15 +35,15 @@ struct Pool {
 }
 #[derive(Default)]
 struct Room {
-    /// Allocations: where they begin in the file, and how long they are.
+    /// The allocations: their offsets in the file and their sizes.
     taken: BTreeMap<u64, u64>,
-    /// How often each was imported here.
+    /// How many times each was imported here.
     opens: HashMap<u64, usize>,
-    /// Bytes that the device gave; how many of them at most; the same of those in use.
+    /// Bytes that are reserved from the device; the maximum of these; the maximum of the bytes in use.
     reserved: u64,
     reserved_high: u64,
     used_high: u64,
-    /// The four settings: three flags and what a synchronisation keeps.
+    /// The four attributes: three flags and the release threshold.
     settings: [u64; 4],
 }
 impl Room {
@@ -53,7 +54,7 @@ impl Room {
 #[derive(Default)]
 struct Pools {
     live: HashMap<u64, Arc<Pool>>,
-    /// Those that were destroyed with allocations in them live on by these.
+    /// All pools, including destroyed ones that still contain allocations.
     all: HashMap<u64, Arc<Pool>>,
     default: HashMap<i32, u64>,
 }
@@ -75,7 +76,7 @@ impl Pool {
     fn room(&self) -> MutexGuard<'_, Room> {
         locked(&self.room)
     }
-    /// Takes addresses, first fit, and memory of the device for what the pool has never had before.
+    /// Allocates a range, first fit, and reserves device memory where the pool grows.
     fn take(&self, bytes: u64) -> Answer<u64> {
         let taken = bytes.checked_next_multiple_of(512).ok_or(OUT_OF_MEMORY)?;
         let mut room = self.room();
@@ -97,7 +98,7 @@ impl Pool {
         room.used_high = room.used_high.max(room.used());
         Ok(at)
     }
-    /// Gives the device back what lies behind the last allocation, but for `keep` bytes.
+    /// Returns the device memory behind the last allocation to the device, except for `keep` bytes.
     fn trim(&self, keep: u64) {
         let mut room = self.room();
         let used = room.taken.last_key_value().map_or(0, |(at, bytes)| at + bytes);
@@ -127,7 +128,7 @@ impl Drop for Pool {
         space::give(self.base);
     }
 }
-/// The range left the table.
+/// Called when the range has been removed from the table.
 pub fn gone(range: &Range) {
     let pool = pools().all.get(&range.extra).cloned();
     let Some(pool) = pool else { return };
@@ -310,7 +311,7 @@ entries! {
         }
         let mut room = pool.room();
         if room.opens.contains_key(&offset) {
-            return Err(INVALID_VALUE); // once in a process
+            return Err(INVALID_VALUE); // only once in a process
         }
         room.opens.insert(offset, 1);
         room.taken.insert(offset, bytes);

@@ -1,5 +1,5 @@
-//! The table of all memory that the driver knows, and who may reach what: the one place that turns
-//! an address into bytes.
+//! The table of all memory that the driver knows, with access rights. It is the only place that turns an
+//! address into memory.
 use crate::{
     backing::Backing,
     code::{Answer, ILLEGAL_ADDRESS, INVALID_VALUE},
@@ -14,46 +14,46 @@ use std::{
 };
 use ur_lock::{read_locked, write_locked};
 
-/// How memory came to be.
+/// The origin of memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// `cuMemAlloc`
     Linear,
-    /// Opened by a legacy handle.
+    /// Opened from a legacy IPC handle.
     Opened,
     Managed,
-    /// Host memory of the driver's.
+    /// Host memory allocated by the driver.
     Host,
-    /// Host memory of the caller's.
+    /// Host memory registered by the caller.
     Registered,
-    /// Physical memory, mapped.
+    /// Mapped physical memory.
     Virtual,
-    /// From a pool.
+    /// Allocated from a pool.
     Pooled,
     /// A variable of a module.
     Global,
 }
-/// One piece of memory at one place.
+/// A range of memory.
 pub struct Range {
     pub base: u64,
     pub bytes: u64,
     pub what: What,
-    /// The context that it goes with; 0: none.
+    /// The context with which it is released; 0 if there is none.
     pub context: u64,
     pub device: i32,
-    /// The same for one piece of memory for ever.
+    /// A number that identifies this range; it is never reused.
     pub id: u64,
     pub backing: Option<Arc<Backing>>,
-    /// The flags it was made with; the physical handle; the pool.
+    /// The allocation flags, the physical handle, or the pool.
     pub extra: u64,
-    /// Two bits for each device: may read, may write.
+    /// Two bits for each device: read access and write access.
     pub access: Arc<AtomicU32>,
-    /// Whether its stream has come to its allocation, and whether someone has asked to free it.
+    /// Whether its stream has reached its allocation, and whether its release is pending.
     pub live: AtomicBool,
     pub leaving: AtomicBool,
 }
 impl Range {
-    /// A piece of memory of a device, which that device may use.
+    /// A range of a device's memory, which that device can access.
     pub fn new(what: What, base: u64, bytes: u64, device: i32) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -74,11 +74,11 @@ impl Range {
     pub fn end(&self) -> u64 {
         self.base + self.bytes
     }
-    /// Whether the host reaches it too.
+    /// Whether the host can access it too.
     pub fn is_host(&self) -> bool {
         matches!(self.what, What::Managed | What::Host | What::Registered)
     }
-    /// Whether `device` may use it that way, by itself (`Kernel`) or by the driver's copies.
+    /// Whether `device` may access it in that way, in a kernel (`Kernel`) or by copies of the driver.
     fn admits(&self, device: i32, who: Who, writes: bool) -> bool {
         match self.what {
             What::Managed | What::Host => true,
@@ -88,7 +88,7 @@ impl Range {
                 bits & if writes { 2 } else { 1 } != 0
             }
             What::Linear | What::Opened | What::Global => {
-                // Between devices copies of such memory go by way of the host where they must.
+                // Copies of such memory between devices go through the host where necessary.
                 device == self.device
                     || who == Who::Copy
                     || context::peer_is_on(device, self.device)
@@ -96,42 +96,42 @@ impl Range {
         }
     }
 }
-/// `flags` of a device's access, as bits of [`Range::access`].
+/// Converts access `flags` of a device to the bits of [`Range::access`].
 pub fn bits(device: i32, flags: u32) -> u32 {
     flags << (2 * device)
 }
-/// Who reaches for memory.
+/// How memory is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
-    /// The driver's copies and memsets: host memory is theirs too.
+    /// By the driver's copies, which can also access host memory.
     Copy,
-    /// Kernels, and streams that write and wait for values.
+    /// By kernels, memsets, and stream operations on values.
     Kernel,
 }
 
-/// The ranges by their first address; none overlap.
+/// The ranges by their first address; they do not overlap.
 #[derive(Default)]
 pub struct Table(BTreeMap<u64, Arc<Range>>);
 static TABLE: RwLock<Table> = RwLock::new(Table(BTreeMap::new()));
 
-/// The table, to look up; whoever holds it reaches memory that stays.
+/// Locks the table for reading. While it is locked, no memory is unmapped.
 pub fn table() -> RwLockReadGuard<'static, Table> {
     read_locked(&TABLE)
 }
-/// The table, to change: waits for who is reaching for memory.
+/// Locks the table for changes; waits until no access to memory is in progress.
 pub fn change() -> RwLockWriteGuard<'static, Table> {
     write_locked(&TABLE)
 }
 impl Table {
-    /// The range that holds that address.
+    /// Returns the range that contains the address.
     pub fn find(&self, at: u64) -> Option<&Arc<Range>> {
         self.0.range(..=at).next_back().map(|(_, r)| r).filter(|r| at < r.end())
     }
-    /// The range that begins there.
+    /// Returns the range that begins at the address.
     pub fn exact(&self, base: u64) -> Option<&Arc<Range>> {
         self.0.get(&base)
     }
-    /// Those that touch the addresses.
+    /// Returns the ranges that overlap the given addresses.
     pub fn within(&self, at: u64, bytes: u64) -> impl Iterator<Item = &Arc<Range>> {
         let first = self.find(at).map_or(at, |r| r.base);
         self.0.range(first..at.saturating_add(bytes)).map(|(_, r)| r)
@@ -142,11 +142,11 @@ impl Table {
     pub fn remove(&mut self, base: u64) -> Option<Arc<Range>> {
         self.0.remove(&base)
     }
-    /// All ranges that a context has.
+    /// Returns all ranges of a context.
     pub fn of_context(&self, context: u64) -> Vec<Arc<Range>> {
         self.0.values().filter(|r| r.context == context).cloned().collect()
     }
-    /// The bytes at `at`, if `device` may use all of them so.
+    /// Returns the bytes at `at`, if `device` may access all of them in this way.
     pub fn reach(
         &self,
         at: u64,
@@ -158,7 +158,7 @@ impl Table {
         self.check(at, bytes, device, who, writes, true).map_err(|_| ILLEGAL_ADDRESS)?;
         Ok(space::reach(at))
     }
-    /// Whether that use is right; `now`: of memory that is there already, not only promised.
+    /// Checks an access; with `now`, the memory must be allocated already, not only by a pending command.
     pub fn check(
         &self,
         at: u64,
@@ -176,7 +176,7 @@ impl Table {
                 Some(r) if now && !r.live.load(Ordering::Acquire) => return Err(INVALID_VALUE),
                 Some(r) => reached = r.end(),
                 None if who == Who::Copy && !space::is_device(reached) => {
-                    // Pageable memory, up to the next range that the driver knows.
+                    // Pageable host memory, up to the next range that the driver knows.
                     let next = self.0.range(reached..end).next();
                     reached = next.map_or(end, |(base, _)| *base);
                 }
@@ -186,7 +186,7 @@ impl Table {
         Ok(())
     }
 }
-/// Whether whole ranges, without a gap, lie at those addresses.
+/// Checks that whole ranges, without gaps, cover exactly these addresses.
 pub fn whole(table: &Table, at: u64, bytes: u64, what: What) -> Answer<Vec<Arc<Range>>> {
     let found: Vec<Arc<Range>> = table.within(at, bytes).cloned().collect();
     let sum: u64 = found.iter().map(|r| r.bytes).sum();

@@ -23,7 +23,7 @@ fn set(at: u64, pitch: usize, word: &[u8], width: usize, height: usize, stream: 
     let rows = move || (0..height as u64).map(move |y| at + y * pitch);
     {
         let table = ranges::table();
-        // Memory of the host is none of a memset's, unless the driver knows it.
+        // A memset cannot access pageable host memory, only memory that the driver knows.
         rows().try_for_each(|row| table.check(row, bytes, device, Who::Kernel, true, false))?;
     }
     stream.submit(move || {

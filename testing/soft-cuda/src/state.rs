@@ -1,5 +1,5 @@
-//! Whether the driver may be used at all: initialised in this very process, not yet shut down, and not
-//! from a host function.
+//! Whether the driver can be used: initialised in this process, not shut down, and not called from a host
+//! function.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the end of the process")]
 use crate::{
     capture,
@@ -22,21 +22,21 @@ use std::{
 };
 use ur_lock::locked;
 
-/// The process that initialised the driver; 0: none did.
+/// The process that initialised the driver, or 0.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static ENDED: AtomicBool = AtomicBool::new(false);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 thread_local! {
     static CALLED_BACK: Cell<bool> = const { Cell::new(false) };
-    /// How many calls this thread has made.
+    /// The number of calls that this thread has made.
     static CALLS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A number that was never a handle of this process before; `kind` makes the kinds of handles differ.
+/// Returns a number that was never a handle in this process; `kind` distinguishes the kinds of handles.
 pub fn handle(kind: u64) -> u64 {
     (kind << 40) | (NEXT.fetch_add(1, Ordering::Relaxed) << 4)
 }
-/// Runs a function of the caller's, which may not call the driver.
+/// Runs a host function of the caller, which must not call the driver.
 pub fn calling_back(call: impl FnOnce()) {
     CALLED_BACK.set(true);
     call();
@@ -50,14 +50,15 @@ fn usable() -> Answer {
         _ => Ok(()),
     }
 }
-/// How often each function was called, once somebody has asked.
+/// How many times each function was called, counted once a count was requested.
 static BY_NAME: Mutex<BTreeMap<String, u64>> = Mutex::new(BTreeMap::new());
 static COUNTS: AtomicBool = AtomicBool::new(false);
-/// Not of the driver's: how often the function of this name was called since this was first asked.
+/// Not a function of the driver's API: returns how many times the function of this name was called since the
+/// first call of this.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaCallsOf(name: *const c_char) -> u64 {
     COUNTS.store(true, Ordering::Release);
-    // SAFETY: the caller's promise: a text that ends with NUL.
+    // SAFETY: the caller passes a C string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
     let calls = locked(&BY_NAME);
     calls.get(&*name).copied().unwrap_or(0)
@@ -69,15 +70,16 @@ fn count(name: &str) {
     }
 }
 thread_local! {
-    /// Which call of this thread's fails: the function, and how many calls of it come before. It needs no destructor: programs call
-    /// the driver while their main thread's values are being destroyed.
+    /// The call of this thread that is made to fail: the function, and how many successful calls come first.
+    /// The type needs no destructor, because programs call the driver while thread-local values are
+    /// destroyed.
     static FAILS: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
 }
-/// Not of the driver's: of the calling thread's calls of the function of this name, the one after `before` more fails once, for want
-/// of memory.
+/// Not a function of the driver's API: after `before` more calls of the function of this name on this thread,
+/// the next one fails once with out-of-memory.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaFail(name: *const c_char, before: u64) {
-    // SAFETY: the caller's promise: a text that ends with NUL.
+    // SAFETY: the caller passes a C string.
     let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
     FAILS.set(Some((name.leak(), before)));
 }
@@ -94,7 +96,7 @@ fn refuse(name: &str) -> Answer {
     }
     Ok(())
 }
-/// One call from C.
+/// Runs one call of the C API.
 pub fn enter(name: &str, call: impl FnOnce() -> Answer) -> i32 {
     CALLS.set(CALLS.get() + 1);
     count(name);
@@ -109,7 +111,8 @@ pub fn enter(name: &str, call: impl FnOnce() -> Answer) -> i32 {
     }
     answer.map_or_else(|code| code.0, |()| 0)
 }
-/// Not of the driver's: how many of its functions the calling thread has called so far.
+/// Not a function of the driver's API: returns how many functions of the driver the calling thread has
+/// called.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaCalls() -> u64 {
     CALLS.get()
@@ -134,8 +137,8 @@ extern "C" fn cuInit(flags: u32) -> i32 {
         return NO_DEVICE.0;
     }
     static AT_EXIT: Once = Once::new();
-    // SAFETY: the function lives as long as the process: this library is never unloaded while the
-    // adapter that bound it holds it, which is for ever.
+    // SAFETY: the function is valid until the process ends, because the adapter that loads this library never
+    // unloads it.
     AT_EXIT.call_once(|| assert_eq!(unsafe { libc::atexit(end) }, 0, "the end is told"));
     PROCESS.store(std::process::id(), Ordering::Release);
     0

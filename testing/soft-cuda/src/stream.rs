@@ -1,4 +1,4 @@
-//! Streams: a thread each, which runs what was submitted in order. The legacy default stream and the
+//! Streams: each has a thread that runs the submitted commands in order. The legacy default stream and the
 //! blocking streams wait for each other.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
@@ -15,10 +15,10 @@ use std::{
 };
 use ur_lock::{locked, unpoisoned};
 
-/// A command: what it does when its turn comes. A failure breaks the context.
+/// A command, which runs in stream order. A failure breaks the context.
 pub type Job = Box<dyn FnOnce() -> Answer + Send>;
 
-/// One stream.
+/// A stream.
 pub struct Stream {
     pub id: u64,
     pub context: u64,
@@ -37,7 +37,7 @@ struct Line {
     has_thread: bool,
     closed: bool,
 }
-/// Everything that had been submitted to a stream at one moment.
+/// A position in a stream: everything that had been submitted at one moment.
 #[derive(Clone)]
 pub struct Ticket {
     stream: Arc<Stream>,
@@ -47,7 +47,7 @@ impl Ticket {
     pub fn is_over(&self) -> bool {
         self.stream.line().done >= self.number
     }
-    /// As the driver has its callers wait who did not ask for anything else.
+    /// Waits by spinning, which is the driver's default for waits of the host.
     pub fn spin(&self) {
         while !self.is_over() {
             thread::yield_now();
@@ -76,12 +76,13 @@ impl Stream {
     pub fn tail(self: &Arc<Self>) -> Ticket {
         Ticket { stream: self.clone(), number: self.line().submitted }
     }
-    /// Ends its thread when all is done.
+    /// Ends its thread after all commands have run.
     pub fn close(&self) {
         self.line().closed = true;
         self.changed.notify_all();
     }
-    /// Those that a new command waits for: the legacy stream for the blocking ones, and they for it.
+    /// Returns the positions that a new command waits for: a blocking stream waits for the legacy stream, and
+    /// the legacy stream for all blocking ones.
     fn before(self: &Arc<Self>, context: &Context) -> Vec<Ticket> {
         let legacy = &context.default[0];
         let others = match self.flags {
@@ -93,7 +94,7 @@ impl Stream {
         };
         others.iter().map(Self::tail).filter(|t| !t.is_over()).collect()
     }
-    /// Puts a command at the end of the line.
+    /// Appends a command to the stream.
     pub fn submit(
         self: &Arc<Self>,
         job: impl FnOnce() -> Answer + Send + 'static,
@@ -106,7 +107,7 @@ impl Stream {
         let before = self.before(&context);
         let whole = move || {
             before.iter().for_each(Ticket::wait);
-            // What broke the context took all that came after with it.
+            // Commands after the one that broke the context do not run.
             if context.health().is_ok()
                 && let Err(code) = job()
             {
@@ -146,11 +147,11 @@ impl Stream {
         }
     }
 }
-/// The streams of a context, but its default ones.
+/// Returns the streams of a context, without the default ones.
 pub fn of_context(context: u64) -> Vec<Arc<Stream>> {
     streams().values().filter(|s| s.context == context).cloned().collect()
 }
-/// The context is gone, and its streams with it.
+/// Closes the streams of a context that was destroyed.
 pub fn end_of(context: u64) {
     streams().retain(|_, s| {
         let stays = s.context != context;
@@ -160,7 +161,7 @@ pub fn end_of(context: u64) {
         stays
     });
 }
-/// A stream by its handle, of whatever context; only the default ones are those of the current one.
+/// Returns a stream by its handle, of any context; default streams are those of the current context.
 pub fn any(id: u64) -> Answer<Arc<Stream>> {
     match id {
         0 | 1 => Ok(context::current()?.default[0].clone()),
@@ -168,7 +169,7 @@ pub fn any(id: u64) -> Answer<Arc<Stream>> {
         _ => streams().get(&id).cloned().ok_or(INVALID_HANDLE),
     }
 }
-/// A stream to submit to: of the current context.
+/// Returns a stream of the current context, to submit to.
 pub fn of(id: u64) -> Answer<Arc<Stream>> {
     let stream = any(id)?;
     if stream.context == context::current()?.id { Ok(stream) } else { Err(INVALID_HANDLE) }
@@ -203,7 +204,7 @@ entries! {
     fn cuStreamSynchronize(stream: u64) {
         let stream = any(stream)?;
         capture::forbid_query(stream.id)?;
-        // An empty command of the legacy stream waits for the blocking ones.
+        // An empty command on the legacy stream waits for the blocking streams.
         let tail = if stream.flags == 0 { stream.submit(|| Ok(()))? } else { stream.tail() };
         tail.spin();
         context::of(stream.context)?.health()

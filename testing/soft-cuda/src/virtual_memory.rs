@@ -1,4 +1,5 @@
-//! Virtual memory: reservations, physical memory, mappings, access, and descriptors between processes.
+//! Virtual memory: reservations, physical memory, mappings, access rights, and descriptors for other
+//! processes.
 #![expect(unsafe_code, reason = "exports symbols of the driver; descriptors that C hands over")]
 use crate::{
     attributes::{self, Feature},
@@ -22,7 +23,7 @@ use std::{
 };
 use ur_lock::locked;
 
-/// Physical memory behind a handle, and how many releases it awaits.
+/// Physical memory behind a handle, and the handle's reference count.
 #[derive(Clone)]
 struct Physical {
     backing: Arc<Backing>,
@@ -38,14 +39,14 @@ static VIRTUAL: LazyLock<Mutex<Virtual>> = LazyLock::new(Mutex::default);
 fn state() -> MutexGuard<'static, Virtual> {
     locked(&VIRTUAL)
 }
-/// The only locations that are supported: devices.
+/// Returns the device of a location; other locations are not supported.
 pub fn location(location: Location) -> Answer<i32> {
     if location.kind != 1 {
         return Err(INVALID_VALUE);
     }
     device::of(location.id).map(|_| location.id)
 }
-/// What C may ask memory to be.
+/// Checks the properties of an allocation; returns the device and the handle types.
 fn properties(from: *const AllocationProp) -> Answer<(i32, i32)> {
     attributes::check(Feature::VirtualMemory)?;
     let p = get(from)?;
@@ -62,12 +63,12 @@ fn granular(at: u64, bytes: u64) -> Answer {
     let right = at.is_multiple_of(GRANULE) && bytes.is_multiple_of(GRANULE) && bytes != 0;
     if right { Ok(()) } else { Err(INVALID_VALUE) }
 }
-/// A copy of a descriptor of the caller's.
+/// Duplicates a descriptor of the caller.
 pub fn duplicate(fd: i32) -> Answer<OwnedFd> {
     if fd < 0 {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: only asked to be duplicated, which fails for one that is not open.
+    // SAFETY: the descriptor is only duplicated, which fails for one that is not open.
     let theirs = unsafe { BorrowedFd::borrow_raw(fd) };
     fcntl_dupfd_cloexec(theirs, 0).map_err(|_| UNKNOWN)
 }
@@ -90,7 +91,7 @@ entries! {
             return Err(INVALID_VALUE);
         }
         if ranges::table().within(at, bytes as u64).next().is_some() {
-            return Err(INVALID_VALUE); // something is still mapped
+            return Err(INVALID_VALUE); // memory is still mapped there
         }
         state.reserved.remove(&at);
         space::give(at);
@@ -190,7 +191,7 @@ entries! {
         if kind != 1 || flags != 0 || physical.handle_types & kind == 0 || to.is_null() {
             return Err(INVALID_VALUE);
         }
-        // What was imported is parked, and is not exported again: as real drivers have it.
+        // Imported memory is parked and cannot be exported again, as with real drivers.
         let copy = fcntl_dupfd_cloexec(physical.backing.file()?, 0).map_err(|_| crate::code::OPERATING_SYSTEM)?;
         put(to, copy.into_raw_fd())
     }

@@ -1,12 +1,12 @@
-//! Stream capture, called through the C symbols: what it forbids, and what breaks it. One test, since captures are
-//! the whole process's.
+//! Stream capture, called through the C symbols: what it forbids, and what invalidates a capture. It is one
+//! test, because captures affect the whole process.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 
 mod common;
 
 use common::{call, current, stream};
 
-/// Begins a capture in that mode on a stream of its own.
+/// Begins a capture in this mode on a new stream.
 fn captured(mode: u32) -> u64 {
     let stream = stream();
     assert_eq!(call!("cuStreamBeginCapture_v2", stream => u64, mode => u32), 0);
@@ -27,7 +27,7 @@ fn a_capture_forbids_unsafe_calls_by_its_mode_and_theirs_and_is_broken_by_them()
     let mut event = 0_u64;
     assert_eq!(call!("cuEventCreate", &mut event => *mut u64, 0 => u32), 0);
     let query = || call!("cuEventQuery", event => u64);
-    // The capturing thread, and another one.
+    // The results on the capturing thread and on another thread.
     for (mode, own, others) in [(0, 900, 900), (1, 900, 0), (2, 0, 0)] {
         let broken = |answer| if answer == 0 { 0 } else { 901 };
         let stream = captured(mode);
@@ -46,7 +46,7 @@ fn a_capture_forbids_unsafe_calls_by_its_mode_and_theirs_and_is_broken_by_them()
         assert_eq!(there, (0, 0, 2), "mode {mode}");
         assert_eq!(end(stream), 0);
     }
-    // What is captured does not run, and its stream and its events cannot be asked.
+    // Captured commands do not run, and the captured stream and its events cannot be queried.
     let (stream, before, mut is) = (captured(2), exchange(2), 0);
     assert_eq!(call!("cuEventRecord", event => u64, stream => u64), 0);
     assert_eq!(query(), 907);

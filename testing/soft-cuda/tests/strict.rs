@@ -1,4 +1,4 @@
-//! What a driver of a GPU would let pass, or end in a crash, is an error here: called through its C symbols.
+//! Uses that a GPU's driver would accept or crash on, and that are errors here; called through the C symbols.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 
 mod common;
@@ -10,7 +10,7 @@ fn memory(bytes: usize) -> u64 {
     assert_eq!(call!("cuMemAlloc_v2", &mut at => *mut u64, bytes => usize), 0);
     at
 }
-/// A word of memory that is 0, and a stream that does not go on before it is 1.
+/// A word of memory that is 0, and a stream that waits until it is 1.
 fn gated() -> (u64, u64) {
     let (stream, gate) = (stream(), memory(8));
     let zero = call!("cuMemsetD8Async", gate => u64, 0 => u8, 8 => usize, stream => u64);
@@ -73,7 +73,7 @@ fn physical_memory_is_mapped_whole_and_used_only_where_access_was_given() {
     current();
     let (stream, grain) = (stream(), 2_usize << 20);
     let (mut at, mut handle) = (0_u64, 0_u64);
-    // Pinned memory of device 0, to be exported as a descriptor.
+    // Pinned memory of device 0, exportable as a descriptor.
     let wanted: [i32; 8] = [1, 1, 1, 0, 0, 0, 0, 0];
     let mut reserve = |bytes: usize| call!("cuMemAddressReserve", &mut at => *mut u64, bytes => usize, 0 => usize, 0 => u64, 0 => u64);
     let mut create = |bytes: usize| {

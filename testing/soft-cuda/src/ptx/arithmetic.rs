@@ -1,7 +1,7 @@
-//! What instructions compute: numbers in, a number out, by the mnemonic's parts and type.
+//! The results of arithmetic instructions, by the mnemonic's parts and type.
 use super::{Kind, Type};
 
-/// Whether the interpreter knows a mnemonic's first part.
+/// Whether the interpreter supports a mnemonic's first part.
 pub fn is_known(name: &str) -> bool {
     let memory =
         ["ld", "st", "atom", "red", "mov", "cvta", "membar", "fence", "prefetch", "isspacep"];
@@ -12,7 +12,7 @@ const COMPUTING: &[&str] = &[
     "add", "sub", "mul", "mad", "div", "rem", "min", "max", "neg", "abs", "and", "or", "xor",
     "not", "shl", "shr", "setp", "selp", "cvt", "fma", "sqrt", "rcp", "popc", "clz",
 ];
-/// The low `bytes` bytes.
+/// Returns the low `bytes` bytes.
 pub fn cut(value: u64, bytes: usize) -> u64 {
     if bytes >= 8 { value } else { value & ((1 << (8 * bytes)) - 1) }
 }
@@ -20,7 +20,7 @@ fn signed(value: u64, bytes: usize) -> i64 {
     let shift = 64 - 8 * bytes as u32;
     ((value << shift) as i64) >> shift
 }
-/// A value as wide as it gets, by its type.
+/// Extends a value to 128 bits, as its type requires.
 fn wide(value: u64, of: Type) -> i128 {
     if of.kind == Kind::Signed {
         i128::from(signed(value, of.bytes))
@@ -34,7 +34,7 @@ fn float(value: u64, of: Type) -> f64 {
 fn of_float(value: f64, of: Type) -> u64 {
     if of.bytes == 4 { u64::from((value as f32).to_bits()) } else { value.to_bits() }
 }
-/// Computes; `None`: this combination is not known.
+/// Computes a result; `None` if the combination of mnemonic and type is not supported.
 pub fn compute(parts: &[String], of: Type, a: &[u64]) -> Option<u64> {
     let has = |part: &str| parts.iter().any(|p| p == part);
     match parts[0].as_str() {
@@ -51,7 +51,7 @@ pub fn compute(parts: &[String], of: Type, a: &[u64]) -> Option<u64> {
         "add" => x(0) + x(1),
         "sub" => x(0) - x(1),
         "mul" => product(has("hi")),
-        // The addend of a wide one is twice as wide.
+        // The addend of a wide multiplication is twice as wide as the factors.
         "mad" | "fma" if has("wide") => {
             product(false) + wide(a[2], Type { bytes: of.bytes * 2, ..of })
         }
@@ -85,7 +85,7 @@ fn floating(name: &str, of: Type, a: &[u64]) -> Option<u64> {
         "sub" => x(0) - x(1),
         "mul" => x(0) * x(1),
         "fma" | "mad" if of.bytes == 8 => x(0).mul_add(x(1), x(2)),
-        // Exact in 64 bits but for the last rounding.
+        // The product of two 32-bit floats is exact in 64 bits.
         "fma" | "mad" => x(0) * x(1) + x(2),
         "div" => x(0) / x(1),
         "min" => x(0).min(x(1)),
@@ -149,14 +149,14 @@ fn convert(parts: &[String], value: u64) -> Option<u64> {
             };
             cut(x.clamp(least, most) as u64, to.bytes)
         }
-        // A narrower value is extended by its own sign to a register's width.
+        // A narrower value is sign-extended to the width of a register if the target is signed.
         _ => cut(
             wide(value, from) as u64,
             if to.kind == Kind::Signed { to.bytes.max(4) } else { to.bytes },
         ),
     })
 }
-/// What an atomic operation leaves.
+/// Returns the value that an atomic operation stores.
 pub fn atomic(how: &str, of: Type, old: u64, a: &[u64]) -> Option<u64> {
     let two = |name: &str| compute(&[name.to_owned()], of, &[old, a[0]]);
     match how {

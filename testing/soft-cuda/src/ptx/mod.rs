@@ -1,4 +1,5 @@
-//! PTX as far as tests need it: read to a list of instructions, and run item by item.
+//! The part of PTX that tests need: parsed to a list of instructions, and interpreted for one thread after
+//! the other.
 mod arithmetic;
 mod read;
 mod run;
@@ -8,7 +9,7 @@ pub use read::read;
 pub use run::{Block, run_block};
 use std::collections::HashMap;
 
-/// A type of values: what the last part of a mnemonic names.
+/// The type of values, which the last part of a mnemonic names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Type {
     pub kind: Kind,
@@ -22,7 +23,7 @@ pub enum Kind {
     Predicate,
 }
 impl Type {
-    /// From its name, without the dot.
+    /// Parses its name, without the dot.
     pub fn of(name: &str) -> Option<Self> {
         if name == "pred" {
             return Some(Self { kind: Kind::Predicate, bytes: 1 });
@@ -44,18 +45,18 @@ impl Type {
         (!is_half).then_some(Self { kind, bytes })
     }
 }
-/// What an instruction takes.
+/// An operand of an instruction.
 #[derive(Clone, Debug)]
 pub enum Operand {
     Register(usize),
     Number(u64),
-    /// A number of the item's: its place, or a size.
+    /// A special register of the thread: an index or a size.
     Special(Special, usize),
-    /// The address of a name.
+    /// The address of a symbol.
     Symbol(String),
-    /// An address in brackets, and bytes behind it.
+    /// An address in brackets, with a byte offset.
     At(Box<Operand>, i64),
-    /// Several, in braces.
+    /// A list in braces.
     Several(Vec<Operand>),
 }
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,12 +70,12 @@ pub enum Special {
 }
 #[derive(Clone, Debug)]
 pub struct Instruction {
-    /// The register that decides whether it is done, and whether it must be false.
+    /// The predicate register, and whether it must be false for the instruction to run.
     pub guard: Option<(usize, bool)>,
     /// The mnemonic's parts.
     pub parts: Vec<String>,
     pub operands: Vec<Operand>,
-    /// The type it works on: the mnemonic's last.
+    /// The type of the operation: the last one in the mnemonic.
     pub of: Option<Type>,
 }
 /// A parameter of a kernel.
@@ -88,20 +89,20 @@ pub struct Parameter {
 pub struct Entry {
     pub name: String,
     pub parameters: Vec<Parameter>,
-    /// What a function gives back: its buffers, as parameters are.
+    /// A function's return values, described like parameters.
     pub results: Vec<Parameter>,
-    /// Parameters of calls, declared in the body: names and bytes.
+    /// The parameters of calls that are declared in the body: their names and sizes.
     pub buffers: Vec<(String, usize)>,
-    /// `.maxntid` or `.reqntid`, as a product; 0: none.
+    /// `.maxntid` or `.reqntid`, as a product; 0 if there is none.
     pub most_items: u64,
     pub required: Option<[u32; 3]>,
     pub registers: usize,
     pub code: Vec<Instruction>,
     pub labels: HashMap<String, usize>,
-    /// Names in local memory, and its bytes.
+    /// The offsets of names in local memory, and its size.
     pub local: HashMap<String, u64>,
     pub local_bytes: u64,
-    /// Names in shared memory of the kernel's own, and bytes of all static shared memory.
+    /// The offsets of names in the kernel's own shared memory, and its size.
     pub shared: HashMap<String, u64>,
     pub shared_bytes: u64,
 }
@@ -116,26 +117,27 @@ pub struct Variable {
     pub name: String,
     pub bytes: u64,
     pub value: Vec<u8>,
-    /// Declared here, defined elsewhere.
+    /// Whether it is only declared here and defined elsewhere.
     pub is_extern: bool,
 }
-/// A module's text, read.
+/// A parsed module.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     pub version: u32,
     pub target: u32,
     pub variables: Vec<Variable>,
-    /// Shared memory outside of kernels: names and offsets; what has no size begins behind it all.
+    /// Shared memory outside of kernels: names and offsets. Arrays without a size begin behind all static
+    /// shared memory.
     pub shared: HashMap<String, u64>,
     pub shared_bytes: u64,
     pub dynamic: Vec<String>,
     pub entries: Vec<Entry>,
-    /// What kernels call, and the names of those that are somewhere else.
+    /// The functions that kernels call, and the names of functions that are only declared.
     pub functions: Vec<Entry>,
     pub declared: Vec<String>,
 }
 impl Text {
-    /// Whether all that is called is here.
+    /// Whether all functions that are declared are defined here.
     pub fn is_whole(&self) -> bool {
         self.declared.iter().all(|name| self.functions.iter().any(|f| f.name == *name))
     }

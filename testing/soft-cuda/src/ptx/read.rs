@@ -1,4 +1,4 @@
-//! Reads PTX: its head, variables, kernels.
+//! Parses PTX: the header, variables and kernels.
 use super::{
     Entry, Instruction, Operand, Parameter, Special, Text, Type, Variable, arithmetic,
     token::{Token, number, tokens},
@@ -12,17 +12,17 @@ struct Reader {
     next: usize,
     text: Text,
 }
-/// A declared name: how large it is, how it is aligned, what it begins as.
+/// A declaration: its name, size, alignment and initial value.
 struct Declared {
     name: String,
     bytes: u64,
     align: u64,
     value: Vec<u8>,
 }
-/// Reads a module.
+/// Parses a module.
 ///
 /// # Errors
-/// What is wrong, with its line.
+/// Returns what is wrong, with the line number.
 pub fn read(text: &str) -> Read<Text> {
     let mut reader = Reader { tokens: tokens(text), next: 0, text: Text::default() };
     let told = reader.module();
@@ -134,7 +134,7 @@ impl Reader {
         self.text.variables.push(Variable { name, bytes, value, is_extern });
         Ok(())
     }
-    /// Shared memory: of the module, or of a kernel.
+    /// Parses a declaration of shared memory, of the module or of a kernel.
     fn shared(&mut self, entry: Option<&mut Entry>) -> Read<()> {
         let Declared { name, bytes, align, .. } = self.declared()?;
         self.must(";")?;
@@ -147,7 +147,7 @@ impl Reader {
         *sum += bytes;
         Ok(())
     }
-    /// `.align 4 .u32 name[3] = {1, 2}`, from behind the state space.
+    /// Parses a declaration after its state space, for example `.align 4 .u32 name[3] = {1, 2}`.
     fn declared(&mut self) -> Read<Declared> {
         let (mut align, mut of) = (0, None);
         let name = loop {
@@ -197,7 +197,7 @@ impl Reader {
         }
         Ok(found)
     }
-    /// A kernel or a function; `None`: only declared.
+    /// Parses a kernel or a function; `None` if it is only declared.
     fn code(&mut self, others: &[Entry]) -> Read<Option<Entry>> {
         let results = if self.is("(") { self.parameters()? } else { Vec::new() };
         let mut entry = Entry { name: self.take(), results, ..Entry::default() };
@@ -333,7 +333,7 @@ impl Reader {
         if self.is("[") {
             let base = self.operand(registers)?;
             let mut offset = 0;
-            // A minus sign is the number's own.
+            // A minus sign belongs to the number.
             if self.is("+") || self.peek() == "-" {
                 offset = self.number()? as i64;
             }

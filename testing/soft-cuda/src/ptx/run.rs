@@ -1,4 +1,4 @@
-//! Runs a group of items: each until the next barrier, one after the other, until all have returned.
+//! Runs a block: each thread until the next barrier, one after the other, until all have returned.
 use super::{Entry, Instruction, Operand, Special, Text, Type, arithmetic};
 use crate::{
     code::{Answer, Code, ILLEGAL_ADDRESS, ILLEGAL_INSTRUCTION, MISALIGNED},
@@ -7,14 +7,14 @@ use crate::{
 };
 use std::{collections::HashMap, sync::Mutex};
 
-/// Where generic addresses of shared and of local memory begin.
+/// The beginnings of the generic address windows of shared and local memory.
 const SHARED: u64 = 0x7f00 << 48;
 const LOCAL: u64 = 0x7e00 << 48;
 const WINDOW: u64 = 1 << 32;
-/// Atomic operations of all streams: one at a time.
+/// Serializes the atomic operations of all streams.
 static ATOMIC: Mutex<()> = Mutex::new(());
 
-/// What the items of a group have in common.
+/// The state that the threads of a block share.
 pub struct Block<'a> {
     pub text: &'a Text,
     pub entry: &'a Entry,
@@ -32,12 +32,12 @@ struct Item {
     next: usize,
     registers: Vec<u64>,
     local: Vec<u8>,
-    /// Parameters of calls, and in a function its own.
+    /// The parameters of calls, and in a function its own parameters.
     buffers: HashMap<String, Vec<u8>>,
     is_over: bool,
 }
 impl Item {
-    /// At the beginning of a kernel or function.
+    /// A thread at the beginning of a kernel or function.
     fn new(entry: &Entry, place: [u32; 3], number: u32) -> Self {
         let buffers =
             entry.buffers.iter().map(|(name, bytes)| (name.clone(), vec![0; *bytes])).collect();
@@ -45,14 +45,14 @@ impl Item {
         Self { place, number, next: 0, registers, local, buffers, is_over: false }
     }
 }
-/// What comes after an instruction.
+/// What follows an instruction.
 enum Step {
     Next,
     To(usize),
     Barrier,
     Over,
 }
-/// Runs one group.
+/// Runs one block.
 pub fn run_block(block: &mut Block<'_>) -> Answer {
     let [wide, high, deep] = block.items;
     let places =
@@ -68,7 +68,7 @@ pub fn run_block(block: &mut Block<'_>) -> Answer {
     Ok(())
 }
 impl Block<'_> {
-    /// Runs an item to its next barrier or to its end.
+    /// Runs a thread to its next barrier or to its end.
     fn run_item(&mut self, item: &mut Item) -> Answer {
         let entry = self.entry;
         loop {
@@ -113,7 +113,7 @@ impl Block<'_> {
             "atom" | "red" => self.atomic(item, i, of?)?,
             "mov" => {
                 let value = self.value(item, &i.operands[1])?;
-                // A name's address is a generic one only by `cvta`.
+                // The address of a symbol becomes generic only by `cvta`.
                 set(item, &i.operands[0], value)?;
             }
             "cvta" => {
@@ -158,7 +158,7 @@ impl Block<'_> {
             Operand::Several(_) => return Err(ILLEGAL_INSTRUCTION),
         })
     }
-    /// The address of a name in its own space.
+    /// The address of a symbol in its own state space.
     fn symbol(&self, name: &str) -> Option<u64> {
         let dynamic = || (self.text.shared_bytes + self.entry.shared_bytes).next_multiple_of(16);
         let parameter =
@@ -171,7 +171,7 @@ impl Block<'_> {
         let local = || self.entry.local.get(name).copied();
         own.or_else(parameter).or_else(local).or_else(module).or_else(free).or_else(variable)
     }
-    /// Reads or writes `bytes` of the space that the mnemonic names.
+    /// Reads or writes `bytes` in the state space that the mnemonic names.
     fn access(
         &mut self,
         item: &mut Item,
@@ -237,7 +237,7 @@ impl Block<'_> {
         let mut bytes = value.to_le_bytes();
         self.access(item, parts, at, &mut bytes[..of.bytes], true)
     }
-    /// Calls a function of the module, which may not wait for other items.
+    /// Calls a function of the module, which must not contain barriers.
     fn call(&mut self, item: &mut Item, i: &Instruction) -> Answer {
         let (text, mut operands) = (self.text, i.operands.iter().peekable());
         let names = |operand: &Operand| -> Answer<Vec<String>> {
@@ -270,7 +270,7 @@ impl Block<'_> {
         }
         Ok(())
     }
-    /// The part of a call's parameter that is meant, if one is.
+    /// Returns the accessed part of a call's parameter, if the operand names one.
     fn buffer<'i>(
         item: &'i mut Item,
         i: &Instruction,
@@ -333,7 +333,7 @@ impl Block<'_> {
         if first == 1 { set(item, &i.operands[0], old) } else { Ok(()) }
     }
 }
-/// A loaded value in a register: signed ones are extended.
+/// Extends a loaded value to a register: signed values are sign-extended.
 fn extend(value: u64, of: Type) -> u64 {
     if of.kind == super::Kind::Signed && of.bytes < 8 {
         let shift = 64 - 8 * of.bytes as u32;

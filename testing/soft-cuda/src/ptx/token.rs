@@ -1,9 +1,9 @@
-//! PTX as a list of words and signs.
+//! Splits PTX into words and symbols.
 
-/// One word (letters, digits, `_ $ % .`), text in quotes, or one sign.
+/// One word (letters, digits, `_ $ % .`), quoted text, or one symbol.
 pub type Token = String;
 
-/// The tokens of a text, without its comments, each with its line.
+/// Returns the tokens of a text without its comments, each with its line number.
 pub fn tokens(text: &str) -> Vec<(Token, usize)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -40,7 +40,7 @@ pub fn tokens(text: &str) -> Vec<(Token, usize)> {
     }
     found
 }
-/// A number, as PTX writes them.
+/// Parses a number in PTX's syntax.
 pub fn number(word: &str) -> Option<u64> {
     let word = word.strip_suffix('U').unwrap_or(word);
     if let Some(hex) = word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {

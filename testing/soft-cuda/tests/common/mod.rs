@@ -1,8 +1,8 @@
-//! The driver, called through its C symbols as a program does.
+//! Calls the driver through its C symbols, as a program does.
 use libloading::Library;
 use std::sync::OnceLock;
 
-/// `call!("cuInit", 0 => u32)`: the symbol, its arguments and their types.
+/// `call!("cuInit", 0 => u32)`: the symbol, and its arguments with their types.
 macro_rules! call {
     ($name:literal $(, $argument:expr => $type:ty)*) => {{
         let f = unsafe { $crate::common::driver().get::<unsafe extern "C" fn($($type),*) -> i32>($name.as_bytes()) };
@@ -11,7 +11,7 @@ macro_rules! call {
     }};
 }
 pub(crate) use call;
-/// The shared object beside this test, initialised.
+/// Loads and initialises the shared object beside this test.
 pub fn driver() -> &'static Library {
     static DRIVER: OnceLock<Library> = OnceLock::new();
     DRIVER.get_or_init(|| {
@@ -21,7 +21,7 @@ pub fn driver() -> &'static Library {
             let mut files = places.iter().map(|place| test.parent().unwrap().join(place));
             files.find(|file| file.exists())
         };
-        // A test of this package alone builds no shared object.
+        // A test of this package alone does not build the shared object.
         let file = found().unwrap_or_else(|| {
             let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
             let mut build = std::process::Command::new(cargo);
@@ -35,7 +35,7 @@ pub fn driver() -> &'static Library {
         library
     })
 }
-/// The primary context, current on this thread.
+/// Makes the primary context current on this thread.
 pub fn current() {
     let mut context = 0;
     assert_eq!(call!("cuDevicePrimaryCtxRetain", &mut context => *mut u64, 0 => i32), 0);
