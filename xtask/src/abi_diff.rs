@@ -1,6 +1,6 @@
-//! `cargo xtask abi-diff`: proof that our headers, and `ur-sys`, are the ABI of the Unified Runtime
-//! that is shipped: a C compiler is asked about both sets of headers, and no answer may differ; and the
-//! two loaders must export the same names. `ze-sys` is held against Level Zero's headers in the same way.
+//! `cargo xtask abi-diff`: proves that the headers and `ur-sys` have the ABI of the shipped Unified Runtime.
+//! A C compiler evaluates both sets of headers, and no result may differ; the two loaders must export the
+//! same names. `ze-sys` is compared with Level Zero's headers in the same way.
 mod facts;
 mod level_zero;
 mod scan;
@@ -17,7 +17,8 @@ type Result<T> = std::result::Result<T, String>;
 
 const HEADERS: [&str; 3] = ["ur_api.h", "ur_ddi.h", "ur_print.h"];
 
-/// Compares; `reference` is a folder that holds `unified-runtime/ur_api.h` and its siblings.
+/// Compares everything; `reference` is a folder that contains `unified-runtime/ur_api.h` and the other
+/// headers.
 pub fn run(reference: Option<PathBuf>) -> Result<()> {
     let work = root().join("target/abi");
     let spec = parse::spec(&root().join("spec"))?;
@@ -58,12 +59,12 @@ struct Report {
     differences: Vec<String>,
 }
 
-/// Holds the headers in `ours` against those in `reference`; programs go to `work`.
+/// Compares the headers in `ours` with those in `reference`; the programs for it are written to `work`.
 fn compare(ours: &Path, reference: &Path, work: &Path) -> Result<Report> {
     let theirs = Headers::read(reference, &work.join("reference"))?;
     let mine = Headers::read(ours, &work.join("ours"))?;
     let (facts, expected) = (mine.facts()?, theirs.facts()?);
-    // A scanner that reads nothing would find no difference.
+    // A scanner that finds nothing would report no difference.
     if expected.len() < 1000 {
         return Err(format!(
             "{}: only {} facts; is it the folder?",
@@ -79,7 +80,7 @@ fn compare(ours: &Path, reference: &Path, work: &Path) -> Result<Report> {
     Ok(Report { ours: facts, differences })
 }
 
-/// What one has and the other has not, and what both have but not the same.
+/// Returns the facts that only one side has, and those with different values.
 fn differences(ours: &Facts, expected: &Facts, whose: &str) -> Vec<String> {
     let mut out = Vec::new();
     for (name, value) in expected {
@@ -96,7 +97,7 @@ fn differences(ours: &Facts, expected: &Facts, whose: &str) -> Vec<String> {
     out
 }
 
-/// What `ur-sys` has of layout and values, against what C has.
+/// Compares the layouts and values of `ur-sys` with those of C.
 fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> {
     let package = work.join("layout");
     fs::create_dir_all(&package).map_err(|e| format!("{}: {e}", package.display()))?;
@@ -121,7 +122,7 @@ fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> 
         .filter_map(|l| l.split_once(" = "))
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .collect();
-    // Only what Rust can say: no C macros, and no enumerator that only fixes C's width.
+    // Only facts that exist in Rust: no C macros, and no enumerators that only fix the width of C's enums.
     let told = |name: &&String| {
         let kinds = ["size of ", "alignment of ", "offset of ", "value of "];
         let (said, of) = match kinds.iter().find_map(|k| name.strip_prefix(k)) {
@@ -137,7 +138,7 @@ fn rust_differences(spec: &Spec, c: &Facts, work: &Path) -> Result<Vec<String>> 
         c.iter().filter(|(name, _)| told(name)).map(|(n, v)| (n.clone(), v.clone())).collect();
     Ok(differences(&facts, &expected, "ur-sys"))
 }
-/// `ur-sys` does not repeat member sizes, nor strings and masks, which C has as macros.
+/// `ur-sys` has no member sizes, and no strings and masks, which are macros in C.
 fn is_rust(name: &str, spec: &Spec) -> bool {
     let member = name.starts_with("size of ") && name.contains('.');
     let text = spec.constants.iter().any(|k| name.ends_with(&k.c));
@@ -145,7 +146,7 @@ fn is_rust(name: &str, spec: &Spec) -> bool {
     !(member || text || mask)
 }
 
-/// The reference's headers out of the wheel, which is fetched once.
+/// Returns the reference's headers, extracted from the wheel, which is downloaded once.
 fn fetched(work: &Path) -> Result<PathBuf> {
     let include = work.join("wheel/include");
     RUNTIME.files(&HEADERS, &include.join("unified-runtime")).map_err(|e| {

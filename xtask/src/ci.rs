@@ -1,5 +1,5 @@
-//! `cargo xtask ci`: everything that must hold before a change lands, step by step, with a table
-//! at the end. A step whose tool is missing says so and counts as skipped, never as passed.
+//! `cargo xtask ci`: all checks before a change is accepted, step by step, with a table at the end. A step
+//! whose tool is missing is reported as skipped, never as passed.
 use crate::root;
 use std::{
     collections::VecDeque,
@@ -10,20 +10,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// One thing that must hold.
+/// A step of the checks.
 struct Step {
     name: &'static str,
     command: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-    /// Left out by `--quick`: needs another toolchain, a download or minutes.
+    /// Omitted by `--quick`: it needs another toolchain, a download or minutes.
     slow: bool,
-    /// Runs at the same time as the step before it: both use one processor most of the time, and no deadline.
+    /// Runs concurrently with the step before it: both use one processor most of the time and have no time
+    /// limits inside.
     beside: bool,
-    /// What must succeed for the step to be possible, and what to do about it.
+    /// A command that must succeed for the step to be possible, and advice if it fails.
     needs: Option<(&'static [&'static str], &'static str)>,
 }
 
-/// After how long a step counts as hanging: several times what the longest takes.
+/// The time after which a step counts as hanging: several times the duration of the longest step.
 const PATIENCE: Duration = Duration::from_mins(25);
 
 const PLAIN: Step =
@@ -111,7 +112,7 @@ const STEPS: &[Step] = &[
         beside: true,
         needs: Some(MIRI),
     },
-    // loom's models are run elsewhere, and its generators are not threads that sanitizers know.
+    // loom's models run in another step, and its coroutines are not threads that sanitizers know.
     Step {
         name: "memory errors and leaks (AddressSanitizer)",
         command: &[
@@ -140,15 +141,15 @@ const STEPS: &[Step] = &[
         env: &[
             ("RUSTFLAGS", "-Zsanitizer=address"),
             ("CARGO_TARGET_DIR", "target/asan"),
-            // From where tests run: their packages.
+            // Relative to the packages' folders, in which tests run.
             ("LSAN_OPTIONS", "suppressions=../../xtask/sanitizers/leaks.txt"),
         ],
         slow: true,
         needs: Some(NIGHTLY),
         ..PLAIN
     },
-    // Without the tests across processes: what is ordered by way of another process is no order
-    // that ThreadSanitizer can see, and after a fork it gives up.
+    // Without the tests across processes: ThreadSanitizer cannot see synchronization through another process,
+    // and it gives up after a fork.
     Step {
         name: "data races (ThreadSanitizer)",
         command: &[
@@ -287,7 +288,8 @@ const STEPS: &[Step] = &[
     Step {
         name: "the demo",
         command: &["cargo", "run", "--release", "--quiet", "--bin", "causeway", "--", "demo"],
-        // Optimised as for users, but built in half the time: what is left out makes it faster, not different.
+        // Optimised as for users, but with cheaper settings, which halve the time to build; they do not
+        // change the behaviour.
         env: &[
             ("CARGO_PROFILE_RELEASE_LTO", "off"),
             ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
@@ -300,12 +302,12 @@ const STEPS: &[Step] = &[
 
 enum Outcome {
     Passed,
-    /// With the lines that say what failed.
+    /// With the lines that show what failed.
     Failed(Vec<String>),
     Skipped(&'static str),
 }
 
-/// Runs every step that is asked for, also after one has failed; fails if one has.
+/// Runs all selected steps, even after one has failed; fails if any failed.
 pub fn run(quick: bool, only: &[String]) -> Result<(), String> {
     let asked = |step: &&Step| {
         let named = |part: &String| step.name.contains(part.as_str());
@@ -338,7 +340,7 @@ pub fn run(quick: bool, only: &[String]) -> Result<(), String> {
     }
 }
 
-/// Runs the steps at the same time; what became of each, and how long it took.
+/// Runs the steps concurrently; returns each one's outcome and duration.
 fn at_once(steps: &[&Step]) -> Vec<(&'static str, Outcome, Duration)> {
     let timed = |step: &Step| {
         println!("\n== {}: {}", step.name, step.command.join(" "));
@@ -360,7 +362,7 @@ fn at_once(steps: &[&Step]) -> Vec<(&'static str, Outcome, Duration)> {
     })
 }
 
-/// Gives back the gigabytes of a build that no other step uses.
+/// Removes a target folder of gigabytes that no other step uses.
 fn clear(step: &Step) {
     for (_, folder) in step.env.iter().filter(|(name, _)| *name == "CARGO_TARGET_DIR") {
         if let Err(error) = std::fs::remove_dir_all(root().join(folder))
@@ -403,7 +405,7 @@ fn one(step: &Step) -> Outcome {
     let readers: Vec<_> = [said, complained].into_iter().flatten().collect();
     let ended = within(PATIENCE, &mut child);
     if ended.is_err() {
-        // What was not found to be the step's may hold the pipes still.
+        // Descendants that were not found may still hold the pipes open.
         wait_until(Duration::from_secs(10), || readers.iter().all(|reader| reader.is_finished()));
     }
     let lines = readers.into_iter().filter(|reader| ended.is_ok() || reader.is_finished());
@@ -415,8 +417,8 @@ fn one(step: &Step) -> Outcome {
     }
 }
 
-/// How `child` ended. One that does not end in time is killed with all that it started, and the
-/// error says what was running then.
+/// Waits for `child` to end. If it does not end in time, kills it with all its descendants, and returns an
+/// error with what was running.
 fn within(patience: Duration, child: &mut Child) -> Result<ExitStatus, Vec<String>> {
     let mut ended = None;
     wait_until(patience, || {
@@ -435,7 +437,7 @@ fn within(patience: Duration, child: &mut Child) -> Result<ExitStatus, Vec<Strin
     let _gone = child.wait();
     Err(said)
 }
-/// Whether `done` came to hold in time.
+/// Waits until `done` returns true; returns whether it did in time.
 fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
@@ -446,11 +448,11 @@ fn wait_until(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
     }
     true
 }
-/// A process and all that descends from it.
+/// Returns a process and all its descendants.
 fn offspring(root: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // After the name, which may hold anything, come the state and the parent.
+    // After the name, which may contain any character, come the state and the parent's id.
     let parent = |pid: &u32| -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
@@ -465,8 +467,8 @@ fn offspring(root: u32) -> Vec<u32> {
     found
 }
 
-/// Prints what a step says as it comes, and returns what tells of failures: a table at the end of a
-/// long log is read first, and its reader should not have to look for the reason.
+/// Forwards the output of a step as it comes, and returns the lines that show failures: readers look at the
+/// table at the end of a long log first, and should find the reason there.
 fn pass_on(pipe: impl Read, mut to: impl std::io::Write) -> Vec<String> {
     const MOST: usize = 24;
     let (mut telling, mut tail, mut after) = (Vec::new(), VecDeque::new(), 0);
@@ -498,16 +500,16 @@ fn tells(line: &str) -> bool {
     marks.iter().any(|mark| line.contains(mark)) || line.starts_with("error")
 }
 
-/// A command in the repository's root, with the toolchain that the step names and no other.
+/// Returns a command that runs in the repository's root, with the toolchain that the step names.
 fn command(words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).current_dir(root());
     // A checkout that is built once needs neither; both are most of a build's size.
     command.envs([("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "none")]);
-    // Nor does a step depend on what drivers of OpenCL the machine has: one that needs some names them.
+    // Steps must not depend on the OpenCL drivers of the machine; a step that needs some names them.
     command.env("OCL_ICD_VENDORS", "/nonexistent").env_remove("OCL_ICD_FILENAMES");
     if words[0] == "cargo" && words.get(1) == Some(&"+nightly") {
-        // Set by the cargo that runs this task; it would win over `+nightly`.
+        // The cargo that runs this task sets it, and it would override `+nightly`.
         command.env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO").env_remove("RUSTC");
     }
     command
@@ -543,7 +545,7 @@ mod tests {
     }
     #[test]
     fn steps_that_run_beside_one_another_are_all_told_of_and_wait_for_each_other() {
-        // Each waits for what the other makes: one after the other, neither ends well.
+        // Each waits for a file that the other creates, so that they can only succeed concurrently.
         let here = std::env::temp_dir().join(format!("causeway-ci-{}", std::process::id()));
         fs::create_dir(&here).unwrap();
         let script = |mine: &str, its: &str| {

@@ -1,7 +1,7 @@
-//! `cargo xtask conformance`: the suite of `crates/ur-conformance` through the C ABI and our loader, on
-//! each of our shared objects and on an adapter of somebody else's; and once more through somebody else's
-//! loader, after which every case must have come out the same. With `--shipped`, so must the cases of the
-//! shipped Level Zero adapters, which then have our software driver under them.
+//! `cargo xtask conformance`: runs the suite of `crates/ur-conformance` through the C ABI and our loader on
+//! each of our shared objects and on an adapter of the SYCL distribution; then once more through the
+//! distribution's loader, where every case must have the same outcome. With `--shipped` the same comparison
+//! is made for the shipped Level Zero adapters on our software driver.
 use crate::{
     differential::{self, PROFILES},
     dist::{self, Request},
@@ -17,12 +17,12 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The adapter that is not ours; without its driver it has no device.
+/// The shipped adapter that is judged without a driver, so that it has no device.
 const FOREIGN: &str = "libur_adapter_level_zero_v2.so.0";
-/// The loader that is not ours.
+/// The shipped loader.
 const LOADER: &str = "libur_loader.so.0";
 
-/// What is to be judged.
+/// What to judge.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Judges this adapter (native_cpu, null, level_zero_v2, ...) and not all; may be given more than once
@@ -41,14 +41,14 @@ pub struct Arguments {
     #[arg(long, requires = "opencl")]
     short: bool,
 }
-/// What a short run leaves out. It is judged on every backend, by whole runs of the others.
+/// Cases that a short run leaves out. Full runs on the other backends include them.
 const LONG: [&str; 6] =
     ["exits after", "killed after", "stopped in the middle", "thousand", "four hundred", "1,024"];
-/// The shipped adapters, and what chooses each where both could be had.
+/// The shipped adapters, and the value that selects each where both are available.
 const SHIPPED: [(&str, &str); 2] = [(FOREIGN, "1"), ("libur_adapter_level_zero.so.0", "0")];
-/// What they are not asked for: null handles, which ours refuses and of which they die.
+/// Cases that they are not judged by: null handles, which our loader refuses and which crash them.
 const BUT: [&str; 2] = ["nothing is written", "are refused at once"];
-/// Cases of theirs that differ between the loaders, and why.
+/// Cases of these adapters whose outcome differs between the loaders, with the reasons.
 const EXPLAINED: [(&str, &str); 6] = [
     ("another thread's failure does not change", "what fails there is a null handle"),
     ("a callback is set, hears or not", "a null handle is among what it hears of"),
@@ -58,7 +58,7 @@ const EXPLAINED: [(&str, &str); 6] = [
     ("out-of-order queue overtakes", "theirs asks a byte of its stack that it never wrote"),
 ];
 
-/// Judges; fails if something failed that is not known to, or is known to and does not.
+/// Judges; fails if a case failed that is not known to fail, or passed although it is known to fail.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let reports = root().join("target/conformance");
     fs::create_dir_all(&reports).map_err(|e| format!("{}: {e}", reports.display()))?;
@@ -87,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         if !ours.judge()? {
             failed.push(name.clone());
         }
-        // The mock dies of every other case, in both.
+        // The mock crashes in every other case, through both loaders.
         if name == "mock" {
             continue;
         }
@@ -128,7 +128,8 @@ fn profiles(suite: &Path, reports: &Path) -> Result<()> {
     }
 }
 
-/// Judges our OpenCL adapter on the drivers that there are. Without any it fails: nothing would have been judged.
+/// Judges our OpenCL adapter on the available drivers. Fails if there are none, because nothing would be
+/// judged.
 fn over_opencl(suite: &Path, reports: &Path, is_short: bool) -> Result<()> {
     let (only, out) = (vec!["opencl".to_string()], Some(reports.join("adapters")));
     let all = dist::run(&Request { only, out, debug: true, ..Request::default() })?;
@@ -152,7 +153,7 @@ fn over_opencl(suite: &Path, reports: &Path, is_short: bool) -> Result<()> {
         let run = Run { opencl, is_short, ..Run::new(suite, adapter, reports) };
         let is_fine = run.judge()?;
         let passed = run.outcomes()?.values().filter(|outcome| *outcome == "passed").count();
-        // Without the driver nearly everything is skipped, which is no success.
+        // Without the driver nearly all cases are skipped, which does not count as success.
         if !is_fine || passed < 1000 {
             wrong.push(format!("{} ({passed} passed)", driver.name));
         }
@@ -163,8 +164,8 @@ fn over_opencl(suite: &Path, reports: &Path, is_short: bool) -> Result<()> {
     }
 }
 
-/// Judges the shipped adapters through both loaders. A case that differs is judged again: some of theirs
-/// race.
+/// Judges the shipped adapters through both loaders. A case with different outcomes is judged again, because
+/// these adapters have races.
 fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
     let driver = differential::driver(&reports.join("driver"))?;
     let folder = LIBRARIES.files(&SHIPPED.map(|(file, _)| file), &reports.join("wheel"))?;
@@ -192,13 +193,13 @@ fn shipped(suite: &Path, loader: &PathBuf, reports: &Path) -> Result<()> {
         some => Err(format!("not the same through {LOADER}:\n{}", some.join("\n"))),
     }
 }
-/// The titles of what did not come out the same.
+/// Returns the titles of cases with different outcomes.
 fn unlike(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
     let all: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
     all.into_iter().filter(|title| ours.get(*title) != theirs.get(*title)).cloned().collect()
 }
 
-/// The shared objects, ours first.
+/// Returns the shared objects, ours first.
 fn adapters(arguments: &Arguments, reports: &Path) -> Result<Vec<PathBuf>> {
     let foreign = name(Path::new(FOREIGN));
     let ours: Vec<_> = arguments.only.iter().filter(|name| **name != foreign).cloned().collect();
@@ -217,7 +218,7 @@ fn adapters(arguments: &Arguments, reports: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The foreign adapter with all that it needs beside it.
+/// Returns the shipped adapter, with all libraries that it needs beside it.
 fn fetched(folder: &Path) -> Result<PathBuf> {
     for (wheel, files) in BESIDE {
         wheel.files(files, folder)?;
@@ -225,7 +226,7 @@ fn fetched(folder: &Path) -> Result<PathBuf> {
     Ok(LIBRARIES.files(&[FOREIGN], folder)?.join(FOREIGN))
 }
 
-/// The foreign loader with all that it needs beside it.
+/// Returns the shipped loader, with all libraries that it needs beside it.
 fn loader(folder: &Path) -> Result<PathBuf> {
     for (wheel, files) in BESIDE {
         wheel.files(files, folder)?;
@@ -240,18 +241,18 @@ fn name(adapter: &Path) -> String {
     stem.split('.').next().unwrap_or(stem).to_string()
 }
 
-/// One run of the suite.
+/// A run of the suite.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     suite: &'a Path,
     adapter: &'a Path,
-    /// The loader's shared object; ours if there is none.
+    /// The loader's shared object; `None` for our loader.
     door: Option<&'a PathBuf>,
-    /// The folder of the driver that stands for the system's, and what chooses this adapter.
+    /// The folder of the driver that replaces the system's, and the value that selects the adapter.
     driver: Option<(&'a Path, &'a str)>,
-    /// What the software driver is like, if it stands for that.
+    /// The profile of the software driver, if one is used.
     profile: Option<&'a str>,
-    /// The driver of OpenCL, if there is to be one.
+    /// The OpenCL driver, if one is used.
     opencl: Option<&'a opencl::Driver>,
     /// Leaves out the cases that take long.
     is_short: bool,
@@ -259,7 +260,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Through our loader, without a driver.
+    /// A run through our loader without a driver.
     fn new(suite: &'a Path, adapter: &'a Path, reports: &'a Path) -> Self {
         let (door, driver, profile, opencl) = (None, None, None, None);
         Self { suite, adapter, door, driver, profile, opencl, is_short: false, reports }
@@ -271,11 +272,11 @@ impl<'a> Run<'a> {
         let over = self.opencl.map(|driver| format!("-{}", driver.name)).unwrap_or_default();
         self.reports.join(format!("{}{on}{like}{over}{through}.{end}", name(self.adapter)))
     }
-    /// The suite, on the adapter and through the loader.
+    /// Returns the command that runs the suite on the adapter through the loader.
     fn command(&self) -> Result<Command> {
         let mut command = Command::new(self.suite);
         command.arg("--adapter").arg(self.adapter).arg("--json").arg(self.file("json"));
-        // What it needs may lie beside it, where no loader would look.
+        // Libraries that it needs may be beside it, where the dynamic linker does not search.
         let beside = self.adapter.parent().unwrap_or(self.reports);
         command.env("LD_LIBRARY_PATH", beside);
         opencl::none(&mut command, self.reports)?;
@@ -297,10 +298,11 @@ impl<'a> Run<'a> {
         }
         Ok(command)
     }
-    /// What came of the cases of these titles, or of all; what fails, fails in both, and is judged elsewhere.
+    /// Returns the outcomes of the cases with these titles, or of all. Failures are allowed here, because
+    /// other runs judge them.
     fn compare(&self, titles: &[String]) -> Result<BTreeMap<String, String>> {
         let mut command = self.command()?;
-        // It cannot be had again in a process that released it once, and some of it hangs.
+        // The adapter cannot be obtained again in a process that released it, and some of its calls hang.
         command.args(["-j", "8", "--keep", "--deadline", "10"]);
         BUT.iter().for_each(|but| {
             command.args(["--but", but]);
@@ -313,12 +315,12 @@ impl<'a> Run<'a> {
         let said = String::from_utf8_lossy(&out.stderr);
         self.outcomes().map_err(|e| format!("{e}\n{said}"))
     }
-    /// Whether the adapter is as its list of known failures says; the suite finds that by its name.
+    /// Whether the outcomes match the list of known failures, which the suite finds by the adapter's name.
     fn judge(&self) -> Result<bool> {
         let name = name(self.adapter);
         let mut command = self.command()?;
-        // Every known failure of the mock costs a process and most of the time is waiting; adapters
-        // that do something have deadlines to keep.
+        // Each known failure of the mock costs a process, and most of the time is spent waiting; other
+        // adapters have deadlines to meet and run alone.
         if name == "mock" {
             command.args(["-j", "8"]);
         }
@@ -337,7 +339,7 @@ impl<'a> Run<'a> {
             "\n{name}{on}{}",
             if self.door.is_some() { ", through the other loader" } else { "" }
         );
-        // A line for each case is for the file; a person wants what failed, and the table.
+        // The output for each case is in the file; print only the failures and the table.
         let part = match out.status.success() {
             true => said.rfind("\nfamily "),
             false => said.find("\nfailures:"),
@@ -346,7 +348,7 @@ impl<'a> Run<'a> {
         eprint!("{}", String::from_utf8_lossy(&out.stderr));
         Ok(out.status.success())
     }
-    /// What came of each case.
+    /// Returns the outcome of each case.
     fn outcomes(&self) -> Result<BTreeMap<String, String>> {
         let file = self.file("json");
         let wrong = |what: &dyn std::fmt::Display| format!("{}: {what}", file.display());
@@ -358,11 +360,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Our loader refuses a null handle, of which an adapter behind the other one may die.
+/// Whether the case passes a null handle, which our loader refuses, and which may crash an adapter behind the
+/// other loader.
 fn is_refused_by_us(title: &str) -> bool {
     ["is INVALID_NULL_HANDLE", "that are refused at once"].iter().any(|part| title.contains(part))
 }
-/// The cases that did not come out the same.
+/// Returns the cases with different outcomes.
 fn different(ours: &BTreeMap<String, String>, theirs: &BTreeMap<String, String>) -> Vec<String> {
     let titles: BTreeSet<_> = ours.keys().chain(theirs.keys()).collect();
     let outcome = |of: &BTreeMap<String, String>, title: &String| {

@@ -1,6 +1,6 @@
-//! `cargo xtask coverage`: how much of the runtime the conformance suite reaches through the C ABI. The adapter's
-//! shared object is built with counters that lie in the profiles themselves, so that processes count up to the moment
-//! they are killed, as the suite's workers and many of its peers are.
+//! `cargo xtask coverage`: measures how much of the runtime the conformance suite reaches through the C ABI.
+//! The adapter's shared object is built with counters that are mapped from the profile files, so that
+//! processes count until they are killed, as the suite's workers and many of its peers are.
 use crate::{
     dist::{cargo, execute, suite},
     root,
@@ -13,17 +13,17 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What is measured: its name, and where it is.
+/// The measured parts: their names and folders.
 const PARTS: [(&str, &str); 3] = [
     ("ur-adapter", "crates/ur-adapter/src/"),
     ("ur-ipc", "crates/ur-ipc/src/"),
     ("cpu", "crates/ur-cpu/src/"),
 ];
 const FLAGS: &str = "-Cinstrument-coverage -Cllvm-args=-runtime-counter-relocation";
-/// Under this name the suite finds the list of known failures.
+/// The suite finds the list of known failures by this name.
 const ADAPTER: &str = "libur_adapter_native_cpu.so.0";
 
-/// Builds, judges, and prints the figures.
+/// Builds the adapter, runs the suite, and prints the results.
 pub fn run() -> Result<()> {
     let tools = tools()?;
     let folder = root().join("target/coverage");
@@ -42,7 +42,7 @@ pub fn run() -> Result<()> {
 
     let merged = folder.join("all.profdata");
     let mut merge = Command::new(tools.join("llvm-profdata"));
-    // A process that was killed while it made its profile leaves one that cannot be read.
+    // A process that was killed while it created its profile leaves an unreadable file.
     merge.args(["merge", "-sparse", "-failure-mode=all"]).arg(&profiles).arg("-o").arg(&merged);
     execute(&mut merge)?;
     let mut report = Command::new(tools.join("llvm-cov"));
@@ -59,7 +59,7 @@ pub fn run() -> Result<()> {
     Ok(())
 }
 
-/// The folder of the toolchain's own llvm-profdata and llvm-cov.
+/// Returns the folder of the toolchain's llvm-profdata and llvm-cov.
 fn tools() -> Result<PathBuf> {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let said = |what: &[&str]| {
@@ -77,7 +77,8 @@ fn tools() -> Result<PathBuf> {
     }
 }
 
-/// Has cargo build the adapter with counters; the file. rustc links it, for it knows what the counters need.
+/// Builds the adapter with counters and returns its file. rustc links it, because it knows what the counters
+/// need.
 fn instrumented(folder: &Path) -> Result<PathBuf> {
     let target = folder.join("target");
     let mut build = cargo();
@@ -88,7 +89,7 @@ fn instrumented(folder: &Path) -> Result<PathBuf> {
     Ok(target.join("debug/libnative_cpu.so"))
 }
 
-/// Runs the suite, of which every process leaves a profile.
+/// Runs the suite, whose processes each write a profile.
 fn judge(adapter: &Path, profiles: &Path) -> Result<()> {
     let mut suite = Command::new(suite()?);
     suite.arg("--adapter").arg(adapter);
@@ -103,13 +104,13 @@ fn judge(adapter: &Path, profiles: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Lines and functions that were reached, of all that there are, in a report of llvm-cov's.
+/// Sums up the reached lines and functions in a report of llvm-cov.
 fn table(report: &str) -> Result<String> {
     let mut text = String::from("| | Lines | Functions |\n| --- | --- | --- |\n");
     for (name, place) in PARTS {
         let (mut lines, mut functions) = ((0, 0), (0, 0));
         for row in report.lines().filter(|row| row.contains(place)) {
-            // File; regions, missed, %; functions, missed, %; lines, missed, %; and so on.
+            // Columns: file; regions, missed, %; functions, missed, %; lines, missed, %; and so on.
             let words: Vec<_> = row.split_whitespace().collect();
             let number = |at: usize| {
                 let word = words.get(at).and_then(|word| word.parse::<u32>().ok());

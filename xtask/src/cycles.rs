@@ -1,8 +1,9 @@
-//! `cargo xtask cycles`: files of a crate that import each other, directly or by way of others. Such files can only be
-//! understood together. Crates that are free of them stay free; in the others the number of files may only fall.
+//! `cargo xtask cycles`: finds files of a crate that import each other, directly or through other files. Such
+//! files can only be understood together. Crates without cycles must stay without; in the others the number
+//! of files in cycles may only decrease.
 //!
-//! An import is a path that leads from one file to an item of another, through whatever re-exports it. A re-export
-//! itself is none, and neither is what is compiled for tests alone.
+//! An import is a path from one file to an item of another, through any re-exports. A re-export itself is no
+//! import, and code that is compiled only for tests is ignored.
 use crate::{CRATES, root};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
@@ -15,7 +16,7 @@ use syn::{Item, UseTree, Visibility};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The crates in which files import each other, and how many files may. All others have none.
+/// The crates with cycles, and the maximal number of files in them. All other crates have none.
 const MOST_FILES: &[(&str, usize)] = &[
     ("causeway", 13),
     ("causeway-cli", 2),
@@ -36,25 +37,25 @@ const MOST_FILES: &[(&str, usize)] = &[
 /// A path of names from the crate's root.
 type Names = Vec<String>;
 
-/// A module: the file it is written in, and what its names mean.
+/// A module: its file, and the meanings of its names.
 #[derive(Default)]
 struct Module {
     file: usize,
     items: BTreeSet<String>,
-    /// What `use` brings into it.
+    /// The names that `use` imports into it.
     names: BTreeMap<String, Names>,
     globs: Vec<Names>,
 }
-/// A crate, as far as imports are concerned.
+/// The parts of a crate that matter for imports.
 #[derive(Default)]
 struct Crate {
     files: Vec<String>,
     modules: BTreeMap<Names, Module>,
-    /// Paths that lead from a file to somewhere: the module they are written in, and what they say.
+    /// Paths in the code: the module that contains each, and its names.
     paths: Vec<(Names, Names)>,
 }
 
-/// Prints the circles of every crate; fails where there are more files in them than there may be.
+/// Prints the cycles of every crate; fails if more files are in them than the limit allows.
 pub fn run() -> Result<()> {
     let mut wrong = Vec::new();
     for folder in crates()? {
@@ -118,7 +119,7 @@ impl Crate {
                         None => {
                             let place = src.join(below.join("/"));
                             let files = [place.with_extension("rs"), place.join("mod.rs")];
-                            // What is elsewhere, by `#[path]`, is not looked at.
+                            // Modules in other places, by `#[path]`, are ignored.
                             if let Some(path) = files.iter().find(|path| path.exists()) {
                                 self.file(src, path, below)?;
                             }
@@ -170,11 +171,11 @@ impl Crate {
             self.paths.push((at.clone(), target));
         }
     }
-    /// Finds the paths in the text of an item.
+    /// Finds the paths in the tokens of an item.
     fn scan(&mut self, at: &Names, tokens: TokenStream) {
         let mut path = Names::new();
         let mut colons = 0;
-        // One name alone leads elsewhere only through `use …::*`.
+        // A single name can only refer to another file through `use …::*`.
         let shortest = if self.modules[at].globs.is_empty() { 2 } else { 1 };
         let keep = |one: &mut Self, path: &mut Names| {
             if path.len() >= shortest {
@@ -204,7 +205,7 @@ impl Crate {
         keep(self, &mut path);
     }
 
-    /// Which file each file imports from.
+    /// Returns the files that each file imports from.
     fn imports(&self) -> Vec<BTreeSet<usize>> {
         let mut imports = vec![BTreeSet::new(); self.files.len()];
         for (at, path) in &self.paths {
@@ -215,7 +216,7 @@ impl Crate {
         }
         imports
     }
-    /// The file with what a path says; `None` for what is of another crate.
+    /// Returns the file that contains the target of a path; `None` for a path into another crate.
     fn resolve(&self, at: &Names, path: &[String], depth: usize) -> Option<usize> {
         let (first, mut rest) = path.split_first()?;
         if rest.is_empty() && matches!(first.as_str(), "crate" | "self" | "super") {
@@ -230,7 +231,8 @@ impl Crate {
                 at.clone()
             }
         };
-        // What begins with a name of no module and no import is of another crate, or of this very module.
+        // A path that begins with neither a module nor an import is one into another crate, or to an item of
+        // this module.
         let mut has_begun = rest.len() < path.len();
         while let Some((name, after)) = rest.split_first() {
             if name == "super" {
@@ -270,7 +272,7 @@ impl Crate {
     }
 }
 
-/// Whether an item is compiled for tests alone.
+/// Whether an item is compiled only for tests.
 fn is_test(item: &Item) -> bool {
     let attributes = match item {
         Item::Fn(item) => &item.attrs,
@@ -302,7 +304,7 @@ fn name(item: &Item) -> Option<String> {
     })
 }
 
-/// The sets of files of which each reaches each other, in an order in which they import where that can be.
+/// Returns the sets of files that all reach each other, where possible in the order in which they import.
 fn circles(imports: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
     let reach: Vec<BTreeSet<usize>> = (0..imports.len())
         .map(|from| {

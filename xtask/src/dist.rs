@@ -1,10 +1,10 @@
-//! `cargo xtask dist`: what other programs load and include, in one folder: the loader and the headers
-//! there, each adapter in a folder of its own, so that a search path names exactly the adapters that are
-//! wanted. The shared objects are linked here and not by cargo, whose cdylibs bring a version script that
-//! lets no other in.
+//! `cargo xtask dist`: builds the files that other programs load and include into one folder: the loader, the
+//! headers, and each adapter in a folder of its own, so that a search path can name exactly the wanted
+//! adapters. The shared objects are linked here instead of by cargo, because cargo's own version script for
+//! cdylibs excludes another one.
 //!
-//! Everything is made in a staging folder and renamed into its place, so that a program that reads the
-//! folder, or a second `dist` into it at the same time, sees whole files only.
+//! All files are created in a staging folder and then renamed, so that a program that reads the folder, or a
+//! concurrent `dist` into it, sees only complete files.
 use crate::{
     leaf::{self, Object},
     parse, root,
@@ -19,7 +19,7 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What is to be made.
+/// What to build.
 #[derive(clap::Args, Debug, Default)]
 pub struct Request {
     /// Makes this adapter (native_cpu, null, ...) and not all; may be given more than once
@@ -39,7 +39,7 @@ pub struct Request {
     pub linker: Option<PathBuf>,
 }
 
-/// Makes what is asked for; gives the shared objects in the order of the list of leaves.
+/// Builds what is requested; returns the shared objects in the order of the list of leaves.
 pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
     let spec = parse::spec(&root().join("spec"))?;
     let objects = leaf::chosen(&spec, &request.only)?;
@@ -57,13 +57,13 @@ pub fn run(request: &Request) -> Result<Vec<PathBuf>> {
     }
     headers(&staging)?;
     println!("{}", out.join("include").display());
-    // What lies in a folder that somebody names may be somebody else's: UR's adapters have the same names.
+    // A folder that the user named may contain files of others: UR's own adapters have the same names.
     clear_flat(&objects, &out, request.out.is_none())?;
     Ok(paths)
 }
 
-/// Says which adapters lie beside the folders that they have now, where they were put once, and removes them if
-/// they are `ours`: loaders would find them there, as old as they are.
+/// Reports adapters that lie directly in the output folder, where older versions put them, and removes them
+/// if the folder is `ours`; loaders would find these outdated files.
 fn clear_flat(objects: &[Object], out: &Path, ours: bool) -> Result<()> {
     for Object { soname, .. } in objects.iter().filter(|object| !object.folder.is_empty()) {
         for name in [soname, soname.trim_end_matches(".0")] {
@@ -89,8 +89,8 @@ fn at(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// A folder inside the one that is filled, in which files are made before they are renamed into their
-/// places; no other `dist` uses it. Removed on drop.
+/// A folder inside the output folder, in which files are created before they are renamed. No other `dist`
+/// uses it. It is removed on drop.
 struct Staging<'a> {
     folder: PathBuf,
     out: &'a Path,
@@ -98,17 +98,17 @@ struct Staging<'a> {
 impl<'a> Staging<'a> {
     fn new(out: &'a Path) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed); // alone: orders nothing
+        let number = NEXT.fetch_add(1, Ordering::Relaxed); // Relaxed: only uniqueness matters
         let folder = out.join(format!(".dist-{}-{number}", std::process::id()));
         fs::create_dir_all(&folder).map_err(|e| at(&folder, &e))?;
         Ok(Self { folder, out })
     }
-    /// Where to make a file of this name.
+    /// Returns the path at which to create a file of this name.
     fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
-    /// Gives the file that was made under `name` its place in the folder `place`, relative to the one that
-    /// is filled. What was there before is replaced at once, and stays whole for programs that have it mapped.
+    /// Moves the file that was created under `name` to the folder `place`, relative to the output folder. A
+    /// file that was there is replaced atomically, and programs that have it mapped keep the old one.
     fn publish(&self, name: &str, place: &Path) -> Result<PathBuf> {
         let place = self.out.join(place);
         fs::create_dir_all(&place).map_err(|e| at(&place, &e))?;
@@ -123,7 +123,7 @@ impl Drop for Staging<'_> {
     }
 }
 
-/// The folders of `include/`.
+/// Copies the folders of `include/`.
 fn headers(staging: &Staging) -> Result<()> {
     let wrong = |e: std::io::Error| format!("include: {e}");
     for folder in fs::read_dir(root().join("include")).map_err(wrong)? {
@@ -139,26 +139,27 @@ fn headers(staging: &Staging) -> Result<()> {
     Ok(())
 }
 
-/// Where cargo puts what it builds.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// A command of the cargo that runs this task, in the repository's root.
+/// Returns a command of the cargo that runs this task, in the repository's root.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root());
     cargo
 }
 
-/// Selects the workspace's programs beside whatever is built. Cargo then takes the features of dependencies that a
-/// build of everything takes, and what `cargo test --workspace` has built is not built once more for an adapter alone.
-/// What is built is said beside it: `--lib`, as the programs' packages have no library, or `--bin`.
+/// Arguments that select the workspace's programs in addition to the packages that are built. Cargo then uses
+/// the same features of dependencies as for a build of the whole workspace, so that what `cargo test
+/// --workspace` has built is not built again for a single adapter. The caller adds what is built: `--lib`,
+/// because the programs' packages have no library, or `--bin`.
 pub const WITH_PROGRAMS: [&str; 6] =
     ["--package", "causeway-cli", "--package", "ur-conformance", "--package", "xtask"];
 
-/// Has cargo build the conformance suite.
+/// Builds the conformance suite with cargo; returns its path.
 pub fn suite() -> Result<PathBuf> {
     let mut build = cargo();
     build.args(["build", "--quiet", "--bin", "ur-conformance"]).args(WITH_PROGRAMS);
@@ -166,10 +167,11 @@ pub fn suite() -> Result<PathBuf> {
     Ok(target().join("debug/ur-conformance"))
 }
 
-/// Has cargo build the leaves; gives the folder of their static libraries.
+/// Builds the leaves with cargo; returns the folder of their static libraries.
 fn archives(objects: &[Object], optimised: bool) -> Result<PathBuf> {
     let (profile, folder) = if optimised { ("release", "release") } else { ("dev", "debug") };
-    // With the programs selected the loader would have the adapters linked in, as the crate `causeway` asks it to.
+    // If the programs were selected too, the loader would have the adapters linked in, a feature that the
+    // crate `causeway` enables.
     let (loader, adapters): (Vec<_>, Vec<_>) = objects.iter().partition(|o| o.package == "loader");
     for (objects, beside) in [(adapters, &WITH_PROGRAMS[..]), (loader, &[])] {
         if objects.is_empty() {
@@ -183,7 +185,7 @@ fn archives(objects: &[Object], optimised: bool) -> Result<PathBuf> {
     Ok(target().join(folder))
 }
 
-/// A shared object in the making.
+/// A shared object to be linked.
 struct Linked<'a> {
     object: &'a Object,
     strip: bool,
@@ -191,7 +193,7 @@ struct Linked<'a> {
 }
 
 impl Linked<'_> {
-    /// Links the object and puts it, and the link by which compilers find it, into its folder.
+    /// Links the object and moves it to its folder, with the symbolic link by which compilers find it.
     fn make(&self, archives: &Path, staging: &Staging) -> Result<PathBuf> {
         let Object { soname, node, folder, .. } = self.object;
         let (object, script) = (staging.file(soname), staging.file("exports.map"));
@@ -206,7 +208,7 @@ impl Linked<'_> {
         if self.strip {
             cc.arg("-Wl,--strip-all");
         }
-        // Threads of ours may outlive a dlclose.
+        // The objects' threads may outlive a dlclose.
         cc.args(["-Wl,-z,defs", "-Wl,-z,nodelete", "-Wl,-z,relro", "-Wl,-z,now"]);
         cc.args(listed.iter().map(|symbol| format!("-Wl,-u,{symbol}")));
         cc.arg(archives.join(&self.object.archive));
@@ -221,8 +223,8 @@ impl Linked<'_> {
         Ok(path)
     }
 
-    /// Nothing leaves here that exports more than it should (an allocator, say, that would take the
-    /// place of the host program's), bears another name, or carries symbols that were to be stripped.
+    /// Fails if the object exports more than it should (for example an allocator, which would replace that of
+    /// the host program), has another soname, or contains symbols that should be stripped.
     fn inspect(&self, object: &Path) -> Result<()> {
         let wrong = |what: String| Err(format!("{}: {what}", object.display()));
         let Object { node, soname, symbols, .. } = self.object;
@@ -247,7 +249,7 @@ impl Linked<'_> {
     }
 }
 
-/// What a program of binutils says of an object.
+/// Returns the output of a program of binutils for an object.
 pub fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String> {
     let out = Command::new(program).env("LC_ALL", "C").args(arguments).arg(object).output();
     let out = out.map_err(|e| format!("{program}: {e}; dist needs binutils"))?;
@@ -257,7 +259,7 @@ pub fn output(program: &str, arguments: &[&str], object: &Path) -> Result<String
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command to its end; fails if it fails.
 pub fn execute(command: &mut Command) -> Result<()> {
     let program = command.get_program().display().to_string();
     let status = command
@@ -270,7 +272,7 @@ pub fn execute(command: &mut Command) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What a shared object is to be.
+    /// The description of a shared object.
     fn wanted() -> Object {
         Object {
             package: "foo",
@@ -294,7 +296,7 @@ mod tests {
         object
     }
 
-    /// Both are told of no failure, a reader finds a whole object at any moment, and nothing is left behind.
+    /// Neither fails, a reader finds a complete object at any moment, and no files are left behind.
     #[test]
     fn two_dists_in_one_folder_at_a_time_do_not_break_each_other() {
         let folder = std::env::temp_dir().join(format!("causeway-dists-{}", std::process::id()));
@@ -339,7 +341,7 @@ mod tests {
         clear_flat(&[wanted()], &out, true).unwrap();
         assert!(!is_there("libfoo.so.0") && !is_there("libfoo.so"));
         assert!(is_there("foo/libfoo.so.0") && is_there("libbar.so.0"));
-        // The loader's place is no folder of its own.
+        // The loader is in the output folder itself and must stay.
         lay();
         let loader = Object { folder: String::new(), ..wanted() };
         clear_flat(&[loader], &out, true).unwrap();

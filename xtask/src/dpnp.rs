@@ -1,5 +1,6 @@
-//! `cargo xtask dpnp`: dpnp and dpctl of PyPI, unmodified, on our OpenCL adapter and on the one that is linked into the SYCL runtime.
-//! Results are compared one by one, and what becomes of dpnp's own tests; two processes compute on one array of dpnp's.
+//! `cargo xtask dpnp`: runs dpnp and dpctl from PyPI, unmodified, on our OpenCL adapter and on the one that
+//! is linked into the SYCL runtime. It compares the results one by one and the outcomes of dpnp's own tests;
+//! and two processes compute on one dpnp array.
 use crate::opencl;
 use std::{
     fs,
@@ -9,7 +10,7 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// What is to be run.
+/// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// An environment of Python's that has the packages of xtask/dpnp/packages.txt; without it, one is made (3 GB)
@@ -20,13 +21,13 @@ pub struct Arguments {
     tests: Vec<String>,
 }
 
-/// Which adapter is under the SYCL runtime.
+/// The adapter under the SYCL runtime.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Adapter {
     Theirs,
     Ours,
 }
-/// What all runs have in common.
+/// What all runs share.
 struct Bench<'a> {
     scripts: PathBuf,
     environment: PathBuf,
@@ -34,10 +35,10 @@ struct Bench<'a> {
     into: PathBuf,
 }
 
-/// Runs and compares all; `adapter` is ours, built.
+/// Runs and compares everything; `adapter` is our adapter's shared object.
 ///
 /// # Errors
-/// The packages cannot be had; something differs, or does not run.
+/// Fails if the packages cannot be installed, or if something differs or does not run.
 pub fn run(arguments: &Arguments, root: &Path, adapter: &Path) -> Result<()> {
     let (scripts, into) = (root.join("xtask/dpnp"), root.join("target/dpnp"));
     fs::create_dir_all(&into).map_err(|e| format!("{}: {e}", into.display()))?;
@@ -71,7 +72,8 @@ pub fn run(arguments: &Arguments, root: &Path, adapter: &Path) -> Result<()> {
     }
 }
 impl Bench<'_> {
-    /// Python, with one of the adapters under its SYCL runtime and Intel's OpenCL driver of the environment under that.
+    /// Returns a Python command with one of the adapters under its SYCL runtime, on Intel's OpenCL driver of
+    /// the environment.
     fn python(&self, adapter: Adapter) -> Command {
         let mut python = Command::new(self.environment.join("bin/python3"));
         let libraries = self.environment.join("lib");
@@ -114,7 +116,7 @@ impl Bench<'_> {
             pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--pyargs"]);
             pytest.arg(format!("dpnp.tests.test_{name}"));
             pytest.arg("--junitxml").arg(&file).current_dir(&self.into);
-            // Tests that fail do so in both, or are told by the comparison.
+            // Tests may fail; the comparison reports those that fail only on one.
             let _outcomes = execute(&mut pytest);
         }
         self.script(Adapter::Ours, "outcomes.py", &[&report("theirs"), &report("ours")])

@@ -1,6 +1,5 @@
-//! `cargo xtask fuzz`: every fuzzer of `fuzz/` for a while, from its committed seeds, as many at a time as
-//! are asked for. What it finds new stays in `fuzz/corpus`, what it breaks in `fuzz/artifacts`; neither is
-//! committed.
+//! `cargo xtask fuzz`: runs every fuzzer of `fuzz/` for some time from its committed seeds, several at a time
+//! if requested. New inputs stay in `fuzz/corpus` and crashes in `fuzz/artifacts`; neither is committed.
 use crate::root;
 use std::{
     fs,
@@ -9,7 +8,7 @@ use std::{
     thread::{self, ScopedJoinHandle},
 };
 
-/// What is to be run.
+/// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
     /// Runs this one alone
@@ -22,7 +21,7 @@ pub struct Arguments {
     jobs: u32,
 }
 
-/// Builds all that are to be run, then runs them; fails if one found something.
+/// Builds and runs the selected fuzzers; fails if one found a fault.
 pub fn run(arguments: &Arguments) -> Result<(), String> {
     let only = arguments.only.as_deref();
     let fuzzers: Vec<String> =
@@ -54,7 +53,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
 }
 
-/// Runs one that is built.
+/// Runs a fuzzer that is built.
 fn fuzz(name: &str, seconds: u32) -> Result<(), String> {
     println!("== {name}, {seconds} s");
     let corpus = root().join("fuzz/corpus").join(name);
@@ -71,17 +70,17 @@ fn fuzz(name: &str, seconds: u32) -> Result<(), String> {
     }
 }
 
-/// A subcommand of cargo-fuzz for fuzzers of the profile that builds soonest.
+/// Returns a subcommand of cargo-fuzz, with the profile that builds fastest.
 fn cargo_fuzz(subcommand: &str) -> Command {
     let mut fuzz = Command::new("cargo");
     fuzz.current_dir(root().join("fuzz")).args(["+nightly", "fuzz", subcommand, "--dev"]);
     for set_by_cargo in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC"] {
-        fuzz.env_remove(set_by_cargo); // they would win over `+nightly`
+        fuzz.env_remove(set_by_cargo); // they would override `+nightly`
     }
     fuzz
 }
 
-/// The names of the fuzzers.
+/// Returns the names of the fuzzers.
 fn fuzzers() -> Result<Vec<String>, String> {
     let path = root().join("fuzz/Cargo.toml");
     let wrong = |why: String| format!("{}: {why}", path.display());

@@ -1,11 +1,11 @@
-//! `cargo xtask generate`: from the specification to the files that are committed.
+//! `cargo xtask generate`: writes the committed files that are generated from the specification.
 use crate::{emit, model::Spec, parse, root};
 use std::fs;
 
-/// How many lines of Rust that ships may be generated: what repeats for every entry is a macro's business.
+/// The limit on generated lines of product code: what repeats for every entry should be a macro instead.
 const MOST_LINES: usize = 26_000;
 
-/// Writes every generated file, or with `check` names those that are stale.
+/// Writes every generated file, or with `check` fails and names the files that are out of date.
 pub fn run(check: bool) -> Result<(), String> {
     let spec = parse::spec(&root().join("spec"))?;
     let mut stale = Vec::new();
@@ -42,7 +42,7 @@ pub fn run(check: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Lines of source files of crates; not those of tests and of C headers.
+/// Counts the lines of source files of crates, without tests and C headers.
 fn product_lines(outputs: &[emit::Output]) -> usize {
     let product =
         outputs.iter().filter(|o| o.path.starts_with("crates/") && o.path.contains("/src/"));

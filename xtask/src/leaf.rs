@@ -1,20 +1,19 @@
-//! The shared objects that `dist` links, and what each is called and exports. For a new adapter: a line here, and
-//! a leaf crate, whose `src/lib.rs` is one line of `ur_adapter::leaf!`.
+//! The shared objects that `dist` links, with their names and exports. A new adapter needs an entry here, and
+//! a leaf crate whose `src/lib.rs` is one line of `ur_adapter::leaf!`.
 
 use crate::{emit, model::Spec, names};
 use std::collections::BTreeSet;
 
-/// An adapter with a leaf crate.
+/// An adapter that has a leaf crate.
 #[derive(Debug)]
 pub struct Leaf {
-    /// The package of the leaf, which is also its folder in `adapters/`.
+    /// The package of the leaf, which is also the name of its folder in `adapters/`.
     pub package: &'static str,
-    /// What the shared object exports beside the getters, from a module `also` that the leaf has for
-    /// it; mostly nothing.
+    /// Exports of the shared object besides the getters, from the leaf's module `also`; usually none.
     pub also: &'static [&'static str],
 }
 
-/// All of them, in the order in which `dist` makes them.
+/// All leaves, in the order in which `dist` builds them.
 pub const LEAVES: &[Leaf] = &[
     Leaf { package: "native-cpu", also: &[] },
     Leaf { package: "cuda", also: &[] },
@@ -28,21 +27,21 @@ pub const LEAVES: &[Leaf] = &[
     },
 ];
 
-/// What `--only` calls the loader, which is no adapter: its leaf is written by hand.
+/// The name of the loader for `--only`. It is no adapter, and its leaf is written by hand.
 pub const LOADER: &str = "loader";
 
-/// A shared object, as `dist` links it from the static library of a leaf.
+/// A shared object that `dist` links from the static library of a leaf.
 #[derive(Debug)]
 pub struct Object {
     pub package: &'static str,
-    /// Where `dist` puts it, relative to its folder: an adapter in one of its own.
+    /// The folder where `dist` puts it, relative to the output folder: one of its own for each adapter.
     pub folder: String,
     pub soname: String,
-    /// The version that the symbols carry.
+    /// The version of its symbols.
     pub node: String,
-    /// What cargo calls the static library.
+    /// The file name of the static library.
     pub archive: String,
-    /// All that it exports.
+    /// All symbols that it exports.
     pub symbols: BTreeSet<String>,
 }
 
@@ -59,7 +58,7 @@ impl Object {
             symbols: getters.chain(also).collect(),
         }
     }
-    /// The loader: every entry, every getter and every function that prints.
+    /// The loader, which exports every entry, every getter and every print function.
     pub fn loader(spec: &Spec) -> Self {
         let getters = spec.tables.iter().map(|t| names::getter(&t.member));
         let entries = spec.entries().map(|entry| entry.name.clone());
@@ -76,25 +75,25 @@ impl Object {
 }
 
 impl Leaf {
-    /// What `--only` and file names call the adapter.
+    /// The name of the adapter for `--only` and in file names.
     pub fn name(&self) -> String {
         self.package.replace('-', "_")
     }
-    /// What a loader opens.
+    /// The file that a loader opens.
     pub fn soname(&self) -> String {
         format!("libur_adapter_{}.so.0", self.name())
     }
-    /// The version that the symbols carry.
+    /// The version of its symbols.
     pub fn node(&self) -> String {
         format!("LIBUR_ADAPTER_{}_0.0", self.name().to_ascii_uppercase())
     }
-    /// What cargo calls the static library.
+    /// The file name of the static library.
     pub fn archive(&self) -> String {
         format!("lib{}.a", self.name())
     }
 }
 
-/// Those of the names given; all if none is.
+/// Returns the named objects, or all if no names are given.
 pub fn chosen(spec: &Spec, names: &[String]) -> Result<Vec<Object>, String> {
     let adapters = LEAVES.iter().map(|leaf| (leaf.name(), Object::adapter(leaf, spec)));
     let mut all: Vec<_> = adapters.collect();

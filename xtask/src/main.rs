@@ -121,7 +121,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The programs with kernels, of two processes each, over the adapter as it is built for tests or as users have it.
+/// Runs the SYCL programs with kernels, of two processes each, on the adapter as it is built for tests or as
+/// users build it.
 fn sycl_kernels(as_the_readme_says: bool) -> Result<(), String> {
     if as_the_readme_says {
         return opencl::as_the_readme_says(root());
@@ -129,7 +130,7 @@ fn sycl_kernels(as_the_readme_says: bool) -> Result<(), String> {
     let adapters = opencl_adapter()?;
     opencl::programs(root(), &root().join("target/opencl/venv"), &adapters)
 }
-/// The folder of adapters for tests, with the one for OpenCL in it.
+/// Builds the adapters for tests, including the one for OpenCL; returns their folder.
 fn opencl_adapter() -> Result<std::path::PathBuf, String> {
     let adapters = root().join("target/conformance/adapters");
     let (only, out) = (["opencl", "native_cpu"].map(String::from).to_vec(), Some(adapters.clone()));
@@ -137,10 +138,10 @@ fn opencl_adapter() -> Result<std::path::PathBuf, String> {
     Ok(adapters)
 }
 
-/// The folders of the workspace's crates: products, their shared objects, and software drivers for tests.
+/// The folders with the workspace's crates: products, their shared objects, and software drivers for tests.
 const CRATES: [&str; 3] = ["crates", "adapters", "testing"];
 
-/// The repository's root, wherever cargo was called.
+/// The repository's root, regardless of the working directory.
 fn root() -> &'static std::path::Path {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the repository")
 }

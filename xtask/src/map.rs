@@ -1,5 +1,5 @@
-//! `cargo xtask map`: whether ARCHITECTURE.md is true of the tree. Its table of unsafe code names exactly the
-//! files that opt in to it, and every source file of the rooms that have no page of their own is named.
+//! `cargo xtask map`: checks ARCHITECTURE.md against the tree. Its table of unsafe code must name exactly the
+//! files that contain some, and it must name every source file of the folders in `ROOMS`.
 use crate::{CRATES, root, seam};
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ type Result<T> = std::result::Result<T, String>;
 const MAP: &str = "ARCHITECTURE.md";
 /// The title of the section with the table of unsafe code.
 const UNSAFE: &str = "## Where unsafe lives";
-/// Folders whose files the map names each. Crates go by their own folder's name, whatever folder that is in.
+/// Folders whose source files the map must name, relative to the folder of the crates.
 const ROOMS: [&str; 16] = [
     "causeway-cli/src",
     "causeway-python/src",
@@ -32,7 +32,7 @@ const ROOMS: [&str; 16] = [
     "ur-mock/src",
 ];
 
-/// Compares; the error has a line for each thing that is not as the map says.
+/// Compares; the error has a line for each difference.
 pub fn run() -> Result<()> {
     let map = fs::read_to_string(root().join(MAP)).map_err(|e| format!("{MAP}: {e}"))?;
     let (mut files, mut opted, mut speak) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -59,7 +59,7 @@ pub fn run() -> Result<()> {
     }
 }
 
-/// The source files of the crates in a folder, relative to it; not tests, which play callers in C.
+/// Returns the source files of the crates in a folder, relative to it, without tests.
 fn sources(crates: &Path) -> Result<BTreeSet<String>> {
     let (mut folders, mut found) = (vec![crates.to_path_buf()], BTreeSet::new());
     while let Some(folder) = folders.pop() {
@@ -78,18 +78,18 @@ fn sources(crates: &Path) -> Result<BTreeSet<String>> {
     Ok(found.into_iter().filter(|file| file.contains("/src/")).collect())
 }
 
-/// Whether a file lifts the workspace's ban, as a whole or for an item.
+/// Whether a file allows unsafe code, as a whole or for an item.
 fn opts_in(text: &str) -> bool {
     let attributes = text.split('#').skip(1).filter_map(|rest| {
         let inside = rest.strip_prefix('!').unwrap_or(rest).strip_prefix('[')?;
         let list = inside.strip_prefix("expect(").or_else(|| inside.strip_prefix("allow("))?;
-        // What is listed, before the reason.
+        // The listed lints, without the reason.
         Some(list.split(['"', ']']).next().unwrap_or_default())
     });
     attributes.into_iter().any(|list| list.contains("unsafe_code"))
 }
 
-/// The first column of the table of unsafe code, each name written out.
+/// Returns the names in the first column of the table of unsafe code, with braces expanded.
 fn patterns(map: &str) -> Result<Vec<String>> {
     let (_, section) = map.split_once(UNSAFE).ok_or_else(|| format!("{MAP}: no {UNSAFE:?}"))?;
     let section = section.split("\n## ").next().unwrap_or(section);
@@ -97,7 +97,7 @@ fn patterns(map: &str) -> Result<Vec<String>> {
     let cells = rows.filter_map(|row| row.split(" |").next());
     Ok(cells.flat_map(|cell| cell.split('`')).flat_map(written_out).collect())
 }
-/// `a/{b,c}.rs` → `a/b.rs`, `a/c.rs`; of what stands between two names, nothing.
+/// Expands `a/{b,c}.rs` to `a/b.rs` and `a/c.rs`; text between two names gives nothing.
 fn written_out(name: &str) -> Vec<String> {
     if !name.contains('/') {
         return Vec::new();
@@ -109,14 +109,15 @@ fn written_out(name: &str) -> Vec<String> {
     };
     middle.split(',').flat_map(|one| written_out(&format!("{head}{one}{tail}"))).collect()
 }
-/// Whether a name of the table means the file: itself, `folder/*.rs`, or anything below `folder/`.
+/// Whether a name of the table stands for the file: the file itself, `folder/*.rs`, or anything below
+/// `folder/`.
 fn means(pattern: &str, file: &str) -> bool {
     if let Some(folder) = pattern.strip_suffix("*.rs") {
         return file.strip_prefix(folder).is_some_and(|rest| !rest.contains('/'));
     }
     file == pattern || (pattern.ends_with('/') && file.starts_with(pattern))
 }
-/// What the table lacks, and what it has too much.
+/// Returns files that the table does not list, and entries of the table without a file.
 fn compare(table: &[String], opted: &BTreeSet<String>, files: &BTreeSet<String>) -> Vec<String> {
     let unlisted = opted.iter().filter(|file| !table.iter().any(|pattern| means(pattern, file)));
     let unlisted = unlisted.map(|file| format!("{file} has unsafe code and is not listed"));
@@ -128,7 +129,7 @@ fn compare(table: &[String], opted: &BTreeSet<String>, files: &BTreeSet<String>)
     unlisted.chain(idle).collect()
 }
 
-/// The files of the rooms that the map does not name.
+/// Returns the files that the map must name and does not.
 fn unnamed(map: &str, files: &BTreeSet<String>) -> Vec<String> {
     let named: BTreeSet<String> = map
         .split('`')

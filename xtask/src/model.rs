@@ -1,5 +1,5 @@
-//! What the specification says, once parsed: the input of every emitter. Names are those of the
-//! specification; `names.rs` makes C's and Rust's of them.
+//! The parsed specification, which is the input of every generator. Names are those of the specification;
+//! `names.rs` derives the C and Rust names.
 
 /// The whole of `spec/`, in the order in which C must declare it.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub struct Spec {
     pub callbacks: Vec<Callback>,
     /// In the order of `ur_dditable_t`.
     pub tables: Vec<Table>,
-    /// Entries of the loader that no table has.
+    /// Entries of the loader that are in no table.
     pub loader: Vec<Entry>,
 }
 
@@ -38,7 +38,7 @@ pub struct Constant {
 #[derive(Debug)]
 pub struct Enum {
     pub name: String,
-    /// `ur_x_t`; of a flag set the enumeration's name, `ur_x_flag_t`.
+    /// `ur_x_t`; for flags the enumeration's name, `ur_x_flag_t`.
     pub c: String,
     pub kind: EnumKind,
     pub variants: Vec<Variant>,
@@ -48,19 +48,19 @@ pub struct Enum {
 pub enum EnumKind {
     Plain,
     Flags,
-    /// The property names that an info entry can be asked.
+    /// The properties of an info entry.
     Query,
 }
 #[derive(Debug)]
 pub struct Variant {
     pub name: String,
     pub c: String,
-    /// As written: a number or a shift.
+    /// As it is written: a number or a shift.
     pub value: String,
     pub number: u32,
     /// The type of the answer, for queries.
     pub answer: Option<Answer>,
-    /// An adapter may refuse to answer.
+    /// Whether an adapter may refuse to answer.
     pub optional: bool,
 }
 #[derive(Debug)]
@@ -82,10 +82,10 @@ pub struct Record {
 pub struct Field {
     pub name: String,
     pub ty: Type,
-    /// An array; the member that says how long it is.
+    /// For an array, the member with its length.
     pub list: Option<String>,
 }
-/// The type of a function that C gives us.
+/// The type of a callback function.
 #[derive(Debug)]
 pub struct Callback {
     pub name: String,
@@ -100,7 +100,7 @@ pub struct Table {
     pub name: String,
     /// `ur_usm_exp_dditable_t`
     pub c: String,
-    /// The member of `ur_dditable_t`, as C spells it: `USMExp`.
+    /// The member of `ur_dditable_t` in C's spelling: `USMExp`.
     pub member: String,
     pub entries: Vec<Entry>,
 }
@@ -110,9 +110,10 @@ pub struct Entry {
     pub name: String,
     pub params: Vec<Param>,
     pub errors: Vec<Fault>,
-    /// It may not come back before other commands or threads have done something.
+    /// Whether it may wait for other commands or threads.
     pub blocks: bool,
-    /// What it enqueues or records, if that is a command by itself: two entries with one word here ask for the same.
+    /// The command that it enqueues or records, if it is one. Two entries with the same word make the same
+    /// command.
     pub command: Option<String>,
     pub doc: String,
 }
@@ -121,14 +122,14 @@ pub struct Entry {
 pub struct Fault {
     pub code: String,
     pub when: When,
-    /// The adapter finds it in the handles alone, before anything else is judged.
+    /// Whether the adapter detects it from the handles alone, before other arguments are checked.
     pub first: bool,
 }
 #[derive(Debug)]
 pub enum When {
-    /// Of the parameters alone: a shim can check it.
+    /// A condition on the parameters alone, which a shim can check.
     Expr(Box<syn::Expr>),
-    /// In words: the adapter checks it.
+    /// A condition in words, which the adapter checks.
     Words(String),
     Unsaid,
 }
@@ -138,10 +139,10 @@ pub struct Param {
     pub ty: Type,
     pub direction: Direction,
     pub optional: bool,
-    /// A handle that is null after every refusal.
+    /// A handle that is set to null when the call is refused.
     pub nulled: bool,
     pub role: Role,
-    /// The part of the object that is touched: where it begins, and how long it is.
+    /// The part of the object that is accessed: its beginning and its length.
     pub bounds: Option<(String, String)>,
 }
 #[derive(Debug, PartialEq, Eq, Clone, Copy)]
@@ -150,25 +151,25 @@ pub enum Direction {
     Out,
     InOut,
 }
-/// What a parameter is for, beyond its type.
+/// The role of a parameter, beyond its type.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Role {
     Plain,
-    /// An array; how long it is, in the words of another parameter or a number.
+    /// An array, with the parameter or number that gives its length.
     List(String),
-    /// The events a command waits for.
+    /// The events that a command waits for.
     WaitList(String),
-    /// Where an info query's answer goes: the parameters that name it and bound it.
+    /// The pointer for an info query's answer: the parameters with the property and with the size.
     Answer {
         name: String,
         size: String,
     },
-    /// The reference that a release entry takes back.
+    /// The reference that a release entry removes.
     Released,
 }
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
-    /// A name: of the specification, or `u32`, `usize`, `c_void`, ….
+    /// The name of a type: of the specification, or `u32`, `usize`, `c_void`, ….
     Name(String),
     Pointer {
         constant: bool,
@@ -180,14 +181,14 @@ pub enum Type {
     },
 }
 impl Type {
-    /// The name at the end of all pointers and arrays.
+    /// Returns the name behind all pointers and arrays.
     pub fn base(&self) -> &str {
         match self {
             Type::Name(n) => n,
             Type::Pointer { to: t, .. } | Type::Array { of: t, .. } => t.base(),
         }
     }
-    /// What this points at, if it is a pointer.
+    /// Returns the target type, if this is a pointer.
     pub fn pointee(&self) -> Option<&Type> {
         match self {
             Type::Pointer { to, .. } => Some(to),
@@ -197,14 +198,14 @@ impl Type {
 }
 
 impl Spec {
-    /// All entries, tables first, in order.
+    /// Returns all entries in order, those of tables first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.tables.iter().flat_map(|t| &t.entries).chain(&self.loader)
     }
     pub fn is_handle(&self, name: &str) -> bool {
         self.handles.iter().any(|h| h.name == name)
     }
-    /// The enumeration called `name`, or the flag set whose type is `name` (`QueueFlags`).
+    /// Returns the enumeration called `name`, or the flags whose type is `name` (`QueueFlags`).
     pub fn enumeration(&self, name: &str) -> Option<&Enum> {
         self.enums.iter().find(|e| match e.kind {
             EnumKind::Flags => name.strip_suffix('s') == Some(&e.name),

@@ -1,16 +1,16 @@
-//! `cargo xtask mutants`: changes the modules on which sharing depends, one expression at a time, and runs the tests
-//! that should notice. Whatever nobody notices has to be argued in `docs/mutants.md`.
+//! `cargo xtask mutants`: changes the modules on which sharing depends, one expression at a time, and runs
+//! the tests that should fail. Changes that no test detects must be justified in `docs/mutants.md`.
 use crate::root;
 use std::{collections::BTreeSet, fs, process::Command};
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Files of one package, and the tests that are meant to notice: the fastest that suffice.
+/// Files of one package, and the tests that should detect changes: the fastest that suffice.
 struct Module {
     name: &'static str,
     files: &'static [&'static str],
     tests: &'static [&'static str],
-    /// For one run of the tests, in seconds: many a mutant hangs.
+    /// The time limit for a run of the tests, in seconds; many mutants hang.
     patience: u32,
 }
 const MODULES: [Module; 6] = [
@@ -58,7 +58,7 @@ const MODULES: [Module; 6] = [
 ];
 const ARGUED: &str = "docs/mutants.md";
 
-/// Tries the module called `only`, or all; fails if something changed unnoticed and is not argued.
+/// Tests the module called `only`, or all; fails if a change was not detected and is not justified.
 pub fn run(only: Option<&str>) -> Result<()> {
     let modules: Vec<_> = MODULES.iter().filter(|m| only.is_none_or(|o| o == m.name)).collect();
     if modules.is_empty() {
@@ -82,7 +82,7 @@ pub fn run(only: Option<&str>) -> Result<()> {
     }
 }
 
-/// What changed unnoticed, without the places in the files, which move.
+/// Returns the changes that were not detected, without their line numbers, which change over time.
 fn missed(module: &Module) -> Result<BTreeSet<String>> {
     let out = root().join("target/mutants").join(module.name);
     fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
@@ -90,10 +90,10 @@ fn missed(module: &Module) -> Result<BTreeSet<String>> {
     mutants.current_dir(root()).args(["mutants", "--jobs", "1", "--colors", "never"]);
     mutants.args(["--timeout", &module.patience.to_string(), "--output"]).arg(&out);
     mutants.args(module.files.iter().flat_map(|file| ["--file", file]));
-    // For the build too: without, every test of the package is built for every mutant.
+    // The arguments apply to the build, too; otherwise every test of the package is built for every mutant.
     mutants.args(module.tests.iter().map(|test| format!("--cargo-arg={test}")));
     let status = mutants.status().map_err(|e| format!("cargo: {e}"))?;
-    // 2: something was missed; 3: something hung, which is noticed.
+    // 2: changes were not detected; 3: tests hung, which counts as detected.
     if !matches!(status.code(), Some(0 | 2 | 3)) {
         return Err(format!(
             "cargo mutants: {status}; install it with `cargo install cargo-mutants`"

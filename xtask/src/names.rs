@@ -1,4 +1,4 @@
-//! How names of the specification become names of C and of Rust.
+//! Derives the names in C and Rust from those of the specification.
 
 /// `EventStatus` → `event_status`, `Device2dBlock` → `device2d_block`.
 pub fn snake(camel: &str) -> String {
@@ -24,7 +24,7 @@ pub fn function(name: &str) -> String {
         .replace("2D", "_2d");
     snake(&plain).trim_start_matches('_').to_string()
 }
-/// The slot of an entry in its table, as C spells it without `pfn`: the entry's name without the
+/// Returns the slot of an entry in its table, in C's spelling without `pfn`: the entry's name without the
 /// table's subject (`urEventWait` in `Event` is `Wait`; experimental tables keep `Exp`).
 pub fn slot<'a>(entry: &'a str, member: &str) -> &'a str {
     let name = entry.strip_prefix("ur").unwrap_or(entry);
@@ -32,7 +32,7 @@ pub fn slot<'a>(entry: &'a str, member: &str) -> &'a str {
     let subject = if subject == "UsmP2P" { "UsmP2P" } else { subject };
     name.strip_prefix(subject).unwrap_or(name)
 }
-/// The function that fills a table: `urGetUSMExpProcAddrTable`.
+/// The name of the function that fills a table: `urGetUSMExpProcAddrTable`.
 pub fn getter(member: &str) -> String {
     format!("urGet{member}ProcAddrTable")
 }
@@ -49,7 +49,7 @@ pub fn constant(c: &str, enum_c: &str) -> String {
         false => short.to_string(),
     }
 }
-/// Words that Rust keeps for itself, made usable.
+/// Escapes keywords of Rust.
 pub fn escape(name: &str) -> String {
     match name {
         "type" | "match" | "ref" | "in" | "use" | "move" | "loop" | "fn" => format!("r#{name}"),

@@ -1,4 +1,4 @@
-//! Reads `spec/*.rs` into the model. A mistake in the specification is an error with its file.
+//! Parses `spec/*.rs` into the model. A mistake in the specification is an error that names the file.
 use crate::{
     model::{
         Alias, Answer, Callback, Constant, Direction, Entry, Enum, EnumKind, Fault, Field, Handle,
@@ -45,7 +45,7 @@ pub fn spec(dir: &Path) -> Result<Spec> {
     }
 }
 
-/// The attributes that the specification is written with; a misspelt one must not pass for none.
+/// The attributes of the specification; others are errors, so that a misspelt one is not ignored.
 const ATTRIBUTES: &[&str] = &[
     "answer",
     "blocks",
@@ -171,7 +171,7 @@ fn variant(v: &syn::Variant, prefix: &str) -> Result<Variant> {
     let value = quote::quote!(#value).to_string();
     Ok(Variant { name, c, value, number, answer, optional: has(&v.attrs, "optional") })
 }
-/// Numbers, shifts and ors: all that values are written with.
+/// Evaluates numbers, shifts and bitwise ors, which are all that values are written with.
 fn number(e: &Expr) -> Option<u32> {
     match e {
         Expr::Lit(l) => match &l.lit {
@@ -328,7 +328,7 @@ fn string(e: &Expr) -> Result<String> {
         _ => Err("a string was expected".into()),
     }
 }
-/// The doc comment as one line for each line of it.
+/// Returns the doc comment with its line breaks.
 fn doc(attrs: &[Attribute]) -> String {
     let lines = attrs.iter().filter_map(|a| match &a.meta {
         Meta::NameValue(nv) if nv.path.is_ident("doc") => string(&nv.value).ok(),

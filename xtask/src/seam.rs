@@ -1,19 +1,20 @@
-//! Part of `cargo xtask map`: whether what a backend says of UR grows. A backend is to be a driver, and nothing of UR:
-//! `ur_sys`, `ur_adapter` and `ur_core` are for `ur-core` (decision 0012). The files that still use them are listed in
-//! `seam.txt`. A file that is not listed may not; one that does not any more leaves the list, which so only gets shorter.
+//! Part of `cargo xtask map`: checks that backends do not use more of UR. A backend should only be a driver:
+//! `ur_sys`, `ur_adapter` and `ur_core` are reserved for `ur-core` (decision 0012). `seam.txt` lists the
+//! files that still use them. Other files must not, and a file that no longer does is removed from the list,
+//! so the list only gets shorter.
 use std::collections::BTreeSet;
 
 const BACKENDS: [&str; 3] = ["ur-cpu", "ur-cuda", "ur-level-zero"];
 const OF_UR: [&str; 3] = ["ur_sys", "ur_adapter", "ur_core"];
 const LIST: &str = "xtask/src/seam.txt";
-/// So many files the list has at most: who shortens it lowers this.
+/// The maximal length of the list, which is lowered when the list gets shorter.
 const MOST: usize = 143;
 
-/// Whether a file, named as in the list and with this text, is a backend's and names one of UR's crates.
+/// Whether a file belongs to a backend and its text names one of UR's crates.
 pub fn speaks_of_ur(file: &str, text: &str) -> bool {
     BACKENDS.iter().any(|backend| file.split('/').next() == Some(backend)) && speaks(text)
 }
-/// A line for each of the files that [speak of UR](speaks_of_ur) and may not.
+/// Returns a line for each file that [uses UR](speaks_of_ur) and is not listed.
 pub fn grown(speak: &BTreeSet<String>) -> Vec<String> {
     let listed: BTreeSet<_> = include_str!("seam.txt").lines().map(str::to_string).collect();
     let done: Vec<_> = listed.difference(speak).map(String::as_str).collect();
@@ -33,7 +34,7 @@ fn compare(listed: &BTreeSet<String>, speak: &BTreeSet<String>, most: usize) -> 
         .then(|| format!("{LIST} has {} files, and at most {most} may be in it", listed.len()));
     unlisted.chain(longer).collect()
 }
-/// Whether code names one of the crates; comments may.
+/// Whether code names one of the crates; comments are ignored.
 fn speaks(text: &str) -> bool {
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut words = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));

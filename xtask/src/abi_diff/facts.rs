@@ -1,4 +1,4 @@
-//! What a compiler makes of a set of headers: every fact of the ABI as a name and a value in words.
+//! What a C compiler makes of a set of headers: every fact of the ABI as a name and a value.
 use super::scan::{Declared, Function, scan};
 use std::{
     collections::BTreeMap,
@@ -9,27 +9,27 @@ use std::{
 };
 
 type Result<T> = std::result::Result<T, String>;
-/// From what (`offset of ur_x_t.flags`) to how much (`16`).
+/// Maps the name of a fact (`offset of ur_x_t.flags`) to its value (`16`).
 pub type Facts = BTreeMap<String, String>;
 
-/// The reference uses `bool` without asking for it.
+/// The reference uses `bool` without including `stdbool.h`.
 const HEADERS: &str = "#include <stdbool.h>\n#include \"unified-runtime/ur_api.h\"\n#include \"unified-runtime/ur_ddi.h\"\n#include \"unified-runtime/ur_print.h\"\n";
 
-/// A set of headers (`include` holds `unified-runtime/`) with the folder that its programs go to.
+/// A set of headers (in `include/unified-runtime/`) and the folder for the programs that evaluate it.
 pub struct Headers {
     include: PathBuf,
     work: PathBuf,
     pub declared: Declared,
 }
 impl Headers {
-    /// Reads the headers; `work` is made.
+    /// Reads the headers; creates `work`.
     pub fn read(include: &Path, work: &Path) -> Result<Self> {
         fs::create_dir_all(work).map_err(|e| format!("{}: {e}", work.display()))?;
         let (include, work) = (include.to_path_buf(), work.to_path_buf());
         let source = work.join("headers.c");
         write(&source, HEADERS)?;
         let preprocess = |how: &str| {
-            // The reference declares a struct inside a prototype, which compilers warn of.
+            // The reference declares a struct inside a prototype, which compilers warn about.
             let arguments = ["-std=c11", "-w", "-E", how].map(str::to_string);
             run(
                 "cc",
@@ -41,7 +41,7 @@ impl Headers {
         Ok(Self { include, work, declared })
     }
 
-    /// All facts: types as written, numbers as the C compiler has them.
+    /// Returns all facts: types as they are written, numbers as the C compiler computes them.
     pub fn facts(&self) -> Result<Facts> {
         let mut facts = Facts::new();
         let d = &self.declared;
@@ -72,7 +72,7 @@ impl Headers {
         Ok(facts)
     }
 
-    /// A program that prints the numbers.
+    /// The program that prints the numbers.
     fn program(&self) -> String {
         let d = &self.declared;
         let mut s = format!("{HEADERS}#include <stdio.h>\n");
@@ -124,8 +124,8 @@ impl Headers {
         run(&display(&binary), [])
     }
 
-    /// Has the compiler hold this set's declarations against those of `other`: it refuses a
-    /// function or a type that is declared twice and differently.
+    /// Lets the compiler compare this set's declarations with those of `other`: it rejects a function or a
+    /// type that is declared twice in different ways.
     pub fn redeclares(&self, other: &Headers) -> Result<()> {
         let mut s = String::from(HEADERS);
         for (f, open, close) in other
@@ -137,7 +137,7 @@ impl Headers {
         {
             let word = if close.is_empty() { "" } else { "typedef " };
             let params = if f.params.is_empty() { "void".into() } else { f.params.join(", ") };
-            // Said in a prototype alone, it would be a type of its own there.
+            // Declared only in a prototype, it would be a different type there.
             let params = params
                 .replace("ur_loader_tear_down_params_t", "struct ur_loader_tear_down_params_t");
             let _ = writeln!(s, "{word}{}{open}{}{close}({params});", f.returns, f.name);
@@ -146,7 +146,7 @@ impl Headers {
         self.compiled("redeclared", &s).map(|_| ())
     }
 
-    /// C++ takes the headers too.
+    /// Checks that the headers compile as C++.
     pub fn compile_as_cpp(&self) -> Result<()> {
         let source = self.work.join("headers.cpp");
         write(&source, HEADERS)?;
@@ -173,7 +173,7 @@ fn display(path: &Path) -> String {
 fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
 }
-/// Runs a program and gives what it wrote.
+/// Runs a program and returns its output.
 pub fn run(program: &str, arguments: impl IntoIterator<Item = String>) -> Result<String> {
     let out = Command::new(program).args(arguments).output().map_err(|e| {
         format!("{program}: {e}; abi-diff needs a C compiler and python3 on the PATH")

@@ -1,6 +1,6 @@
-//! The same question about Level Zero: `ze-sys` against the headers of a package of the system, which is fetched and
-//! unpacked, not installed. `ze-sys` is of a newer specification than most systems have: what the headers have, and it
-//! has too, must be alike.
+//! Compares `ze-sys` with the headers of a package of the system, which is downloaded and unpacked, but not
+//! installed. `ze-sys` follows a newer specification than most systems have: only what both contain is
+//! compared.
 use super::{
     facts::{Facts, run as run_program},
     scan::{declaration, tokens},
@@ -15,27 +15,27 @@ use std::{
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Debian's and Ubuntu's.
+/// The name of the package in Debian and Ubuntu.
 pub const PACKAGE: &str = "libze-dev";
-/// Fewer are a scanner that reads nothing.
+/// The least numbers of facts; fewer mean that the scanner fails.
 const LEAST: [usize; 3] = [75, 300, 300];
 
-/// What both have.
+/// The declarations that both have.
 #[derive(Default)]
 struct Both {
-    /// Each with its members, as C and as Rust calls them.
+    /// Each structure with the C names and the Rust names of its members.
     records: Vec<(String, Vec<(String, String)>)>,
     values: Vec<String>,
 }
 
-/// What the headers and `ze-sys` (a folder) say, each by itself.
+/// The facts of the headers and of `ze-sys`.
 pub struct Said {
     pub c: Facts,
     pub rust: Facts,
-    /// How much it is.
+    /// A sentence with the numbers of facts.
     pub sentence: String,
 }
-/// Asks both; `Err` inside says why there are no headers to be asked.
+/// Evaluates both; the inner `Err` says why no headers are available.
 pub fn ask(work: &Path, ze_sys: &Path) -> Result<std::result::Result<Said, String>> {
     let work = work.join("level-zero");
     let include = match include(&work) {
@@ -62,7 +62,7 @@ pub fn ask(work: &Path, ze_sys: &Path) -> Result<std::result::Result<Said, Strin
     let (c, rust) = (c_facts(&both, &flag, &work)?, rust_facts(&both, &work, ze_sys)?);
     Ok(Ok(Said { c, rust, sentence }))
 }
-/// The folder of the headers: the system's, or the package's, unpacked.
+/// Returns the folder of the headers: the system's, or that of the unpacked package.
 fn include(work: &Path) -> Result<PathBuf> {
     let has = |include: &Path| include.join("level_zero/ze_api.h").is_file();
     let unpacked = work.join("package/usr/include");
@@ -83,7 +83,7 @@ fn include(work: &Path) -> Result<PathBuf> {
         )),
     }
 }
-/// What the preprocessed headers declare and `ze-sys` has by the same name.
+/// Returns what both the preprocessed headers and `ze-sys` declare under the same name.
 fn both(text: &str, ze_sys: &Path) -> Result<Both> {
     let file = ze_sys.join("src/lib.rs");
     let source = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -116,7 +116,8 @@ fn both(text: &str, ze_sys: &Path) -> Result<Both> {
             }
             ["typedef", "enum", _, "{", body @ .., "}", _] => {
                 let names = body.split(|token| *token == ",").filter_map(|v| v.first());
-                // What only fixes C's width is of no use elsewhere; the current version is another one's.
+                // Enumerators that only fix the width of C's enums have no counterpart, and the current
+                // version may differ.
                 let counts = |name: &str| {
                     constants.contains(name)
                         && !name.ends_with("_FORCE_UINT32")

@@ -1,27 +1,27 @@
-//! What a set of headers declares, read off the preprocessed text: names and types, no numbers.
-//! It knows the C that interface headers are made of, not all of C; what it cannot read is an error.
+//! Scans preprocessed headers for their declarations: names and types, without numbers. It supports the C
+//! that interface headers use, not all of C; anything else is an error.
 use std::collections::BTreeSet;
 
 type Result<T> = std::result::Result<T, String>;
 
-/// Everything that a set of headers declares under a name of the interface.
+/// The declarations of a set of headers whose names belong to the interface.
 #[derive(Default)]
 pub struct Declared {
     /// Each with its enumerators.
     pub enums: Vec<(String, Vec<String>)>,
     pub records: Vec<Record>,
-    /// Name and type.
+    /// Names and types.
     pub aliases: Vec<(String, String)>,
     pub pointers: Vec<Function>,
     pub functions: Vec<Function>,
-    /// Macros that stand for a value.
+    /// Macros that stand for values.
     pub constants: BTreeSet<String>,
-    /// Macros that take arguments.
+    /// Macros with arguments.
     pub macros: BTreeSet<String>,
 }
 pub struct Record {
     pub name: String,
-    /// Name and type of each.
+    /// The name and type of each member.
     pub members: Vec<(String, String)>,
 }
 /// A prototype, or the type of a pointer to a function.
@@ -31,7 +31,7 @@ pub struct Function {
     pub params: Vec<String>,
 }
 
-/// Reads preprocessed declarations (`cc -E -P`) and macro definitions (`cc -E -dM`).
+/// Scans preprocessed declarations (`cc -E -P`) and macro definitions (`cc -E -dM`).
 pub fn scan(preprocessed: &str, definitions: &str) -> Result<Declared> {
     let mut out = Declared::default();
     for line in definitions.lines() {
@@ -42,7 +42,8 @@ pub fn scan(preprocessed: &str, definitions: &str) -> Result<Declared> {
     while !rest.is_empty() {
         let (one, after) = declaration(rest);
         rest = after;
-        // System headers are full of what this does not read; the interface's are not.
+        // System headers contain declarations that this scanner does not support; the interface's headers do
+        // not.
         if one.iter().any(|t| t.starts_with("ur")) {
             interface(&mut out, one).map_err(|e| format!("`{}`: {e}", one.join(" ")))?;
         }
@@ -62,7 +63,7 @@ fn macro_definition(out: &mut Declared, line: &str) {
     }
 }
 
-/// Words, numbers and single signs; attributes are left out.
+/// Splits text into words, numbers and single characters; attributes are left out.
 pub fn tokens(text: &str) -> Vec<&str> {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let (mut out, mut rest) = (Vec::new(), text.trim_start());
@@ -82,7 +83,7 @@ pub fn tokens(text: &str) -> Vec<&str> {
     }
     out
 }
-/// How long the parenthesis is that `text` begins with.
+/// Returns the length of the parenthesized text that `text` begins with.
 fn balanced(text: &str) -> usize {
     let mut depth = 0;
     for (at, c) in text.char_indices() {
@@ -97,7 +98,7 @@ fn balanced(text: &str) -> usize {
     }
     text.len()
 }
-/// The tokens up to a semicolon outside of braces, and what follows it. A function body ends one too.
+/// Splits off the tokens up to a semicolon outside of braces; a function body also ends a declaration.
 pub fn declaration<'a, 'b>(tokens: &'b [&'a str]) -> (&'b [&'a str], &'b [&'a str]) {
     let mut depth = 0;
     for (at, token) in tokens.iter().enumerate() {
@@ -121,7 +122,7 @@ fn interface(out: &mut Declared, tokens: &[&str]) -> Result<()> {
             out.records.push(record(name, body)?);
         }
         ["struct" | "union", name, "{", body @ .., "}"] => out.records.push(record(name, body)?),
-        // Said before it is defined.
+        // A forward declaration.
         ["typedef", "struct" | "union", name, again] if name == again => {}
         ["struct" | "union", _] => {}
         ["typedef", rest @ .., ")"] => {
@@ -159,7 +160,8 @@ fn function(name: &str, returns: &[&str], params: &[&str]) -> Function {
     let params = commas(params).into_iter().map(parameter).filter(|p| p != "void");
     Function { name: name.to_string(), returns: ty(returns), params: params.collect() }
 }
-/// A parameter's type without its name, and without the `const` that only its callee sees.
+/// Returns a parameter's type without its name, and without a top-level `const`, which does not affect
+/// callers.
 fn parameter(tokens: &[&str]) -> String {
     let words = |t: &&&str| !matches!(**t, "const" | "struct" | "enum" | "union" | "*");
     let mut of = tokens;
@@ -172,13 +174,13 @@ fn parameter(tokens: &[&str]) -> String {
         _ => ty(of),
     }
 }
-/// A type in one spelling.
+/// Normalizes the spelling of a type.
 fn ty(tokens: &[&str]) -> String {
     let said = tokens.iter().filter(|t| !matches!(**t, "struct" | "enum" | "union" | "extern"));
-    // One type wherever this interface is.
+    // These are the same type on all platforms of the interface.
     said.map(|t| if *t == "int" { "int32_t" } else { t }).collect::<Vec<_>>().join(" ")
 }
-/// The parts between commas, none if there is nothing.
+/// Splits at commas; returns nothing for no tokens.
 fn commas<'a, 'b>(tokens: &'b [&'a str]) -> Vec<&'b [&'a str]> {
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0);
     for (at, token) in tokens.iter().enumerate() {

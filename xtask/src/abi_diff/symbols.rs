@@ -1,4 +1,4 @@
-//! The names that the two loaders export: a program that is linked with one must find all it needs in
+//! Compares the names that the two loaders export: a program that is linked with one must find all symbols in
 //! the other.
 use super::Result;
 use crate::{leaf::Object, model::Spec, wheel::LIBRARIES};
@@ -6,15 +6,15 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 
 const LOADER: &str = "libur_loader.so.0";
 
-/// What only one of the loaders exports, and under which version. Ours is what `dist` lets it be: it
-/// links no object that exports anything else.
+/// Returns the names, with versions, that only one of the loaders exports. For our loader these are the names
+/// that `dist` allows, because `dist` fails if an object exports anything else.
 pub fn differences(spec: &Spec, work: &Path) -> Result<Vec<String>> {
     let folder = LIBRARIES.files(&[LOADER], &work.join("wheel/lib"))?;
     let theirs = exported(&folder.join(LOADER))?;
     let ours = Object::loader(spec);
     let node = &ours.node;
     let own: BTreeSet<_> = ours.symbols.iter().map(|name| format!("{name}@@{node}")).collect();
-    // A tool that says nothing would find no difference.
+    // A tool that prints nothing would give no difference.
     if theirs.len() < 100 {
         return Err(format!("nm finds only {} symbols in {LOADER}", theirs.len()));
     }
@@ -23,7 +23,7 @@ pub fn differences(spec: &Spec, work: &Path) -> Result<Vec<String>> {
     Ok(missing.chain(extra).collect())
 }
 
-/// The functions that a shared object defines, with their versions.
+/// Returns the functions that a shared object defines, with their versions.
 fn exported(object: &Path) -> Result<BTreeSet<String>> {
     let mut nm = Command::new("nm");
     nm.args(["-D", "--defined-only", "--with-symbol-versions", "--format=posix"]).arg(object);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A folder of its own for one test, gone when it ends.
+/// A folder of one test, which is removed on drop.
 struct Folder(PathBuf);
 impl Folder {
     fn new(name: &str) -> Self {
@@ -15,7 +15,7 @@ impl Drop for Folder {
     }
 }
 
-/// Compares our headers, changed by `change`, with our headers.
+/// Compares a copy of our headers, changed by `change`, with our headers.
 fn against_itself(name: &str, header: &str, change: impl Fn(&str) -> String) -> Vec<String> {
     let folder = Folder::new(name);
     let include = folder.0.join("include");

@@ -1,5 +1,5 @@
-//! `crates/ur-adapter/src/blank/answers.rs`: what shape the answer to each query has, for adapters
-//! that have nothing to say and have to say something of that shape.
+//! Generates `crates/ur-adapter/src/blank/answers.rs`: the type of the answer to each query, for adapters
+//! that have no information but must return an answer of that type.
 use super::{NOTICE, Output, c_name, rust_type, rustfmt};
 use crate::{
     model::{Answer, Enum, EnumKind, Spec, Type, Variant},
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! What shape the answer to each query has.\n\
@@ -45,7 +45,7 @@ fn shape(spec: &Spec, answer: &Answer) -> String {
         Answer::One(ty) => one(spec, ty),
     }
 }
-/// `Kind`'s names are those of the specification, without what marks an experiment.
+/// The names of `Kind` are those of the specification without the `Exp` prefix.
 pub fn kind(handle: &str) -> String {
     format!("Kind::{}", handle.strip_prefix("Exp").unwrap_or(handle))
 }

@@ -1,4 +1,5 @@
-//! `crates/ur-adapter/src/api`: one trait for each table, every method defaulted.
+//! Generates `crates/ur-adapter/src/api`: one trait for each table, with default implementations of all
+//! methods.
 use super::{
     NOTICE, Output, doc, request, rustfmt,
     shape::{self, Arg, Shape},
@@ -9,7 +10,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Every generated file of the folder.
+/// Returns all generated files of the folder.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
     let mut files = vec![("mod".to_string(), module(spec))];
     for table in &spec.tables {
@@ -99,7 +100,7 @@ fn family(spec: &Spec, table: &Table) -> String {
     )
 }
 
-/// What is judged of an entry's handles before its other arguments are.
+/// The check of an entry's handles that comes before its other arguments are checked.
 fn first_check(spec: &Spec, entry: &Entry) -> String {
     if !shape::is_checked_first(entry) {
         return String::new();
@@ -118,7 +119,7 @@ fn first_check(spec: &Spec, entry: &Entry) -> String {
         names.concat(),
     )
 }
-/// A reason that the adapter has to find, as a line of documentation.
+/// A documented error that the adapter must detect, as a line of documentation.
 fn reason(fault: &Fault) -> Option<String> {
     match &fault.when {
         When::Words(words) => Some(format!("    /// - `{}`: {words}\n", fault.code)),
@@ -167,14 +168,14 @@ fn method(spec: &Spec, entry: &Entry) -> String {
     s
 }
 
-/// `()`, the one, or a tuple.
+/// `()`, a single type, or a tuple.
 pub fn tuple(types: &[String]) -> String {
     match types {
         [one] => one.clone(),
         many => format!("({})", many.join(", ")),
     }
 }
-/// The types a method returns, in C's order.
+/// The types that a method returns, in C's order.
 pub fn results(args: &[Arg<'_>]) -> Vec<String> {
     let one = |a: &Arg<'_>| match &a.shape {
         Shape::OutHandle { kind } if a.param.optional => {

@@ -1,5 +1,5 @@
-//! Documented errors that a shim can see for itself: an expression over the parameters becomes a
-//! condition in Rust, or nothing where it needs to know more than C's arguments say.
+//! Documented errors that a shim can detect itself: translates an expression over the parameters into a
+//! condition in Rust, or to nothing if it needs more than the C arguments.
 use super::flags_type;
 use crate::{
     emit::c_name,
@@ -8,14 +8,14 @@ use crate::{
 };
 use syn::{BinOp, Expr};
 
-/// The condition under which `fault` is due, over the shim's own names.
+/// Returns the condition under which `fault` occurs, in terms of the shim's variables.
 pub fn condition(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
     let When::Expr(expr) = &fault.when else { return None };
     let of_answers = fault.code == "InvalidValue";
     Translate { spec, entry, there: Vec::new(), of_answers }.boolean(expr)
 }
 
-/// The condition on elements of a list of structs under which `fault` is due, where it is that a
+/// Returns the condition on the elements of a list of structs under which `fault` occurs, if it is that a
 /// member is null.
 pub fn of_elements(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> {
     let When::Expr(expr) = &fault.when else { return None };
@@ -40,10 +40,10 @@ pub fn of_elements(spec: &Spec, entry: &Entry, fault: &Fault) -> Option<String> 
 struct Translate<'s> {
     spec: &'s Spec,
     entry: &'s Entry,
-    /// Optional structs that are there in this part of the condition.
+    /// Optional structs that are known to be present in this part of the condition.
     there: Vec<String>,
-    /// An answer's own rules say `INVALID_SIZE` and `INVALID_NULL_POINTER`; where an entry
-    /// documents another code, that is its own condition.
+    /// The rules for answers give `INVALID_SIZE` and `INVALID_NULL_POINTER`; if an entry documents another
+    /// code, its condition is translated, too.
     of_answers: bool,
 }
 impl<'s> Translate<'s> {
@@ -86,8 +86,8 @@ impl<'s> Translate<'s> {
             _ => None,
         }
     }
-    /// That all of these hold. What is asked of an optional struct's members is asked where it is
-    /// there.
+    /// Translates a conjunction. Conditions on members of an optional struct are evaluated only if it is
+    /// present.
     fn all(&self, conditions: &[&Expr]) -> Option<String> {
         let Some((first, rest)) = conditions.split_first() else { return Some(String::new()) };
         let joined = |one: String, rest: String| match rest.is_empty() {
@@ -95,7 +95,7 @@ impl<'s> Translate<'s> {
             false => format!("{one} && {rest}"),
         };
         match self.presence(first) {
-            Some((_, true, false)) => self.all(rest), // it has been found to be there
+            Some((_, true, false)) => self.all(rest), // it is already known to be present
             Some((name, true, true)) if !rest.is_empty() => {
                 let mut there = self.there.clone();
                 there.push(name.into());
@@ -106,7 +106,8 @@ impl<'s> Translate<'s> {
             _ => Some(joined(self.boolean(first)?, self.all(rest)?)),
         }
     }
-    /// The struct that a condition says is there (or, if so, is not), and whether it is optional.
+    /// Returns the struct whose presence a condition tests, whether it must be present, and whether it is
+    /// optional.
     fn presence(&self, e: &Expr) -> Option<(&'s str, bool, bool)> {
         let (name, is_there) = match bare(e) {
             Expr::Path(_) => (bare(e), true),
@@ -126,7 +127,7 @@ impl<'s> Translate<'s> {
         let is_in = param.direction == Direction::In;
         (is_struct && is_in).then_some((param.name.as_str(), is_there, param.optional))
     }
-    /// The type of a number, where a name says it.
+    /// Returns the type of a number, if it is a name.
     fn width(&self, e: &Expr) -> Option<&str> {
         let (name, member) = match e {
             Expr::Path(p) => (p.path.get_ident()?.to_string(), None),
@@ -147,7 +148,7 @@ impl<'s> Translate<'s> {
             }
         }
     }
-    /// Whether numbers of two widths meet, which the adapter has to see to.
+    /// Whether numbers of different widths are compared, which is left to the adapter.
     fn differ(&self, b: &syn::ExprBinary) -> bool {
         match (self.width(&b.left), self.width(&b.right)) {
             (Some(one), Some(other)) => one != other,
@@ -189,7 +190,7 @@ impl<'s> Translate<'s> {
                 let Expr::Path(p) = &*f.base else { return None };
                 let base = p.path.get_ident()?.to_string();
                 let param = self.entry.params.iter().find(|p| p.name == base)?;
-                // What may be absent, or is not a struct we have seen, has no members here.
+                // Optional parameters, and those that are no known struct, have no members here.
                 let record = self.spec.record(param.ty.base())?;
                 let field = member.to_string();
                 let field = field.trim_start_matches("r#");
@@ -205,7 +206,7 @@ impl<'s> Translate<'s> {
                 let op = match b.op {
                     BinOp::Rem(_) => "%",
                     BinOp::BitOr(_) => "|",
-                    // Sums and products may overflow: saturated, they are too large all the same.
+                    // Sums and products may overflow; saturated values are too large as well.
                     BinOp::Add(_) => return self.saturating(b, "saturating_add"),
                     BinOp::Mul(_) => return self.saturating(b, "saturating_mul"),
                     _ => return None,
@@ -218,10 +219,10 @@ impl<'s> Translate<'s> {
     fn saturating(&self, b: &syn::ExprBinary, call: &str) -> Option<String> {
         Some(format!("({}).{call}({})", self.value(&b.left)?, self.value(&b.right)?))
     }
-    /// A parameter, or one of C's constants under its Rust name.
+    /// Translates a parameter, or one of C's constants to its Rust name.
     fn name(&self, name: &str) -> Option<String> {
         if let Some(p) = self.entry.params.iter().find(|p| p.name == name) {
-            // Wait lists and answers have their own rules, in one place.
+            // Wait lists and answers are checked elsewhere.
             let elsewhere = |p: &crate::model::Param| match &p.role {
                 Role::WaitList(n) => p.name == name || n == name,
                 Role::Answer { size, .. } => !self.of_answers && (p.name == name || size == name),
@@ -247,14 +248,14 @@ impl<'s> Translate<'s> {
 fn is_null(e: &Expr) -> bool {
     matches!(e, Expr::Path(p) if p.path.is_ident("null"))
 }
-/// Without parentheses around all of it.
+/// Removes parentheses around the whole expression.
 fn bare(e: &Expr) -> &Expr {
     match e {
         Expr::Paren(p) => bare(&p.expr),
         e => e,
     }
 }
-/// What `&&` joins, from left to right.
+/// Collects the operands of `&&`, from left to right.
 fn operands<'e>(e: &'e Expr, all: &mut Vec<&'e Expr>) {
     match bare(e) {
         Expr::Binary(b) if matches!(b.op, BinOp::And(_)) => {

@@ -1,9 +1,9 @@
-//! `crates/ur-adapter/src/error_code.rs`: the failure codes as a Rust enumeration.
+//! Generates `crates/ur-adapter/src/error_code.rs`: the error codes as a Rust enumeration.
 use super::{NOTICE, Output, rustfmt};
 use crate::model::Spec;
 use std::fmt::Write;
 
-/// The one generated file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let results = spec.enumeration("Result").ok_or("the specification has no Result")?;
     let codes: Vec<_> =

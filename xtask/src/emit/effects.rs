@@ -1,4 +1,4 @@
-//! `crates/ur-loader/src/layers/rows.rs`: what each entry does to the objects that it is given.
+//! Generates `crates/ur-loader/src/layers/rows.rs`: what each entry does to its objects.
 use super::{NOTICE, Output, rustfmt, wrapped};
 use crate::{
     model::{Direction, Entry, Param, Role, Spec, Type},
@@ -6,20 +6,20 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let path = "crates/ur-loader/src/layers/rows.rs".into();
     Ok(Output { path, text: rustfmt(&rows(spec)?)? })
 }
 
-/// Entries that end an object though it has no count to go down.
+/// Entries that end objects without a reference count.
 const ENDS: &[(&str, &str)] = &[
     ("urIPCClosePhysMemHandleExp", "phys_mem"),
     ("urUSMPoolDestroyExp", "pool"),
     ("urGraphDestroyExp", "graph"),
     ("urGraphExecutableGraphDestroyExp", "executable_graph"),
 ];
-/// Kinds whose handles are looked up, and not made for the caller, by entries that list them.
+/// Kinds of objects that entries list without giving the caller a reference.
 const LISTED: &[&str] = &["Platform", "Device"];
 
 fn rows(spec: &Spec) -> Result<String, String> {
@@ -84,8 +84,8 @@ fn act(spec: &Spec, e: &Entry, p: &Param) -> Result<Option<(String, String)>, St
     };
     Ok(Some((base.strip_prefix("Exp").unwrap_or(base).into(), act)))
 }
-/// What an entry gives that is known by its address: the entry, where the address goes, its class, what it
-/// is, and how long, in `Size`'s words with names of parameters.
+/// The resources identified by an address that entries give: the entry, the parameter for the address, the
+/// class, the name, and the length, as a variant of `Size` with names of parameters.
 const GIVES: &[(&str, &str, &str, &str, &str)] = &[
     ("urUSMHostAlloc", "mem", "Usm", "host USM", "Bytes(size)"),
     ("urUSMDeviceAlloc", "mem", "Usm", "device USM", "Bytes(size)"),
@@ -119,7 +119,7 @@ const GIVES: &[(&str, &str, &str, &str, &str)] = &[
     ),
     ("urIPCOpenMemHandleExp", "mem", "Opened", "memory of an IPC handle", ""),
 ];
-/// What an entry takes back that is known by its address: the entry, the address, its class.
+/// The resources that entries take back: the entry, the parameter with the address, the class.
 const TAKES: &[(&str, &str, &str)] = &[
     ("urUSMFree", "mem", "Usm"),
     ("urEnqueueUSMFreeExp", "mem", "Usm"),
@@ -157,7 +157,7 @@ fn holdings(e: &Entry) -> Result<Vec<String>, String> {
     }
     Ok(all)
 }
-/// The part of an operand that is touched, if the parameters say it.
+/// Returns the part of an operand that is accessed, if the parameters determine it.
 fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
     let (from, size) = p.bounds.as_ref()?;
     let at = |name: &str| e.params.iter().position(|p| p.name == name);
@@ -166,7 +166,7 @@ fn span(e: &Entry, i: usize, p: &Param) -> Option<String> {
         if e.name.contains("Image") {
             return Some(format!("Image {{ {block} }}"));
         }
-        // They are called as the origin is.
+        // The pitches are named like the origin.
         let pitch = |of: &str| at(&format!("{}{of}_pitch", from.strip_suffix("origin")?));
         let pitches = (pitch("row")?, pitch("slice")?);
         return Some(format!("Rect {{ {block}, pitches: {pitches:?} }}"));

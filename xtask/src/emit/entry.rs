@@ -1,4 +1,5 @@
-//! `crates/ur-adapter/src/entry`: the functions that C calls, one for each slot, over any adapter.
+//! Generates `crates/ur-adapter/src/entry`: the functions of the C ABI, one for each slot, generic over the
+//! adapter.
 use super::{
     NOTICE, Output, api, check, doc, rust_type, rustfmt,
     shape::{self, Arg, Shape},
@@ -12,7 +13,7 @@ use std::fmt::Write;
 
 const SAFETY: &str = "        // SAFETY: forwarded from the C caller's own contract.\n";
 
-/// Every generated file of the folder.
+/// Returns all generated files of the folder.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
     let mut files = vec![("mod".to_string(), module(spec))];
     for table in &spec.tables {
@@ -156,17 +157,17 @@ fn function(spec: &Spec, table: &Table, entry: &Entry) -> String {
     s
 }
 
-/// A count as the list readers take it.
+/// Converts a count to the type that the functions for lists take.
 fn as_u32(entry: &Entry, count: &str) -> String {
     let narrow = entry.params.iter().any(|p| p.name == count && p.ty.base() == "u32");
     if narrow { count.to_string() } else { format!("u32::try_from({count}).unwrap_or(u32::MAX)") }
 }
 
-/// What ends a call under a condition.
+/// Ends a call with `code` if `when` is true.
 fn refusal(when: &str, code: &str) -> String {
     format!("        if {when} {{\n            return Err(ErrorCode::{code}.into());\n        }}\n")
 }
-/// After a refusal: what makes a result null that has to be.
+/// Sets a result to null after an error, where the specification requires it.
 fn nulled(spec: &Spec, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     match a.param.ty.pointee().filter(|_| a.param.nulled) {
@@ -177,7 +178,7 @@ fn nulled(spec: &Spec, a: &Arg<'_>) -> String {
         None => String::new(),
     }
 }
-/// Handles first: what is wrong with them is said before anything else.
+/// First the handles: errors in them take precedence.
 fn handles(entry: &Entry, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     let Shape::Handle { kind } = &a.shape else { return String::new() };
@@ -188,7 +189,7 @@ fn handles(entry: &Entry, a: &Arg<'_>) -> String {
     };
     format!("{SAFETY}        let {n} = unsafe {{ shim::{call}::<A::{kind}>({n}.0) }}?{own};\n")
 }
-/// Then what must not be null; structs become references, so that conditions can read them.
+/// Then pointers that must not be null; structs become references, so that conditions can read them.
 fn presence(a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     match (&a.shape, a.param.optional) {
@@ -222,7 +223,7 @@ fn presence(a: &Arg<'_>) -> String {
         _ => String::new(),
     }
 }
-/// Then numbers that must be among those the specification names.
+/// Then enumerations and flags, which must have values of the specification.
 fn values(spec: &Spec, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     match &a.shape {
@@ -253,7 +254,7 @@ fn refuse(value: &str, flags: bool, there: &str) -> String {
         "        if {there}{wrong} {{\n            return Err(ErrorCode::InvalidEnumeration.into());\n        }}\n"
     )
 }
-/// Then the rest, lists last.
+/// Then the remaining conversions, lists last.
 fn conversion(entry: &Entry, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     let optional = a.param.optional;
@@ -353,7 +354,7 @@ fn taken(a: &Arg<'_>) -> Option<String> {
         _ => None,
     }
 }
-/// Writes what came back to where C wants it.
+/// Writes a result to the C output parameter.
 fn result(entry: &Entry, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     let Some(r) = taken(a) else { return String::new() };

@@ -1,6 +1,6 @@
-//! `crates/ur-sys/src/entry_points.rs`: every entry of the tables as one row of a macro, with the parameter
-//! whose first word says which adapter is meant. Tables, their types, the loader's dispatch, the symbols of
-//! shared objects and the mock's hooks are each a few lines over these rows.
+//! Generates `crates/ur-sys/src/entry_points.rs`: every entry of the tables as one row of a macro, with the
+//! parameter that determines the adapter. Tables, their types, the loader's dispatch, the symbols of shared
+//! objects and the mock's hooks are each a few lines that use these rows.
 use super::{NOTICE, Output, doc, pfn, rust_type, rustfmt, slot, wrapped};
 use crate::{
     model::{Entry, Role, Spec, Type, When},
@@ -8,10 +8,10 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The entry that asks every adapter and so is sent to none.
+/// The entry that calls every adapter and so is not sent to a single one.
 const ALL_ADAPTERS: &str = "urAdapterGet";
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! The entries of the tables, as rows that a macro can make functions of.\n\n\
@@ -58,7 +58,7 @@ fn row(spec: &Spec, entry: &Entry, member: &str) -> Result<String, String> {
     ))
 }
 
-/// How the adapter that an entry is for is found.
+/// Returns how the adapter of an entry is found.
 fn owner(spec: &Spec, entry: &Entry) -> Result<String, String> {
     if entry.name == ALL_ADAPTERS {
         return Ok("hand".into());
@@ -79,7 +79,7 @@ fn owner(spec: &Spec, entry: &Entry) -> Result<String, String> {
     Ok(format!("first {} {count} {}", names::escape(&list.name), none(entry, count)))
 }
 
-/// The code that the specification has for a list of nothing.
+/// Returns the documented code for an empty list.
 fn none(entry: &Entry, count: &str) -> String {
     let is_none = |when: &When| {
         let When::Expr(expr) = when else { return false };

@@ -1,4 +1,4 @@
-//! `crates/ur-loader/src/layers/check.rs`: what parameters must be, as conditions over C's own arguments.
+//! Generates `crates/ur-loader/src/layers/check.rs`: the conditions on parameters, in terms of C's arguments.
 use super::{NOTICE, Output, header, rust_type, rustfmt};
 use crate::{
     model::{Direction, Entry, Enum, EnumKind, Fault, Param, Role, Spec, Type, When},
@@ -7,10 +7,10 @@ use crate::{
 use std::{collections::BTreeSet, fmt::Write};
 use syn::{BinOp, Expr};
 
-/// How long a line of `check` is.
+/// The line width of the generated file.
 const WIDTH: usize = 100;
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let path = "crates/ur-loader/src/layers/check.rs".into();
     Ok(Output { path, text: rustfmt(&checks(spec)?)? })
@@ -42,7 +42,7 @@ fn checks(spec: &Spec) -> Result<String, String> {
         types(spec, &asked)
     ))
 }
-/// The types that rows ask by: handles, enumerations with their values, sets of flags.
+/// The types that rows check: handles, enumerations with their values, flags.
 fn types(spec: &Spec, asked: &BTreeSet<String>) -> String {
     let (mut handles, mut flags, mut values) = (Vec::new(), Vec::new(), String::new());
     for name in asked {
@@ -66,7 +66,7 @@ fn types(spec: &Spec, asked: &BTreeSet<String>) -> String {
         list(&flags)
     )
 }
-/// A head, items with commas, and a tail: on one line, or the items on as many as they need.
+/// Writes a head, items with commas, and a tail: on one line, or the items on several lines.
 fn wrap(s: &mut String, indent: usize, (head, items, tail): (&str, &[String], &str)) {
     let line = format!("{:indent$}{head}{}{tail}\n", "", items.join(", "));
     if line.len() <= WIDTH {
@@ -89,7 +89,7 @@ fn wrap(s: &mut String, indent: usize, (head, items, tail): (&str, &[String], &s
     }
     let _ = writeln!(s, "\n{:indent$}{tail}", "");
 }
-/// Puts a word behind what there is, on a new line where the last one is full.
+/// Appends a word, on a new line if the last one is full.
 fn fill(s: &mut String, word: &str, between: &str) {
     let last = s.len() - s.rfind('\n').map_or(0, |at| at + 1);
     if s.is_empty() || last + word.len() > WIDTH {
@@ -106,19 +106,19 @@ fn result(spec: &Spec, code: &str) -> Result<String, String> {
     v.map(|v| names::constant(&v.c, &results.c)).ok_or(format!("no result Error{code}"))
 }
 
-/// One rule of a row.
+/// A rule of a row.
 enum Rule {
-    /// These are there, or values of their types: each with what C calls it.
+    /// These arguments must be valid by their types: each with its C name.
     Given(Order, Vec<(String, String)>),
-    /// This member is a value of its type.
+    /// This member must be valid by its type.
     Member(Order, String, String),
-    /// This is not so: the code, the condition, and the condition in words.
+    /// This condition must not hold: the code, the condition, and the condition as text.
     Never(String, String, String),
-    /// A list and its count, with the code that is answered where either is missing; what C calls both.
+    /// A list and its count, with the code if only one of both is given, and the C names.
     Paired(String, [String; 2], [String; 2]),
-    /// The room for an answer, where it goes, and where its size goes: one of both is asked for; what C calls them.
+    /// The size of an answer's buffer, the buffer, and the pointer for the answer's size, with the C names.
     Answer([String; 3], [String; 3]),
-    /// A list of events, its count, and what C calls it.
+    /// A list of events, its count, and the C name.
     Events(String, String, String),
 }
 impl Rule {
@@ -159,9 +159,9 @@ impl Rule {
         }
     }
 }
-/// In which order rules are asked: what is there at all, then what is a value of its type, in arguments and
-/// in members of structs, and only then values and what they are together. Within one kind the order is
-/// that of the parameters, and of the errors that the entry documents.
+/// The order in which rules are checked: first that pointers and handles are given, then that enumerations
+/// are valid in arguments and in members of structs, and only then values and their combinations. Within one
+/// kind the order is that of the parameters, and of the documented errors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Order {
     Pointers,
@@ -182,7 +182,7 @@ impl Order {
     }
     fn of(rule: &Rule) -> Self {
         match rule {
-            // Arguments of one kind, which says where they belong; as do members.
+            // Arguments of one kind, and members, carry their order.
             Rule::Given(order, _) | Rule::Member(order, ..) => *order,
             Rule::Never(code, ..) | Rule::Paired(code, ..) => Self::of_code(code),
             Rule::Answer(..) => Self::Pointers,
@@ -190,8 +190,8 @@ impl Order {
         }
     }
 }
-/// What must be of an entry's arguments, in the order in which it is asked; the types that are asked
-/// after are added.
+/// Returns the rules for an entry's arguments in the order in which they are checked; adds the types that
+/// they check to `asked`.
 fn rules(spec: &Spec, e: &Entry, asked: &mut BTreeSet<String>) -> Result<Vec<Rule>, String> {
     let mut all = Vec::new();
     for order in [Order::Pointers, Order::Handles, Order::Enumerations] {
@@ -222,7 +222,7 @@ fn rules(spec: &Spec, e: &Entry, asked: &mut BTreeSet<String>) -> Result<Vec<Rul
     all.sort_by_key(Order::of); // stable
     Ok(all)
 }
-/// When an argument that something is asked of by its type alone is asked after.
+/// Returns the order of an argument that is checked by its type alone.
 fn kind(spec: &Spec, p: &Param) -> Order {
     match &p.ty {
         Type::Name(n) if spec.is_handle(n) => Order::Handles,
@@ -230,7 +230,7 @@ fn kind(spec: &Spec, p: &Param) -> Order {
         _ => Order::Pointers,
     }
 }
-/// Whether something is asked of an argument by its type alone.
+/// Whether an argument is checked by its type alone.
 fn is_given(spec: &Spec, p: &Param) -> bool {
     match &p.ty {
         Type::Name(n) if spec.is_handle(n) || spec.callback(n).is_some() => !p.optional,
@@ -239,7 +239,7 @@ fn is_given(spec: &Spec, p: &Param) -> bool {
         _ => false,
     }
 }
-/// The values of an enumeration, as a pattern.
+/// Returns the values of an enumeration, as a pattern.
 fn ranges(e: &Enum) -> String {
     let mut numbers: Vec<u32> = e.variants.iter().map(|v| v.number).collect();
     numbers.sort_unstable();
@@ -259,7 +259,7 @@ fn ranges(e: &Enum) -> String {
     }
     s
 }
-/// What structs that are pointed at have in them.
+/// Adds the rules for the members of a struct that is pointed at.
 fn members(spec: &Spec, e: &Entry, p: &Param, all: &mut Vec<Rule>, asked: &mut BTreeSet<String>) {
     let (Direction::In, Role::Plain, Some(to)) = (p.direction, &p.role, p.ty.pointee()) else {
         return;
@@ -274,7 +274,7 @@ fn members(spec: &Spec, e: &Entry, p: &Param, all: &mut Vec<Rule>, asked: &mut B
         }
         asked.insert(ty.clone());
         let member = format!("{}.{}", names::escape(&p.name), names::escape(&f.name));
-        // A value that the entry itself has another code for is asked after by that code first.
+        // If the entry documents another code for the member, that is checked first.
         let flags = spec.enumeration(ty).is_some_and(|e| e.kind == EnumKind::Flags);
         let own = !flags
             && e.errors.iter().any(|fault| match &fault.when {
@@ -289,7 +289,7 @@ fn members(spec: &Spec, e: &Entry, p: &Param, all: &mut Vec<Rule>, asked: &mut B
     }
 }
 
-/// What the entry says must not be.
+/// Adds the conditions that the entry documents.
 fn faults(spec: &Spec, e: &Entry, all: &mut Vec<Rule>) -> Result<(), String> {
     let mut told = Vec::new();
     for fault in &e.errors {
@@ -323,8 +323,8 @@ fn faults(spec: &Spec, e: &Entry, all: &mut Vec<Rule>) -> Result<(), String> {
     }
     Ok(())
 }
-/// Words of the specification as C has them: parameters by C's names, members behind an arrow where the struct is
-/// pointed at.
+/// Translates the text of a condition to C: parameters get their C names, members an arrow where the struct
+/// is pointed at.
 fn in_c(spec: &Spec, e: &Entry, words: &str) -> String {
     let words = words.replace("r#", "");
     let (mut said, mut rest) = (String::new(), words.as_str());
@@ -343,10 +343,10 @@ fn in_c(spec: &Spec, e: &Entry, words: &str) -> String {
     }
     said + rest
 }
-/// A code, the condition that it is answered on, and the condition in words.
+/// A code, the condition for it, and the condition as text.
 type Told = (String, String, String);
 
-/// What is said of the room for an answer, if that is what comes first.
+/// Recognizes the three rules for an answer's buffer at the beginning of `rest`.
 fn answer(rest: &[Told]) -> Option<[String; 3]> {
     let (_, _, words) = rest.first()?;
     let (size, value) = words.strip_suffix(" != NULL")?.split_once(" == 0 && ")?;
@@ -360,7 +360,7 @@ fn answer(rest: &[Told]) -> Option<[String; 3]> {
     let same = all.iter().zip(rest).all(|(all, told)| all.0 == told.0 && all.1 == told.2);
     same.then(|| [size, value, written].map(String::from))
 }
-/// What is said of a list and its count, if that is what comes first.
+/// Recognizes the two rules for a list and its count at the beginning of `rest`.
 fn paired(rest: &[Told]) -> Option<[String; 2]> {
     let [(code, _, words), (again, _, other), ..] = rest else { return None };
     let (list, count) = words.strip_suffix(" > 0")?.split_once(" == NULL && ")?;
@@ -371,7 +371,7 @@ fn of_fault(spec: &Spec, e: &Entry, fault: &Fault) -> Option<(String, String)> {
     let When::Expr(expr) = &fault.when else { return None };
     let translate = Translate { spec, e };
     let condition = translate.boolean(expr)?;
-    // Members of a struct that may be absent are asked only where it is there.
+    // Members of an optional struct are checked only if it is given.
     let mut guards = String::new();
     for p in e.params.iter().filter(|p| p.optional) {
         let (read, asked) = (format!("(*{}).", p.name), format!("{}.is_null()", p.name));
@@ -379,7 +379,7 @@ fn of_fault(spec: &Spec, e: &Entry, fault: &Fault) -> Option<(String, String)> {
             let _ = write!(guards, "!{asked} && ");
         }
     }
-    // And those of a list's first element where there is one.
+    // Members of a list's first element are checked only if the list is not empty.
     for p in &e.params {
         let Role::List(count) = &p.role else { continue };
         if condition.contains(&format!("(*{}).", p.name)) {
@@ -393,7 +393,7 @@ fn of_fault(spec: &Spec, e: &Entry, fault: &Fault) -> Option<(String, String)> {
         false => Some((format!("{guards}({condition})"), plain)),
     }
 }
-/// Conditions of the specification over C's own arguments.
+/// Translates conditions of the specification to conditions on C's arguments.
 struct Translate<'s> {
     spec: &'s Spec,
     e: &'s Entry,
@@ -449,7 +449,7 @@ impl Translate<'_> {
         };
         Some(format!("{} {op} {}", side(&b.left)?, side(&b.right)?))
     }
-    /// That a pointer, a handle or a callback is null.
+    /// The condition that a pointer, a handle or a callback is null.
     fn absent(&self, e: &Expr) -> Option<String> {
         if let Expr::Field(_) = bare(e) {
             let (place, ty) = self.field(bare(e))?;
@@ -515,7 +515,7 @@ impl Translate<'_> {
                 let differ = l.differs(&r);
                 let ty = if differ { Some("u64".into()) } else { l.ty.clone().or(r.ty.clone()) };
                 let [l, r] = alike(l, r);
-                // A cast that is all of an argument needs no parentheses.
+                // A cast that is a whole argument needs no parentheses.
                 let whole = r.strip_prefix('(').and_then(|r| r.strip_suffix(" as u64)"));
                 let whole = whole.map_or(r.clone(), |r| format!("{r} as u64"));
                 let text = match b.op {
@@ -544,7 +544,7 @@ impl Translate<'_> {
         Some(Number { text, ty: Some(ty.into()) })
     }
 }
-/// A number in a condition; one that is written out is of any type.
+/// A number in a condition; a literal has no type.
 struct Number {
     text: String,
     ty: Option<String>,
@@ -554,7 +554,7 @@ impl Number {
         self.ty.is_some() && other.ty.is_some() && self.ty != other.ty
     }
 }
-/// Two numbers that are to meet, as ones of the same type.
+/// Converts two numbers to the same type.
 fn alike(one: Number, other: Number) -> [String; 2] {
     let differ = one.differs(&other);
     [one, other].map(|n| match n.ty.as_deref() {

@@ -1,5 +1,5 @@
-//! A program that prints what `ur-sys` has of values, sizes and offsets, in the words that
-//! `abi-diff` has for C's.
+//! Generates a program that prints the values, sizes and offsets in `ur-sys`, under the same names as
+//! `abi-diff` uses for those of C.
 use super::{flags_type, slot};
 use crate::{
     model::{EnumKind, Spec},
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The text of its `main.rs`.
+/// Returns the text of its `main.rs`.
 pub fn program(spec: &Spec) -> String {
     let mut s = String::from(
         "use std::mem::{align_of, offset_of, size_of};\nuse ur_sys::*;\n\
@@ -58,7 +58,7 @@ pub fn program(spec: &Spec) -> String {
 fn size(s: &mut String, c: &str) {
     let _ = writeln!(s, "    say(\"size of {c}\", size_of::<{c}>());");
 }
-/// Members: C's name and Rust's.
+/// Members with their C names and Rust names.
 fn record(s: &mut String, c: &str, members: impl Iterator<Item = (String, String)>) {
     size(s, c);
     let _ = writeln!(s, "    say(\"alignment of {c}\", align_of::<{c}>());");

@@ -1,5 +1,5 @@
-//! `crates/ur-mock/src/answers.rs`: the mock adapter's entries, each of which succeeds and
-//! gives something of the right kind. Those of `BY_HAND` need more thought than that.
+//! Generates `crates/ur-mock/src/answers.rs`: the mock adapter's entries, each of which succeeds and returns
+//! a result of the right type. The entries in `BY_HAND` are written by hand.
 use super::{
     NOTICE, Output, api, rustfmt,
     shape::{self, Arg, Shape},
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Entries whose answers depend on what was asked; `by_hand.rs` has a function for each.
+/// Entries whose results depend on their arguments; `by_hand.rs` has a function for each.
 const BY_HAND: &[&str] = &[
     "urAdapterGet",
     "urBindlessImagesImageGetInfoExp",
@@ -37,7 +37,7 @@ const BY_HAND: &[&str] = &[
     "urVirtualMemFree",
 ];
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! The entries of the mock adapter as they are before a test replaces one.\n\
@@ -114,7 +114,7 @@ fn body(spec: &Spec, entry: &Entry, args: &[Arg<'_>]) -> String {
     }
 }
 
-/// One result.
+/// Returns the expression for one result.
 fn one(entry: &Entry, arg: &Arg<'_>, args: &[Arg<'_>]) -> Option<String> {
     let name = &arg.param.name;
     Some(match &arg.shape {
@@ -145,7 +145,7 @@ fn one(entry: &Entry, arg: &Arg<'_>, args: &[Arg<'_>]) -> Option<String> {
         _ => return None,
     })
 }
-/// How much memory is asked for, where an address comes back.
+/// The expression for the size of the memory whose address is returned.
 fn size(args: &[Arg<'_>]) -> String {
     let plain =
         |name: &str| args.iter().find(|a| a.param.name == name && matches!(a.shape, Shape::Plain));
@@ -156,14 +156,14 @@ fn size(args: &[Arg<'_>]) -> String {
         None => "size_of::<u64>()".into(),
     }
 }
-/// What kind of memory that is.
+/// The USM type of that memory.
 fn usm(entry: &Entry) -> String {
     let kinds = ["Host", "Device", "Shared"];
     let kind = kinds.iter().find(|k| entry.name.contains("USM") && entry.name.contains(**k));
     format!("ur_usm_type_t::{}", kind.unwrap_or(&"Unknown").to_ascii_uppercase())
 }
 
-/// What an object will remember of how it was made: of which objects, and with which numbers.
+/// The code that records the objects and numbers an object is created with.
 fn story(spec: &Spec, entry: &Entry, args: &[Arg<'_>]) -> String {
     let mut s = String::from("let mut story = Story::default();\n");
     if let Some(command) = command(spec, entry) {
@@ -197,7 +197,7 @@ fn story(spec: &Spec, entry: &Entry, args: &[Arg<'_>]) -> String {
     }
     s
 }
-/// What the event of a command says that it is of.
+/// Returns the command type that the event of a command reports.
 fn command(spec: &Spec, entry: &Entry) -> Option<String> {
     let own = names::function(entry.name.strip_prefix("urEnqueue")?).to_ascii_uppercase();
     let plain = own.trim_end_matches("_EXP").trim_end_matches("_WITH_ARGS").to_string();
@@ -209,7 +209,7 @@ fn command(spec: &Spec, entry: &Entry) -> Option<String> {
     let found = all.variants.iter().find(|v| is(&v.c))?;
     Some(names::constant(&found.c, &all.c))
 }
-/// The enumerators, flags and truths of a struct.
+/// The enumerators, flags and booleans of a struct.
 fn numbers(spec: &Spec, record: &str) -> Vec<(String, String)> {
     let Some(record) = spec.record(record) else { return vec![] };
     let number = |field: &crate::model::Field| {

@@ -1,5 +1,5 @@
-//! `crates/ur-loader/src/print/`: what every value of the API is made of, as tables that one printer
-//! reads, and the exported functions that name a table each.
+//! Generates `crates/ur-loader/src/print/`: the types of all values of the API, as tables that one printer
+//! interprets, and the exported functions, which refer to a table each.
 use super::{
     NOTICE, Output, c_name, flags_type,
     header::{self, print::camel},
@@ -11,7 +11,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The files.
+/// Returns the generated files.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
     let file = |name: &str, text: String| -> Result<Output, String> {
         let path = format!("crates/ur-loader/src/print/{name}.rs");
@@ -26,7 +26,7 @@ pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
     ])
 }
 
-/// Which member of a union is meant, by what the member in front of it says: union, tag, member.
+/// Which member of a union is valid, depending on the tag in the member before it: union, tag, member.
 const TAGS: &[(&str, &str, &str)] = &[
     ("DevicePartitionValue", "UR_DEVICE_PARTITION_EQUALLY", "equally"),
     ("DevicePartitionValue", "UR_DEVICE_PARTITION_BY_COUNTS", "count"),
@@ -41,7 +41,7 @@ const TAGS: &[(&str, &str, &str)] = &[
     ("ExpKernelArgValue", "UR_EXP_KERNEL_ARG_TYPE_SAMPLER", "sampler"),
 ];
 
-/// Every exported function, with the type of what it prints, for a macro to make symbols of.
+/// Every exported function with the type that it prints, as rows for a macro that defines the symbols.
 fn symbols(spec: &Spec) -> String {
     let mut s = format!(
         "{NOTICE}//! The names and types of all that is exported from here.\n\n\
@@ -68,7 +68,7 @@ fn symbols(spec: &Spec) -> String {
     s
 }
 
-/// The names of all these functions.
+/// Returns the names of all these functions.
 pub fn exported(spec: &Spec) -> Vec<String> {
     let rows = symbols(spec);
     let names = rows.lines().filter_map(|line| line.split_once('(').map(|(name, _)| name));
@@ -92,7 +92,7 @@ fn values(spec: &Spec) -> String {
     s
 }
 
-/// How a value of this type looks, as the printer's `Kind`. `count` finds the length of a list.
+/// Returns the printer's `Kind` for a type. `list` is the length of the list if the type is a pointer to one.
 fn kind(spec: &Spec, ty: &Type, list: Option<&str>) -> Result<String, String> {
     Ok(match ty {
         Type::Name(n) => named(spec, n)?,
@@ -100,7 +100,7 @@ fn kind(spec: &Spec, ty: &Type, list: Option<&str>) -> Result<String, String> {
             format!("Array(&{}, {length})", kind(spec, of, None)?)
         }
         Type::Pointer { to, .. } => match &**to {
-            // Of a byte that is pointed at the reference says whether it is one.
+            // The reference prints a byte that is pointed at as a boolean.
             Type::Name(n) if n == "u8" => "Pointer(&Truth)".into(),
             Type::Name(n) if n == "c_void" => "Address".into(),
             Type::Name(n) if n == "c_char" => "Text".into(),
@@ -193,7 +193,7 @@ fn records(spec: &Spec) -> Result<String, String> {
     s.push_str("}\n");
     Ok(s)
 }
-/// Where the length of a list is found.
+/// Returns where the length of a list is found.
 fn count<'n>(mut of: impl Iterator<Item = &'n str>, name: &str) -> Result<String, String> {
     if name.parse::<usize>().is_ok() {
         return Ok(format!("Fixed({name})"));
@@ -226,7 +226,7 @@ fn queries(spec: &Spec) -> String {
         let _ = writeln!(s, "    {} {} {{", query_constant(&query.c), query.c);
         for v in &query.variants {
             let (many, ty) = match &v.answer {
-                // Of its lists the reference looks neither at the size nor at a second element.
+                // The reference ignores the size of the `Binaries` list and prints only its first element.
                 Some(Answer::Many(t)) => (v.name != "Binaries", t),
                 Some(Answer::One(t)) => (false, t),
                 None => continue,
@@ -276,7 +276,7 @@ fn number(spec: &Spec, e: &Entry) -> Result<String, String> {
         None => Err(format!("no {c}")),
     }
 }
-/// Pointers that the reference prints without looking whether they are null.
+/// Pointers that the reference prints without checking for null.
 const BARE: &[(&str, &str)] = &[
     ("urBindlessImagesFreeMappedLinearMemoryExp", "mem"),
     ("urIPCCloseMemHandleExp", "mem"),
@@ -290,7 +290,7 @@ const BARE: &[(&str, &str)] = &[
     ("urMemoryExportExportMemoryHandleExp", "mem_handle_ret"),
     ("urMemoryExportFreeExportableMemoryExp", "mem"),
 ];
-/// Whether the reference prints all elements of a list of these, and not the first alone.
+/// Whether the reference prints all elements of such a list, and not only the first.
 fn is_listed(spec: &Spec, entry: &Entry, ty: &Type) -> bool {
     let record = spec.record(ty.base()).is_some() && ty.base() != "DeviceBinary";
     match entry.name.as_str() {
@@ -319,7 +319,7 @@ fn parameter(spec: &Spec, entry: &Entry, p: &Param) -> Result<String, String> {
                 _ => Err(format!("{}: an answer without a name or a size", entry.name)),
             }
         }
-        // By their names these are handles, by their types numbers.
+        // Their names call them handles; their types are integers.
         _ if matches!(&p.ty, Type::Name(n) if n.ends_with("NativeHandle")) => Ok("Address".into()),
         _ => kind(spec, &p.ty, None),
     }

@@ -1,5 +1,6 @@
-//! `crates/ur-adapter/src/api/request.rs`: what queues and command buffers are asked for, one variant for each command of
-//! the specification, whichever entry names it; and how the entries' own methods make a request.
+//! Generates `crates/ur-adapter/src/api/request.rs`: the requests to queues and command buffers, with one
+//! variant for each command of the specification, whichever entry makes it; and the default methods of the
+//! entries, which make the requests.
 use super::{
     NOTICE, Output, doc, rustfmt,
     shape::{self, Arg, Shape},
@@ -10,18 +11,18 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// What one entry says of a command.
+/// How an entry describes a command.
 struct Said {
-    /// Name, and type as `Request` has it.
+    /// The names, and the types in `Request`.
     fields: Vec<(String, String)>,
-    /// How the entry's arguments become the fields.
+    /// The expressions that compute the fields from the entry's arguments.
     values: Vec<String>,
 }
-/// Whether it records its command.
+/// Whether the entry records its command instead of enqueueing it.
 fn appends(args: &[Arg<'_>]) -> bool {
     matches!(&args[0].shape, Shape::Handle { kind } if kind == "ExpCommandBuffer")
 }
-/// Whether an argument says how the command is wanted, and not what it does.
+/// Whether an argument says how the command is to be run, and not what it does.
 fn is_beside(arg: &Arg<'_>) -> bool {
     let name = &arg.param.name;
     match &arg.shape {
@@ -49,7 +50,7 @@ fn said(spec: &Spec, entry: &Entry) -> Said {
     }
     said
 }
-/// Those that ask for the command `word`: what enqueues it, and what records it.
+/// Returns the entries for the command `word`: the one that enqueues it, and the one that records it, if any.
 fn pair<'s>(spec: &'s Spec, word: &str) -> Result<(&'s Entry, Option<&'s Entry>), String> {
     let all = spec.entries().filter(|entry| entry.command.as_deref() == Some(word));
     let (append, enqueue): (Vec<_>, Vec<_>) =
@@ -69,7 +70,7 @@ fn pair<'s>(spec: &'s Spec, word: &str) -> Result<(&'s Entry, Option<&'s Entry>)
     }
 }
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut words: Vec<&str> = vec![];
     for word in spec.entries().filter_map(|entry| entry.command.as_deref()) {
@@ -119,7 +120,8 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     Ok(Output { path, text: rustfmt(&text)? })
 }
 
-/// What the method of an entry does that asks for a command: it makes a request of its arguments.
+/// Returns the body of an entry's method that makes a request from its arguments; `None` if the entry has no
+/// command.
 pub fn asked(spec: &Spec, entry: &Entry) -> Option<String> {
     let word = entry.command.as_deref()?;
     let (enqueue, _) = pair(spec, word).ok()?;

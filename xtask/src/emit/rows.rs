@@ -1,5 +1,5 @@
-//! `crates/ur-cpu/tests/generated/entries.rs`: one row for each entry, so that a test can call
-//! all of them with words and knows what each word means.
+//! Generates `crates/ur-cpu/tests/generated/entries.rs`: one row for each entry, so that a test can call
+//! every entry with words and knows the meaning of each word.
 use super::{NOTICE, Output, flags_type, rust_type, rustfmt, slot, wrapped};
 use crate::{
     model::{Direction, Entry, EnumKind, Param, Role, Spec, Type},
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// The file.
+/// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
         "{NOTICE}//! Every entry of the table: how to call it with words, and what its parameters are.\n\
@@ -35,7 +35,7 @@ fn param(spec: &Spec, entry: &Entry, p: &Param) -> String {
     let need = if p.optional { "optional" } else { "required" };
     format!("{need} {} = {}", p.name, role(spec, entry, p))
 }
-/// Where the parameter called `name` stands.
+/// The index of the parameter called `name`.
 fn place(entry: &Entry, name: &str) -> String {
     format!("{:?}", entry.params.iter().position(|p| p.name == name))
 }
@@ -90,7 +90,7 @@ fn pointer(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> String {
         (Direction::Out, _) => format!("Out({count})"),
     }
 }
-/// A struct that C lends: its size, what its first word says, and which words of it are checked.
+/// A struct that the caller passes by pointer: its size, its `stype`, and the words of it that are checked.
 fn record(spec: &Spec, name: &str, count: &str) -> String {
     let Some(record) = spec.record(name) else { return "Pointer(None)".into() };
     let c = &record.c;

@@ -1,5 +1,4 @@
-//! What each C parameter becomes in Rust. Traits and shims are two views of the same shapes, so
-//! they are worked out once, here.
+//! The Rust type of each C parameter. Traits and shims use the same classification, so it is made once, here.
 use super::{c_name, rust_type};
 use crate::model::{Direction, Entry, EnumKind, Param, Role, Spec, Type};
 use crate::names;
@@ -10,10 +9,10 @@ pub struct Arg<'s> {
     pub shape: Shape,
 }
 pub enum Shape {
-    /// A number, a handleless struct, or a pointer that only adapters understand.
+    /// A number, a struct without handles, or a pointer that only adapters can interpret.
     Plain,
     Bool,
-    /// An enumeration or flag set, whose value is checked.
+    /// An enumeration or flags, whose value is checked.
     Checked {
         flags: bool,
     },
@@ -43,12 +42,12 @@ pub enum Shape {
         wrapper: &'static str,
         user_data: String,
     },
-    /// Name, size, value and size of an info query.
+    /// The parameters of an info query: the property, the size, the value and the answer's size.
     Answer {
         size: String,
         size_ret: String,
     },
-    /// A pointer that must not be null and is passed as it is.
+    /// A pointer that must not be null and is passed on unchanged.
     Raw,
     OutHandle {
         kind: String,
@@ -58,7 +57,7 @@ pub enum Shape {
         count: String,
         total: Option<String>,
     },
-    /// As many values as another argument says; the method returns at least as many.
+    /// As many values as another argument says; the method returns at least that many.
     OutData {
         of: String,
         count: String,
@@ -68,9 +67,9 @@ pub enum Shape {
     OutValue {
         of: String,
     },
-    /// The event of the extended barrier: an input too.
+    /// The event of the extended barrier, which is an input, too.
     BarrierEvent,
-    /// Part of another argument.
+    /// A part of another argument.
     Consumed,
 }
 
@@ -80,7 +79,7 @@ const WRAPPED: [(&str, &str); 3] = [
     ("ExpHostTaskFunction", "HostFunction"),
 ];
 
-/// The shapes of all parameters of `entry`, in C's order.
+/// Returns the shapes of all parameters of `entry`, in C's order.
 pub fn of<'s>(spec: &'s Spec, entry: &'s Entry) -> Vec<Arg<'s>> {
     let consumed = consumed(spec, entry);
     let shape = |param: &'s Param| match consumed.contains(&param.name) {
@@ -93,7 +92,7 @@ pub fn of<'s>(spec: &'s Spec, entry: &'s Entry) -> Vec<Arg<'s>> {
 fn find<'s>(entry: &'s Entry, name: &str) -> Option<&'s Param> {
     entry.params.iter().find(|p| p.name == name)
 }
-/// The parameter that follows `param`, if it looks like what comes back with a callback.
+/// Returns the parameter after `param`, if it can be a callback's user data.
 fn user_data<'s>(entry: &'s Entry, param: &Param) -> Option<&'s Param> {
     let at = entry.params.iter().position(|p| p.name == param.name)?;
     let next = entry.params.get(at + 1)?;
@@ -111,7 +110,7 @@ fn bytes_size(entry: &Entry, param: &Param) -> Option<String> {
 fn is_void_pointer(ty: &Type) -> bool {
     matches!(ty.pointee(), Some(Type::Name(n)) if n == "c_void")
 }
-/// Whether `list` counts its elements in another parameter.
+/// Returns the parameter with the length of a list, if it has one.
 fn counted<'p>(entry: &Entry, param: &'p Param) -> Option<&'p str> {
     match &param.role {
         Role::List(n) | Role::WaitList(n) => find(entry, n).map(|_| n.as_str()),
@@ -119,7 +118,7 @@ fn counted<'p>(entry: &Entry, param: &'p Param) -> Option<&'p str> {
     }
 }
 
-/// Parameters that are part of others.
+/// Returns the parameters that are part of others.
 fn consumed(spec: &Spec, entry: &Entry) -> Vec<String> {
     let mut names = Vec::new();
     for p in &entry.params {
@@ -157,7 +156,7 @@ fn one(spec: &Spec, entry: &Entry, p: &Param) -> Shape {
     match (&p.ty, p.direction) {
         (Type::Name(n), _) => named(spec, entry, p, n),
         (Type::Pointer { to, .. }, Direction::InOut) => match &**to {
-            // Said to be an input too, but what it holds before the call means nothing.
+            // It is declared as an input too, but its value before the call has no meaning.
             Type::Name(n) if spec.is_handle(n) && counted(entry, p).is_none() => {
                 Shape::OutHandle { kind: n.clone() }
             }
@@ -198,7 +197,7 @@ fn out(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
         }
         (_, Some(_)) => Shape::Raw,
         (Type::Name(n), None) if spec.is_handle(n) => Shape::OutHandle { kind: n.clone() },
-        // What a query without a size writes is typed by its name: adapters know how.
+        // The type of a result without a size depends on the query; the adapter knows it.
         (Type::Name(n), None) if n == "c_void" => Shape::Raw,
         (Type::Pointer { to, .. }, None) if to.base() == "c_char" => Shape::OutText,
         (Type::Pointer { to, .. }, None) if matches!(&**to, Type::Name(n) if n == "c_void") => {
@@ -229,14 +228,14 @@ fn input(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
     }
 }
 
-/// Whether the entry is one that `ur-adapter` writes by hand, for all adapters.
+/// Whether `ur-adapter` implements the entry by hand, for all adapters.
 pub fn by_hand(entry: &Entry) -> bool {
     matches!(
         entry.name.as_str(),
         "urAdapterGetLastError" | "urAdapterSetLoggerCallback" | "urAdapterSetLoggerCallbackLevel"
     )
 }
-/// For entries that only count references: the kind of handle, and whether one is given back.
+/// For entries that only count references: the kind of handle, and whether the entry releases.
 pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {
     let [only] = entry.params.as_slice() else { return None };
     let Type::Name(kind) = &only.ty else { return None };
@@ -245,16 +244,16 @@ pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {
     (spec.is_handle(kind) && (release || name.ends_with("Retain"))).then_some((kind, release))
 }
 
-/// Whether the adapter judges the handles before anything else is judged.
+/// Whether the adapter checks the handles before anything else is checked.
 pub fn is_checked_first(entry: &Entry) -> bool {
     entry.errors.iter().any(|fault| fault.first)
 }
-/// The arguments that are handles.
+/// Returns the arguments that are handles.
 pub fn handles<'a, 's>(args: &'a [Arg<'s>]) -> impl Iterator<Item = &'a Arg<'s>> {
     args.iter().filter(|a| matches!(a.shape, Shape::Handle { .. }))
 }
 
-/// The name and type that a parameter has in a method, if it has any.
+/// Returns the name and the type of a parameter in a method, if it has any.
 pub fn parameter(spec: &Spec, entry: &Entry, arg: &Arg<'_>) -> Option<(String, String)> {
     let p = arg.param;
     let optional = |t: String| if p.optional { format!("Option<{t}>") } else { t };

@@ -1,4 +1,4 @@
-//! `crates/ur-sys/src`: the C ABI as Rust types.
+//! Generates `crates/ur-sys/src`: the C ABI as Rust types.
 use super::{NOTICE, Output, doc, flags_type, pfn, rust_type, rustfmt};
 use crate::{
     model::{EnumKind, Field, Param, Record, Spec, Type},
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{collections::BTreeSet, fmt::Write};
 
-/// Every generated file of the crate.
+/// Returns all generated files of the crate.
 pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
     let parts =
         [("values", values(spec)), ("records", records(spec)), ("functions", functions(spec))];
@@ -46,7 +46,7 @@ fn values(spec: &Spec) -> String {
             writeln!(s, "{shape}! {{\n{}    {name} {{", doc(&or_default(&e.doc, &name), "    "));
         for v in &e.variants {
             let constant = names::constant(&v.c, &e.c);
-            // An or of a zero is how versions are written, and what lints object to.
+            // Versions are written as an or with zero, which lints reject.
             let value = if v.value.contains('|') { v.number.to_string() } else { v.value.clone() };
             let _ = writeln!(s, "        {constant} = {value}, {:?};", v.c);
         }

@@ -1,4 +1,5 @@
-//! `ur_api.h`: types before what uses them, then the entry points, then their parameters as structs.
+//! Generates `ur_api.h`: types before their uses, then the entry points, then the structs of their
+//! parameters.
 use super::{callback_parameters, comment, declare, parameter, parameters, params_struct};
 use crate::{
     emit::flags_type,
@@ -10,7 +11,7 @@ use std::fmt::Write;
 
 const MACROS: &str = include_str!("macros.h");
 
-/// Everything between the opening and the closing of `extern "C"`.
+/// Everything inside of `extern "C"`.
 pub fn body(spec: &Spec) -> String {
     let mut s = String::from(MACROS);
     s.push_str("\n/* Names of device targets. */\n");
@@ -78,7 +79,7 @@ fn enumeration(spec: &Spec, e: &Enum) -> String {
     s.push('\n');
     s
 }
-/// Bits without a name that C's mask lets through.
+/// Bits without a name that C's mask nevertheless allows.
 fn spare_bits(flag: &str) -> u32 {
     if flag == "ur_kernel_launch_properties_flag_t" { 0x70 } else { 0 }
 }
@@ -111,7 +112,7 @@ fn record(spec: &Spec, r: &Record) -> String {
     s
 }
 
-/// The records, each behind those that it holds by value.
+/// Orders the records so that each comes after those that it contains by value.
 fn by_value_order(spec: &Spec) -> Vec<&Record> {
     fn visit<'a>(spec: &'a Spec, r: &'a Record, done: &mut Vec<&'a Record>) {
         if done.iter().any(|d| d.c == r.c) {
@@ -136,7 +137,7 @@ fn by_value_order(spec: &Spec) -> Vec<&Record> {
     done
 }
 
-/// What is known of a parameter beyond its type, as a comment in front of it.
+/// A comment on a parameter with what its type does not say.
 pub fn about(p: &Param) -> String {
     let mut words = Vec::new();
     match p.direction {
@@ -158,7 +159,7 @@ fn prototype(spec: &Spec, e: &Entry) -> String {
     let comment = comment(text.trim(), "");
     format!("{comment}UR_APIEXPORT ur_result_t UR_APICALL {}({});\n\n", e.name, parameters(spec, e))
 }
-/// The documented errors: those with a reason on a line each, the others together.
+/// The documented errors: those with a condition on a line each, the others together.
 fn errors(spec: &Spec, faults: &[Fault]) -> Vec<String> {
     let c = |code: &str| {
         let all = spec.enums.iter().filter(|e| e.name == "Result").flat_map(|e| &e.variants);
@@ -190,7 +191,7 @@ fn condition(e: &syn::Expr) -> String {
 }
 
 fn params(spec: &Spec, e: &Entry) -> String {
-    // Nothing to point at: C has no empty structs.
+    // No struct for an entry without parameters, because C has no empty structs.
     if e.params.is_empty() {
         return String::new();
     }
@@ -205,7 +206,7 @@ fn params(spec: &Spec, e: &Entry) -> String {
     s
 }
 
-/// C has these parameters as constants, which shows only in a pointer to them.
+/// Whether the C prototype declares the parameter `const`, which only matters for a pointer to it.
 fn constant(e: &Entry, p: &Param) -> bool {
     p.name == "size" && e.name.starts_with("urEnqueueUSM") && e.name.ends_with("AllocExp")
 }

@@ -1,4 +1,4 @@
-//! `ur_ddi.h`: a type for every entry point, the tables, and the functions that fill them.
+//! Generates `ur_ddi.h`: a type for every entry point, the tables, and the functions that fill them.
 use super::parameter_types;
 use crate::{
     emit::pfn,
@@ -7,7 +7,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Everything between the opening and the closing of `extern "C"`.
+/// Everything inside of `extern "C"`.
 pub fn body(spec: &Spec) -> String {
     let mut s = String::from("/* The type of every entry point that a table has. */\n");
     for e in spec.tables.iter().flat_map(|t| &t.entries) {

@@ -1,9 +1,9 @@
-//! `ur_print.h`: the functions that write values as text.
+//! Generates `ur_print.h`: the functions that print values as text.
 use super::params_struct;
 use crate::model::{EnumKind, Spec};
 use std::fmt::Write;
 
-/// Everything between the opening and the closing of `extern "C"`.
+/// Everything inside of `extern "C"`.
 pub fn body(spec: &Spec) -> String {
     let mut s = String::from(
         "/* Each writes its value into `buffer` as text with a NUL, and into `out_size` how many bytes\n   \
@@ -37,7 +37,7 @@ fn function(s: &mut String, name: &str, value: &str) {
         "UR_APIEXPORT ur_result_t UR_APICALL urPrint{name}({value}, char *buffer, const size_t buff_size, size_t *out_size);"
     );
 }
-/// `ur_usm_p2p_x_t` → `UsmP2pX`; a digit keeps the line in front of it: `Fill_2d`.
+/// `ur_usm_p2p_x_t` → `UsmP2pX`; a digit keeps the underscore before it: `Fill_2d`.
 pub fn camel(c: &str) -> String {
     let words = c.strip_prefix("ur_").unwrap_or(c).strip_suffix("_t").unwrap_or(c);
     let capital = |word: &str| {

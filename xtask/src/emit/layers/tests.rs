@@ -1,7 +1,7 @@
-//! The order of the generated checks, judged by their text alone.
+//! Tests the order of the generated checks by their text.
 
-/// What a rule asks, by its text: 0 for what is not null, 1 for handles, 2 for enumerations and members, 3
-/// for values and what they are together, 4 for events.
+/// The rank of a rule, by its text: 0 for null pointers, 1 for handles, 2 for enumerations and members, 3 for
+/// values and their combinations, 4 for events.
 fn rank(rule: &str, params: &str, enumerations: &str) -> usize {
     let (word, of) = rule.split_once('(').unwrap();
     let first = of.split_whitespace().next().unwrap();
@@ -23,7 +23,7 @@ fn rank(rule: &str, params: &str, enumerations: &str) -> usize {
         (word, _) => panic!("{word}"),
     }
 }
-/// The rules of a row, each in one line.
+/// The rules of a row, each on one line.
 fn rules(body: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for line in body.lines().filter_map(|line| line.strip_prefix("        ")) {
@@ -47,7 +47,7 @@ fn every_entry_asks_for_enumerations_and_members_before_values_and_combinations(
         let params = head.split_once('(').unwrap().1;
         let rules = rules(body);
         let mut ranks: Vec<_> = rules.iter().map(|rule| rank(rule, params, enumerations)).collect();
-        // Members that the entry has a code of its own for are asked after that.
+        // Members for which the entry documents a code of its own are checked at the end.
         while ranks.last() == Some(&2) && ranks.iter().any(|rank| *rank > 2) {
             ranks.pop();
         }
@@ -65,7 +65,7 @@ fn what_a_refusal_says_names_parameters_as_c_does() {
     let mut said = 0;
     for words in rows.lines().flat_map(|line| line.split('"').skip(1).step_by(2)) {
         let names = words.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        // What C, too, writes with a line.
+        // Names that have an underscore in C, too.
         let theirs = |name: &str| name.starts_with("UR_") || name == "pipe_symbol";
         let ours = names.filter(|name| name.contains('_') && !theirs(name));
         assert_eq!(ours.collect::<Vec<_>>(), [""; 0], "{words}");
