@@ -1,5 +1,5 @@
-//! Answers of adapters that have nothing to say: of the right size, in the right form, about
-//! nothing. What a mock or an empty device has to say of itself is its own business.
+//! Default answers to queries, for adapters without a device: of the right size and form, but without content. What a
+//! mock or an empty device reports differently is left to its own crate.
 #![expect(unsafe_code, reason = "takes back references that C destroys")]
 mod answers;
 
@@ -10,24 +10,24 @@ use crate::{
 };
 use std::ffi::c_void;
 
-/// Takes back all of C's references to an object that C destroys, or that goes with another.
+/// Releases all references that the caller holds to an object which it destroys, or which ends with another object.
 ///
 /// # Errors
-/// The kind's own code if another thread does the same.
+/// The error code of the object's kind if another thread does the same.
 pub fn withdraw<T: Body>(object: Borrowed<'_, T>) -> Result<()> {
     for _ in 0..object.api_refs() {
-        // SAFETY: C says, by what it calls, that it uses the handle no more.
+        // SAFETY: with the entry that it called, the caller stated that it no longer uses the handle.
         unsafe { object.release() }?;
     }
     Ok(())
 }
 
-/// What the answer to a query looks like.
+/// The form of a query's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A C string.
     Text,
-    /// Any number of anything but handles.
+    /// Any number of values that are not handles.
     List,
     /// Any number of handles.
     Handles(Kind),
@@ -35,35 +35,35 @@ pub enum Shape {
     Handle(Kind),
     /// `ur_bool_t`
     Truth,
-    /// Flags, of which these are known.
+    /// Flags, of which these are defined.
     Flags(u32),
-    /// An enumeration, whose smallest value this is.
+    /// An enumeration with this smallest value.
     Enumerator(u32),
-    /// A number of so many bytes.
+    /// A number of this many bytes.
     Number(usize),
-    /// A struct, an array or a pointer of so many bytes.
+    /// A struct, an array or a pointer of this many bytes.
     Zeroes(usize),
 }
 
-/// The names of one kind of query.
+/// The property names of one kind of query.
 pub trait Query: Copy {
-    /// What the answer looks like; nothing where the specification does not say.
+    /// The form of the answer; `None` where the specification does not define it.
     fn shape(self) -> Option<Shape>;
-    /// C's name of this name, if it has one.
+    /// The property's name in C, if it has one.
     fn title(self) -> Option<&'static str>;
 }
 
-/// How much an adapter says of itself where it has a choice.
+/// What the default answers claim where they have a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// It can do nothing and has none of anything.
+    /// No capability, and no object of any kind.
     Nothing,
-    /// It can do everything and has one of each thing.
+    /// Every capability, and one object of each kind.
     Everything,
 }
 
 impl Shape {
-    /// Answers in this shape; `handles` are those of a kind that belong to what was asked.
+    /// Answers in this form; `handles` returns the handles of a kind that belong to the queried object.
     ///
     /// # Errors
     /// `INVALID_SIZE` if the buffer is too small.
@@ -86,7 +86,7 @@ impl Shape {
             Self::Enumerator(smallest) => answer.value(&smallest),
             Self::Number(size) => {
                 let mut bytes = vec![0_u8; size];
-                bytes[0] = u8::from(all); // as a number, wherever this is built: the first byte is the least
+                bytes[0] = u8::from(all); // 0 or 1, little-endian as on all supported platforms
                 answer.slice(&bytes)
             }
             Self::Zeroes(size) => answer.slice(&vec![0_u8; size]),

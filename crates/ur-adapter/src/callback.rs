@@ -1,4 +1,4 @@
-//! Functions that C gave us to call later, each with what it wants back.
+//! Callbacks that the application registered, each with its user data.
 #![expect(unsafe_code, reason = "calls back into C")]
 use crate::{
     memory::UserData,
@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use ur_hal::HostCall;
 use ur_sys::{ur_event_handle_t, ur_execution_info_t};
 
-/// What `urContextSetExtendedDeleter` leaves with us.
+/// The callback that `urContextSetExtendedDeleter` registers.
 #[derive(Clone, Copy, Debug)]
 pub struct ContextDeleter {
     function: unsafe extern "C" fn(*mut c_void),
@@ -16,18 +16,18 @@ pub struct ContextDeleter {
 }
 impl ContextDeleter {
     /// # Safety
-    /// Any thread may call `function` with `user_data`, once.
+    /// `function` may be called with `user_data` from any thread, once.
     pub unsafe fn new(function: unsafe extern "C" fn(*mut c_void), user_data: *mut c_void) -> Self {
         Self { function, user_data: UserData::new(user_data) }
     }
-    /// Tells C that the context is gone.
+    /// Calls the application because the context was destroyed.
     pub fn call(self) {
-        // SAFETY: promised to `new`.
+        // SAFETY: the caller of `new` promised this.
         unsafe { (self.function)(self.user_data.as_ptr()) };
     }
 }
 
-/// What `urEventSetCallback` leaves with us.
+/// The callback that `urEventSetCallback` registers.
 #[derive(Clone, Copy, Debug)]
 pub struct EventCallback {
     function: unsafe extern "C" fn(ur_event_handle_t, ur_execution_info_t, *mut c_void),
@@ -35,22 +35,22 @@ pub struct EventCallback {
 }
 impl EventCallback {
     /// # Safety
-    /// Any thread may call `function` with `user_data`, once.
+    /// `function` may be called with `user_data` from any thread, once.
     pub unsafe fn new(
         function: unsafe extern "C" fn(ur_event_handle_t, ur_execution_info_t, *mut c_void),
         user_data: *mut c_void,
     ) -> Self {
         Self { function, user_data: UserData::new(user_data) }
     }
-    /// Tells C how far `event` has come.
+    /// Reports the status of `event` to the application.
     pub fn call<T: Body>(self, event: &Object<T>, status: ur_execution_info_t) {
         let handle = ur_event_handle_t(event.as_handle().cast());
-        // SAFETY: promised to `new`.
+        // SAFETY: the caller of `new` promised this.
         unsafe { (self.function)(handle, status, self.user_data.as_ptr()) };
     }
 }
 
-/// A host function with one argument of C's own.
+/// A host function with one argument of the application.
 #[derive(Clone, Copy, Debug)]
 pub struct HostFunction {
     function: unsafe extern "C" fn(*mut c_void),
@@ -58,13 +58,13 @@ pub struct HostFunction {
 }
 impl HostFunction {
     /// # Safety
-    /// Any thread may call `function` with `user_data`, as often as the command runs.
+    /// `function` may be called with `user_data` from any thread, as often as its command runs.
     pub unsafe fn new(function: unsafe extern "C" fn(*mut c_void), user_data: *mut c_void) -> Self {
         Self { function, user_data: UserData::new(user_data) }
     }
-    /// Runs it on this thread.
+    /// Calls it on this thread.
     pub fn call(self) {
-        // SAFETY: promised to `new`.
+        // SAFETY: the caller of `new` promised this.
         unsafe { (self.function)(self.user_data.as_ptr()) };
     }
 }
@@ -72,11 +72,11 @@ impl From<HostFunction> for HostCall {
     fn from(host: HostFunction) -> Self {
         fn call([function, user_data]: [usize; 2]) {
             let function = std::ptr::with_exposed_provenance::<()>(function);
-            // SAFETY: the address of such a function, taken below; nobody but a `HostCall` has this function's words.
+            // SAFETY: the word is the address of such a function, taken below; only this `HostCall` passes it here.
             let function = unsafe {
                 std::mem::transmute::<*const (), unsafe extern "C" fn(*mut c_void)>(function)
             };
-            // SAFETY: promised to `HostFunction::new`.
+            // SAFETY: the caller of `HostFunction::new` promised this.
             unsafe { function(std::ptr::with_exposed_provenance_mut(user_data)) };
         }
         let function = (host.function as *const ()).expose_provenance();
@@ -92,11 +92,11 @@ mod tests {
     #[test]
     fn a_host_function_is_called_with_its_data_each_time() {
         unsafe extern "C" fn count(data: *mut c_void) {
-            // SAFETY: the counter below.
+            // SAFETY: `data` is the address of the counter below.
             unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Relaxed);
         }
         let counter = AtomicU32::new(0);
-        // SAFETY: both outlive the calls.
+        // SAFETY: the function and the counter outlive the calls.
         let function = unsafe { HostFunction::new(count, (&raw const counter).cast_mut().cast()) };
         let call = HostCall::from(function);
         call.call();

@@ -1,4 +1,4 @@
-//! `pNext` chains: extension structs that hang off a descriptor, told apart by their first word.
+//! `pNext` chains: extension structs linked to a descriptor, each identified by its first word.
 #![expect(unsafe_code, reason = "follows pointers C linked")]
 use crate::error::{Error, ErrorCode, Result};
 use std::ffi::c_void;
@@ -13,10 +13,10 @@ use ur_sys::{
 /// A struct that starts with `stype` and `pNext`.
 ///
 /// # Safety
-/// `Self` is `repr(C)` and starts with a `ur_structure_type_t` and a pointer, and `STYPE` is the
-/// type that the ABI gives to exactly this struct.
+/// `Self` is `repr(C)` and starts with a `ur_structure_type_t` and a pointer, and `STYPE` is the type that the ABI
+/// assigns to exactly this struct.
 pub unsafe trait Chained {
-    /// What its first member says.
+    /// The value of its first member.
     const STYPE: ur_structure_type_t;
 }
 
@@ -26,24 +26,24 @@ struct Link {
     next: *const c_void,
 }
 
-/// Longer chains than the ABI has structs to link are loops.
+/// The longest chain followed. The ABI has fewer structs to link, so a longer chain is a loop.
 const LONGEST: usize = 64;
 
 /// The first `T` in the chain that starts at `first`, if there is one.
 ///
 /// # Safety
-/// `first` is null or points at a live struct that starts with `stype` and `pNext`, and so on
-/// down the chain, for `'a`; each is of the type it says.
+/// `first` is null or points at a struct that starts with `stype` and `pNext`, and so on down the chain. Each is live
+/// for `'a` and of the type that its `stype` states.
 ///
 /// # Errors
 /// `INVALID_VALUE` if the chain does not end.
 pub unsafe fn find<'a, T: Chained>(first: *const c_void) -> Result<Option<&'a T>> {
     let mut at = first.cast::<Link>();
     for _ in 0..LONGEST {
-        // SAFETY: null, or the caller's promise.
+        // SAFETY: null or a live struct, as the caller promised.
         let Some(link) = (unsafe { at.as_ref() }) else { return Ok(None) };
         if link.stype == T::STYPE {
-            // SAFETY: the struct is of the type it says.
+            // SAFETY: the struct is of the type that its `stype` states, as the caller promised.
             return Ok(Some(unsafe { &*at.cast::<T>() }));
         }
         at = link.next.cast();
@@ -51,17 +51,17 @@ pub unsafe fn find<'a, T: Chained>(first: *const c_void) -> Result<Option<&'a T>
     Err(Error::new(ErrorCode::InvalidValue, "the pNext chain of a descriptor does not end"))
 }
 
-/// A descriptor as a shim lends it: that its chain is sound is C's promise to the entry.
+/// A descriptor that a shim passes on. The caller of the entry guarantees that its chain is valid.
 pub trait Head {
-    /// What its `pNext` says.
+    /// Its `pNext`.
     fn next(&self) -> *const c_void;
 }
 /// The first `T` in the chain of a descriptor, if there is one.
 ///
 /// # Errors
-/// As for `find`.
+/// As for [`find`].
 pub fn extension<T: Chained>(head: &impl Head) -> Result<Option<&T>> {
-    // SAFETY: forwarded from the C caller's own contract.
+    // SAFETY: `head` is a descriptor of an entry, whose caller guarantees that the chain is valid during the call.
     unsafe { find(head.next()) }
 }
 impl Head for ur_usm_pool_desc_t {
@@ -69,7 +69,7 @@ impl Head for ur_usm_pool_desc_t {
         self.pNext
     }
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_usm_pool_limits_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::USM_POOL_LIMITS_DESC;
 }
@@ -78,7 +78,7 @@ impl Head for ur_queue_properties_t {
         self.pNext
     }
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_queue_index_properties_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::QUEUE_INDEX_PROPERTIES;
 }
@@ -88,7 +88,7 @@ impl Head for ur_queue_native_properties_t {
         self.pNext
     }
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_queue_native_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::QUEUE_NATIVE_DESC;
 }
@@ -98,16 +98,16 @@ impl Head for ur_usm_desc_t {
         self.pNext
     }
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_usm_host_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::USM_HOST_DESC;
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_usm_device_desc_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::USM_DEVICE_DESC;
 }
 
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for cw_ipc_policy_desc_t {
     const STYPE: ur_structure_type_t = CW_STRUCTURE_TYPE_IPC_POLICY_DESC;
 }
@@ -117,11 +117,11 @@ impl Head for ur_kernel_launch_ext_properties_t {
         self.pNext
     }
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_kernel_launch_cluster_property_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::KERNEL_LAUNCH_CLUSTER_PROPERTY;
 }
-// SAFETY: it starts so, and that is its type.
+// SAFETY: it starts with `stype` and `pNext`, and the ABI assigns it this type.
 unsafe impl Chained for ur_kernel_launch_workgroup_property_t {
     const STYPE: ur_structure_type_t = ur_structure_type_t::KERNEL_LAUNCH_WORKGROUP_PROPERTY;
 }
@@ -152,9 +152,9 @@ mod tests {
     fn a_chain_that_bites_its_tail_is_an_error() {
         let mut link = pool(ptr::null());
         let at = &raw mut link;
-        // SAFETY: it lives on the stack of this test.
+        // SAFETY: it is a local variable of this test.
         unsafe { (*at).pNext = at.cast() };
-        // SAFETY: likewise.
+        // SAFETY: as above.
         let error = extension::<ur_usm_pool_limits_desc_t>(unsafe { &*at }).unwrap_err();
         assert_eq!(error.code(), ErrorCode::InvalidValue);
     }

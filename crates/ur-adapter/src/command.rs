@@ -1,5 +1,5 @@
-//! Commands between entries and adapters: what C asks for beside what a command does, and the trait of adapters that take
-//! all commands in one place.
+//! Commands between the entries and an adapter: what the caller requests in addition to a command, and the trait of
+//! adapters that handle all commands in one place.
 use crate::{
     api::{Objects, Request},
     error::{Error, Result},
@@ -7,44 +7,44 @@ use crate::{
 };
 use ur_sys::ur_exp_command_buffer_sync_point_t;
 
-/// What C wants to know of a command that is enqueued.
+/// The completion information that the caller requests for an enqueued command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
-    /// Nothing.
+    /// None.
     None,
     /// An event.
     Event,
-    /// That it is done, before the call returns; and an event if so.
+    /// Completion before the call returns, and possibly an event.
     Done {
-        /// Whether there is an event as well.
+        /// Whether an event is requested too.
         event: bool,
     },
 }
 impl Report {
-    /// An event, or nothing.
+    /// An event if `want`, else nothing.
     pub fn event(want: bool) -> Self {
         if want { Self::Event } else { Self::None }
     }
-    /// Of a command that blocks, or does not.
+    /// For a command that may block, and that may want an event.
     pub fn of(blocking: bool, want: bool) -> Self {
         if blocking { Self::Done { event: want } } else { Self::event(want) }
     }
-    /// Whether there is to be an event.
+    /// Whether an event is requested.
     pub fn wants_event(self) -> bool {
         matches!(self, Self::Event | Self::Done { event: true })
     }
 }
 
-/// What C asks of a command that it records.
+/// What the caller requests for a recorded command.
 #[derive(Debug)]
 pub struct Asked<'a, A: Objects> {
-    /// Commands recorded before that it follows.
+    /// The sync points of earlier commands that it follows.
     pub points: Option<&'a [ur_exp_command_buffer_sync_point_t]>,
-    /// What each execution waits for.
+    /// The events that each execution waits for.
     pub events: &'a [Borrowed<'a, A::Event>],
-    /// Whether there is to be an event that each execution signals.
+    /// Whether an event is requested that each execution signals.
     pub event: bool,
-    /// Whether there is to be a handle by which it can be changed.
+    /// Whether a handle is requested with which the command can be updated.
     pub command: bool,
 }
 impl<A: Objects> Clone for Asked<'_, A> {
@@ -54,21 +54,21 @@ impl<A: Objects> Clone for Asked<'_, A> {
 }
 impl<A: Objects> Copy for Asked<'_, A> {}
 
-/// What C gets for a command that is enqueued.
+/// The result of enqueuing a command.
 pub type Enqueued<A> = Result<Option<Owned<<A as Objects>::Event>>>;
-/// What C gets for a command that is recorded.
+/// The result of recording a command.
 pub type Appended<A> = Result<(
     ur_exp_command_buffer_sync_point_t,
     Option<Owned<<A as Objects>::Event>>,
     Option<Owned<<A as Objects>::ExpCommandBufferCommand>>,
 )>;
 
-/// An adapter that takes commands in one place, whichever entries ask for them.
+/// An adapter that handles commands in one place, whichever entries they come from.
 pub trait CommandApi: Objects {
     /// Enqueues a command.
     ///
     /// # Errors
-    /// Those of the entry.
+    /// The errors of the entry.
     fn enqueue(
         queue: Borrowed<'_, Self::Queue>,
         request: Request<'_, Self>,
@@ -81,7 +81,7 @@ pub trait CommandApi: Objects {
     /// Records a command.
     ///
     /// # Errors
-    /// Those of the entry.
+    /// The errors of the entry.
     fn append(
         buffer: Borrowed<'_, Self::ExpCommandBuffer>,
         request: Request<'_, Self>,

@@ -1,4 +1,4 @@
-//! Failures: a code for C, a sentence for people; and `enter`, the one way out of Rust.
+//! Errors: a code for C, a sentence for people; and `enter`, through which every entry returns.
 pub use crate::error_code::ErrorCode;
 use crate::{
     log,
@@ -14,10 +14,10 @@ use std::{
 };
 use ur_sys::{ur_logger_level_t, ur_result_t};
 
-/// Why sharing between processes failed, more precisely than the ABI's codes can say.
+/// Why sharing between processes failed, in more detail than the ABI's codes.
 pub use ur_ipc::ErrorKind as Reason;
 
-/// A failure: the code C callers see, and what else we knew when it happened.
+/// An error: the code that callers get, and further details.
 #[derive(Debug)]
 pub struct Error {
     code: ErrorCode,
@@ -37,7 +37,7 @@ impl Detail {
     }
 }
 
-/// What an entry comes to.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl From<ErrorCode> for Error {
@@ -47,7 +47,7 @@ impl From<ErrorCode> for Error {
 }
 
 impl Error {
-    /// A failure with a sentence: what happened and what to do.
+    /// An error with a sentence that says what happened and what to do.
     pub fn new(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         Self { code, detail: Some(Detail::new(message.into())) }
     }
@@ -55,26 +55,26 @@ impl Error {
         let code = self.code;
         self.detail.get_or_insert_with(|| Detail::new(code.to_string().into()))
     }
-    /// Adds why sharing failed, for programs: the sentence ends with its word.
+    /// Adds the reason why sharing failed, for programs: its word is appended to the sentence.
     #[must_use]
     pub fn because(mut self, reason: Reason) -> Self {
         self.detail().reason = Some(reason);
         self
     }
-    /// Adds the driver's own status, or errno where the kernel is the driver.
+    /// Adds the driver's own status, or the errno where the kernel is the driver.
     #[must_use]
     pub fn native(mut self, status: i32) -> Self {
         self.detail().native = Some(status);
         self
     }
-    /// Has it logged at `level`: for a failure that is an ordinary answer, as where a program asks
-    /// whether a binary will do.
+    /// Sets the level at which it is logged, for failures that are ordinary answers; for example when a program queries
+    /// whether a binary is usable.
     #[must_use]
     pub fn at_level(mut self, level: ur_logger_level_t) -> Self {
         self.detail().level = Some(level);
         self
     }
-    /// How serious it is for who reads the log: see `log`.
+    /// The level at which it is logged: see `log`.
     fn level(&self) -> ur_logger_level_t {
         use ErrorCode as E;
         let by_code = match self.code {
@@ -85,31 +85,31 @@ impl Error {
         };
         self.detail.as_ref().and_then(|detail| detail.level).unwrap_or(by_code)
     }
-    /// The code C callers see.
+    /// The code that callers get.
     pub const fn code(&self) -> ErrorCode {
         self.code
     }
-    /// The same failure under another code, where an entry documents its own.
+    /// Changes the code, for entries that document their own.
     #[must_use]
     pub fn with_code(mut self, code: ErrorCode) -> Self {
         self.code = code;
         self
     }
-    /// The driver's own status, if one was noted; errno where the kernel is the driver.
+    /// The driver's own status, if it was recorded; the errno where the kernel is the driver.
     pub fn native_status(&self) -> Option<i32> {
         self.detail.as_ref()?.native
     }
-    /// The sentence, if there is one, moved out of the failure.
+    /// Returns the error's sentence, if it has one.
     pub(crate) fn into_message(self) -> Option<Cow<'static, str>> {
         self.detail.map(|detail| detail.message)
     }
-    /// Why sharing failed, if that is what failed.
+    /// The reason why sharing failed, if that is what failed.
     pub(crate) fn reason(&self) -> Option<Reason> {
         self.detail.as_ref()?.reason
     }
-    /// What an entry answers that needs the thread `name` and could not start it.
+    /// The error of an entry that could not start the thread `name`.
     pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
-        // A stack that finds no place is called "try again", as too many threads are.
+        // The system returns "try again" both for a stack that cannot be mapped and for too many threads.
         let (code, advice) = match ur_mapping::addresses_exhausted() {
             true => (ErrorCode::OutOfHostMemory, "raise the limit on addresses (`ulimit -v`)"),
             false => (
@@ -119,7 +119,7 @@ impl Error {
         };
         Self::new(code, format!("the thread {name} could not be started: {why}; {advice}"))
     }
-    /// What an entry without an implementation answers.
+    /// The result of an entry that the adapter does not implement.
     ///
     /// # Errors
     /// Always `UNSUPPORTED_FEATURE`, naming `what`.
@@ -150,14 +150,14 @@ impl fmt::Display for Error {
 }
 impl std::error::Error for Error {}
 
-/// What `urAdapterGetLastError` lends until the adapter's next failure on the thread.
+/// What `urAdapterGetLastError` returns until the adapter's next failure on the thread.
 struct Last {
     error: Error,
     sentence: CString,
 }
-/// The last failure of each adapter on one thread: several may be in one program.
+/// The last failure of each adapter on one thread, because a program may use several adapters.
 struct Failures {
-    /// By `Backend::index`.
+    /// Indexed by `Backend::index`.
     of: [Option<Last>; Backend::ALL.len()],
     /// Whose failure was the last of all.
     latest: Option<Backend>,
@@ -168,10 +168,10 @@ thread_local! {
     };
 }
 
-/// The one way out of Rust: a code for the caller; the detail for the logger and for
-/// `urAdapterGetLastError`. Nothing unwinds past it, not even in a thread's last moments.
+/// The return path of every entry: returns a code, and passes the details to the log and to `urAdapterGetLastError`. No
+/// panic unwinds past it, not even while a thread ends.
 ///
-/// The log is that of `backend`'s adapter, and tells the entry's name with each of its failures.
+/// The log is that of `backend`'s adapter, and names the entry with each failure.
 pub fn enter(
     backend: Backend,
     entry: &'static str,
@@ -186,15 +186,15 @@ pub fn enter(
     let _ = ur_lock::caught(|| keep(backend, entry, error));
     code
 }
-/// The same for an entry of the adapter whose object `T` is: any object of its own.
+/// Like [`enter`], for an entry of the adapter to which objects `T` belong.
 pub fn enter_as<T: Body>(entry: &'static str, body: impl FnOnce() -> Result<()>) -> ur_result_t {
     enter(backend::<T>(), entry, body)
 }
-/// Whose object `T` is.
+/// The backend to which objects `T` belong.
 pub(crate) const fn backend<T: Body>() -> Backend {
     const { T::TAG.backend().expect("only objects that can be made have an adapter") }
 }
-/// Logs `error` and keeps it, unless this thread's storage is gone or in use further up.
+/// Logs `error` and keeps it, unless this thread's storage is gone or borrowed further up the stack.
 fn keep(backend: Backend, entry: &str, error: Error) {
     let between = if entry.is_empty() { "" } else { ": " };
     log::say(backend, error.level(), &format_args!("{entry}{between}{error}"));
@@ -206,14 +206,14 @@ fn keep(backend: Backend, entry: &str, error: Error) {
         })
     });
 }
-/// What a panic said.
+/// The message of a panic.
 fn discard(panic: Box<dyn Any + Send>) -> String {
     let said = panic.downcast_ref::<&str>().map(|s| (*s).to_string());
     let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
     ur_lock::discard(panic);
     said.unwrap_or_else(|| "(no message)".into())
 }
-/// The sentence of this thread's last failure, whichever adapter's.
+/// The sentence of this thread's last failure in any adapter.
 pub fn last_error() -> Option<String> {
     let last = |failures: &Failures| {
         let last = failures.of[failures.latest?.index()].as_ref()?;
@@ -221,8 +221,8 @@ pub fn last_error() -> Option<String> {
     };
     FAILURES.try_with(|failures| last(&*failures.try_borrow().ok()?)).ok()?
 }
-/// What `urAdapterGetLastError` of `backend`'s adapter answers: a C string that lives until that
-/// adapter's next failure on this thread, and the driver's status (0 if the failure had none).
+/// What `urAdapterGetLastError` of `backend`'s adapter returns: a C string that is valid until that adapter's next
+/// failure on this thread, and the driver's status (0 if the failure had none).
 pub(crate) fn last_error_for_c(backend: Backend) -> Option<(*const std::ffi::c_char, i32)> {
     let lent = |failures: &Failures| {
         let last = failures.of[backend.index()].as_ref()?;
@@ -232,7 +232,7 @@ pub(crate) fn last_error_for_c(backend: Backend) -> Option<(*const std::ffi::c_c
 }
 
 impl From<ur_ipc::Error> for Error {
-    /// Codes as the sharing entries document them; whatever they do not name is `INVALID_VALUE`.
+    /// Maps kinds to codes as the sharing entries document them; kinds that they do not mention become `INVALID_VALUE`.
     fn from(error: ur_ipc::Error) -> Self {
         use ur_ipc::ErrorKind as K;
         let code = match error.kind() {

@@ -1,11 +1,11 @@
-//! Where drivers' values meet UR's: failures get their codes, addresses and boxes their forms.
+//! Conversions between drivers' values and UR's: errors, addresses.
 use crate::{
     error::{Error, ErrorCode},
     memory::UsmPtr,
 };
 use ur_hal::{Address, ErrorKind};
 
-/// The code that callers see for a failure of a driver.
+/// The code that callers get for an error of a driver.
 fn code(kind: ErrorKind) -> ErrorCode {
     use ErrorKind as K;
     match kind {
@@ -45,7 +45,7 @@ impl From<ur_hal::Error> for Error {
         }
     }
 }
-/// The kind of a failure, for verbs that are written over functions which still answer with codes.
+/// The kind of an error, for driver methods built on functions that return UR codes.
 fn kind(code: ErrorCode) -> ErrorKind {
     const KINDS: [ErrorKind; 19] = [
         ErrorKind::InvalidValue,

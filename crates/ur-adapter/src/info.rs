@@ -1,4 +1,4 @@
-//! Answers to `ur*GetInfo`: a size, or a value and its size, by the ABI's rules, in one place.
+//! Answers to `ur*GetInfo` queries: a value and its size, or only the size, by the ABI's rules.
 #![expect(unsafe_code, reason = "writes into the buffer C gave")]
 use crate::{
     error::{Error, ErrorCode, Result},
@@ -6,7 +6,7 @@ use crate::{
 };
 use std::{ffi::c_void, fmt, marker::PhantomData};
 
-/// Where C wants the answer to one query.
+/// Where the caller wants the answer to one query.
 pub struct Answer<'call> {
     size: usize,
     value: *mut c_void,
@@ -14,10 +14,10 @@ pub struct Answer<'call> {
     _call: PhantomData<&'call mut ()>,
 }
 
-/// Plain data an answer may consist of.
+/// Plain data of which an answer may consist.
 ///
 /// # Safety
-/// `Self` has no padding bytes and may be copied bytewise to C.
+/// `Self` has no padding bytes and may be copied to C byte by byte.
 pub unsafe trait Plain: Copy {}
 macro_rules! plain { ($($t:ty)*) => { $(
     // SAFETY: a number, or a transparent or padding-free struct of numbers or pointers.
@@ -31,12 +31,12 @@ unsafe impl<T> Plain for *mut T {}
 
 impl Answer<'_> {
     /// # Safety
-    /// `value` is null or points at `size` writable bytes, `size_ret` is null or writable;
-    /// both for as long as this lives.
+    /// `value` is null or points at `size` writable bytes; `size_ret` is null or writable. Both hold as long as this
+    /// value exists.
     ///
     /// # Errors
-    /// `INVALID_SIZE`: a buffer of size 0. `INVALID_NULL_POINTER`: a size without a buffer, or
-    /// nowhere to put anything.
+    /// `INVALID_SIZE` for a buffer of size 0; `INVALID_NULL_POINTER` for a size without a buffer, or if both pointers
+    /// are null.
     pub unsafe fn new(size: usize, value: *mut c_void, size_ret: *mut usize) -> Result<Self> {
         match (size, value.is_null(), size_ret.is_null()) {
             (0, false, _) => Err(ErrorCode::InvalidSize.into()),
@@ -47,58 +47,58 @@ impl Answer<'_> {
     /// Answers with `value` as C lays it out.
     ///
     /// # Errors
-    /// `INVALID_SIZE` if the buffer is too small; the size needed is told all the same.
+    /// `INVALID_SIZE` if the buffer is too small; the required size is still returned.
     pub fn value<T: Plain>(&mut self, value: &T) -> Result<()> {
         self.slice(std::slice::from_ref(value))
     }
-    /// `UR_TRUE` or `UR_FALSE`.
+    /// Answers `UR_TRUE` or `UR_FALSE`.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn bool(&mut self, value: bool) -> Result<()> {
         self.value(&u8::from(value))
     }
-    /// A C string: `text` and its NUL.
+    /// Answers with a C string: `text` and its NUL.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn str(&mut self, text: &str) -> Result<()> {
         let mut bytes = text.replace('\0', " ").into_bytes();
         bytes.push(0);
         self.slice(&bytes)
     }
-    /// An array; its length is told by its size.
+    /// Answers with an array, whose length follows from its size.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn slice<T: Plain>(&mut self, values: &[T]) -> Result<()> {
         let needed = size_of_val(values);
         if !self.value.is_null() {
             if self.size < needed {
-                // Told before the refusal, so that the caller can ask again.
+                // Before returning the error, so that the caller can repeat the query with a larger buffer.
                 self.tell(needed);
                 return Err(Error::new(
                     ErrorCode::InvalidSize,
                     format!("the answer takes {needed} bytes and the buffer has {}", self.size),
                 ));
             }
-            // SAFETY: `new`'s caller promised `size` writable bytes; `T` is plain data.
+            // SAFETY: the caller of `new` promised `size` writable bytes, and `T` is plain data.
             unsafe { std::ptr::copy_nonoverlapping(values.as_ptr().cast(), self.value, needed) };
         }
         self.tell(needed);
         Ok(())
     }
-    /// The handle of an object, without a reference.
+    /// Answers with the handle of an object, without a reference.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn handle<T: Body>(&mut self, object: &Object<T>) -> Result<()> {
         self.value(&object.as_handle())
     }
-    /// The handles of several objects, without references.
+    /// Answers with the handles of several objects, without references.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn handles<'o, T: Body>(
         &mut self,
         objects: impl IntoIterator<Item = &'o Object<T>>,
@@ -106,20 +106,20 @@ impl Answer<'_> {
         let handles: Vec<_> = objects.into_iter().map(Object::as_handle).collect();
         self.slice(&handles)
     }
-    /// Copies each of `blocks` to where C wants it: the buffer holds the addresses, null for none,
-    /// each with room for as much as C was told before.
+    /// Copies each of `blocks` to the address that the caller put into the buffer for it; a null address is skipped.
+    /// Each address has space for the size that an earlier query returned.
     ///
     /// # Errors
-    /// As for `value`.
+    /// As for [`Answer::value`].
     pub fn copies(&mut self, blocks: &[&[u8]]) -> Result<()> {
         let needed = size_of::<*mut u8>() * blocks.len();
         if !self.value.is_null() && self.size >= needed {
             for (at, block) in blocks.iter().enumerate() {
                 let place = self.value.cast::<*mut u8>().wrapping_add(at);
-                // SAFETY: C put an address there; the buffer need not be aligned for it.
+                // SAFETY: the caller put an address there; the buffer may be unaligned.
                 let to = unsafe { place.read_unaligned() };
                 if !to.is_null() {
-                    // SAFETY: C vouches for as much room as the sizes say that it was told.
+                    // SAFETY: the query's contract: the caller provides as much space as an earlier query told it.
                     unsafe { to.copy_from_nonoverlapping(block.as_ptr(), block.len()) };
                 }
             }
@@ -133,7 +133,7 @@ impl Answer<'_> {
     }
     fn tell(&mut self, needed: usize) {
         if !self.size_ret.is_null() {
-            // SAFETY: not null, hence writable by `new`'s contract.
+            // SAFETY: not null, hence writable as the caller of `new` promised.
             unsafe { self.size_ret.write(needed) };
         }
     }

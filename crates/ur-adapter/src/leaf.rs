@@ -1,17 +1,17 @@
-//! The C symbols of an adapter's shared object: all that a leaf crate consists of.
+//! The C symbols of an adapter's shared object, of which a leaf crate consists.
 #![allow(unsafe_code, reason = "the macro exports symbols, in the crate that uses it")]
 
 #[doc(hidden)]
 pub use ur_sys;
 
-/// Exports the getters of all tables: the variant of `Backend` that the adapter's objects carry, what logs
-/// call it (and the environment variable that asks for them), and where its table is.
+/// Exports the getters of all tables. The arguments are the variant of `Backend` that the adapter's objects carry, the
+/// name of the adapter in logs and in its environment variable, and the path of its table.
 #[macro_export]
 macro_rules! leaf {
     ($backend:ident, $name:literal, $table:path) => {
-        /// Whose log it is.
+        /// The adapter whose log is used.
         const BACKEND: $crate::object::Backend = $crate::object::Backend::$backend;
-        /// What logs call this adapter, and the environment variable that asks for them.
+        /// The name of the adapter in logs and in its environment variable.
         const NAME: &str = $name;
         use $table as TABLE;
 
@@ -19,7 +19,7 @@ macro_rules! leaf {
     };
 }
 
-/// The getters, for the constants of `leaf`.
+/// The getters, which use the constants of `leaf`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! getters {

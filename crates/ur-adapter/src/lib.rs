@@ -1,5 +1,5 @@
-//! What every adapter stands on: handles, entry shims, errors, info answers, memory addresses,
-//! pools, and the sharing entries written once. What a backend does itself is in its own crate: `ur-cpu`, `ur-cuda`, `ur-level-zero`.
+//! What all adapters share: handles, entry shims, errors, info answers, memory addresses, pools, and the sharing
+//! entries. The backends are in their own crates: `ur-cpu`, `ur-cuda`, `ur-level-zero`, for example.
 pub mod api;
 pub mod blank;
 pub mod callback;

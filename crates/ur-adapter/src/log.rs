@@ -1,12 +1,12 @@
-//! Where our sentences go: to the callback of `urAdapterSetLoggerCallback`, which is how they reach
-//! SYCL's users, and to what the environment variable `UR_LOG_<ADAPTER>` names (`UR_LOG_NATIVE_CPU`
-//! for the CPU's adapter). The two have levels of their own, and each hears every sentence once.
+//! The log of the adapters. Messages go to the callback of `urAdapterSetLoggerCallback`, through which SYCL's users see
+//! them, and to the output that the environment variable `UR_LOG_<ADAPTER>` names (`UR_LOG_NATIVE_CPU` for the CPU's
+//! adapter). The two have levels of their own, and each gets every message once.
 //!
-//! A process may have several adapters. Each has a log of its own, named by its `Backend`: whoever
-//! says something says on whose behalf, and entries do so by the objects that they are for. What is
-//! said of sharing in general, by threads that serve all adapters, goes to every log that is open.
+//! A process may have several adapters. Each has a log of its own, identified by its `Backend`; entries log to that of
+//! the objects they are called for. Messages about sharing in general, from threads that serve all adapters, go to
+//! every open log.
 //!
-//! The variable has UR's syntax, options separated by `;`, in any order, each at most once:
+//! The variable has UR's syntax: options separated by `;`, in any order, each at most once.
 //!
 //! | Option | Values | Without it |
 //! | --- | --- | --- |
@@ -14,16 +14,14 @@
 //! | `flush:` | the same | `error` |
 //! | `output:` | `stderr`, `stdout`, `file,PATH` | `stderr` |
 //!
-//! What goes to the standard output goes through C's `stdout`, in order with what the program prints.
-//! A file is appended to, and made if it is not there. Every line is written when it is said, so
-//! none is lost in a crash; `flush` says from which level on the file is synced to the disk as well.
-//! A value that is not of this form is ignored as a whole, after one warning.
+//! Standard output means C's `stdout`, in order with what the program prints. A file is appended to, and created if
+//! necessary. Every line is written immediately, so none is lost in a crash; `flush` sets the level from which the file
+//! is also synced to the disk. A value of another form is ignored as a whole, after one warning.
 //!
-//! Levels: an entry that refuses says why as a `WARN` (the level that the SYCL runtime prints), one
-//! that only tells what is not to be had here (`UNSUPPORTED_ENUMERATION`, `UNSUPPORTED_FEATURE`,
-//! `INVALID_BINARY`: what programs ask as a matter of routine) as an `INFO`, and a fault of our own
-//! (`UNKNOWN`) is an `ERROR`; a failure may say its own level: see `Error::at_level`. What is wrong
-//! with the environment is a `WARN`.
+//! Levels: the reason of a failed entry is a `WARN` (which the SYCL runtime prints). A missing feature
+//! (`UNSUPPORTED_ENUMERATION`, `UNSUPPORTED_FEATURE`, `INVALID_BINARY`: what programs query as a matter of routine) is
+//! an `INFO`, and a fault of this library (`UNKNOWN`) is an `ERROR`; an error may set its own level: see
+//! `Error::at_level`. Problems of the environment are a `WARN`.
 #![expect(unsafe_code, reason = "calls back into C, and writes to its standard output")]
 use crate::object::Backend;
 use std::{
@@ -41,7 +39,7 @@ mod spared;
 use options::{Options, Output};
 pub use spared::spared;
 
-/// What C gives us to be told sentences by.
+/// The type of the callback that the application registers.
 pub type Callback = unsafe extern "C" fn(ur_logger_level_t, *const c_char, *mut c_void);
 
 #[derive(Clone, Copy)]
@@ -50,12 +48,12 @@ struct Logger {
     user_data: *mut c_void,
     level: ur_logger_level_t,
 }
-// SAFETY: `set`'s caller promises that any thread may call.
+// SAFETY: the caller of `set` promises that any thread may call the callback.
 unsafe impl Send for Logger {}
 // SAFETY: as above.
 unsafe impl Sync for Logger {}
 
-/// What the environment asked for: of the adapter, or of another part that has a variable of its own.
+/// The output that an environment variable selects, for an adapter or for another part with a variable of its own.
 #[derive(Debug)]
 pub struct Sink {
     adapter: &'static str,
@@ -70,21 +68,21 @@ enum To {
     File(File),
 }
 
-/// Who listens to one adapter.
+/// The outputs of one adapter.
 struct Log {
     sink: OnceLock<Sink>,
     logger: RwLock<Option<Logger>>,
-    /// Warnings that came before there was a callback: they are about the process, not about a call.
+    /// Warnings issued before a callback was set. They concern the process and not a call.
     early: Mutex<Vec<String>>,
 }
-/// By `Backend::index`.
+/// Indexed by `Backend::index`.
 static LOGS: [Log; Backend::ALL.len()] = [const { Log::new() }; Backend::ALL.len()];
 fn of(backend: Backend) -> &'static Log {
     &LOGS[backend.index()]
 }
 
-/// Reads `UR_LOG_<name>`, which is how sentences of `backend`'s adapter are asked for and headed, when
-/// first called for it, and does nothing later.
+/// Opens the log of `backend`'s adapter at the first call, and does nothing later. Reads `UR_LOG_<name>`; `name` also
+/// heads the messages.
 pub fn open(backend: Backend, name: &'static str) {
     ur_ipc::on_notice(|sentence| {
         LOGS.iter().for_each(|log| log.say(ur_logger_level_t::WARN, sentence));
@@ -98,25 +96,24 @@ pub fn open(backend: Backend, name: &'static str) {
         sink
     });
     if let Some(complaint) = complaint {
-        // Whoever set the variable wants to see something: this is written even where that
-        // is all that is.
+        // The user who set the variable expects output, so this is written even if it is the only message.
         sink.write(ur_logger_level_t::WARN, &complaint);
         log.tell_callback(ur_logger_level_t::WARN, &complaint);
         log.early(complaint);
     }
 }
 
-/// A warning about the environment of the process: said now, and again to a callback that is set
-/// only later, as no program can set one before it has the adapter.
+/// Logs a warning about the environment of the process: now, and again to a callback that is set later, because no
+/// program can set one before it has the adapter.
 pub fn warn_of_environment(backend: Backend, sentence: String) {
     say(backend, ur_logger_level_t::WARN, &sentence);
     of(backend).early(sentence);
 }
 
-/// From now on sentences of `backend`'s adapter of `level` and above go to `callback`.
+/// Sends messages of `backend`'s adapter of `level` and above to `callback` from now on.
 ///
 /// # Safety
-/// Any thread may call `callback` with `user_data`, for good.
+/// `callback` may be called with `user_data` from any thread, for ever.
 pub unsafe fn set(
     backend: Backend,
     callback: Callback,
@@ -130,14 +127,14 @@ pub unsafe fn set(
     early.iter().for_each(|sentence| log.tell_callback(ur_logger_level_t::WARN, sentence));
 }
 
-/// Changes what the callback of `backend`'s adapter hears of, if there is one.
+/// Changes the level from which the callback of `backend`'s adapter gets messages, if there is one.
 pub fn set_level(backend: Backend, level: ur_logger_level_t) {
     if let Some(logger) = &mut *write_locked(&of(backend).logger) {
         logger.level = level;
     }
 }
 
-/// Hands `sentence` on to whoever listens to `backend`'s adapter at this level.
+/// Logs `sentence` to the outputs of `backend`'s adapter that include this level.
 pub fn say(backend: Backend, level: ur_logger_level_t, sentence: &dyn Display) {
     of(backend).say(level, sentence);
 }
@@ -158,13 +155,13 @@ impl Log {
         }
     }
     fn tell_callback(&self, level: ur_logger_level_t, sentence: &dyn Display) {
-        // Copied out: no lock is held while the callback runs, which may well set another.
+        // Copied, so that no lock is held while the callback runs, which may set another one.
         let logger = *read_locked(&self.logger);
         let Some(logger) = logger.filter(|l| l.level <= level) else {
             return;
         };
         let line = CString::new(sentence.to_string().replace('\0', " ")).unwrap_or_default();
-        // SAFETY: promised to `set`; the line outlives the call.
+        // SAFETY: the caller of `set` promised this; the line outlives the call.
         unsafe { (logger.callback)(level, line.as_ptr(), logger.user_data) };
     }
 }
@@ -173,16 +170,16 @@ unsafe extern "C" {
     /// C's standard output, through which the host program's `printf` writes.
     static stdout: *mut libc::FILE;
 }
-/// Writes behind all that the program has printed so far, from Rust or from C: its buffers are emptied first, so that
-/// the lines of a log stand where they were said.
+/// Writes after everything that the program has printed so far, from Rust or from C: Rust's buffer is flushed first, so
+/// that log lines appear in order.
 fn write_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
     std::io::stdout().flush()?;
-    // SAFETY: the C library sets it before any code of ours runs; only the pointer is read.
+    // SAFETY: the C library initialises it before any other code runs; only the pointer is read.
     let to = unsafe { stdout };
-    // SAFETY: as many bytes are read as there are; the stream is locked by the C library for the call, so that the
-    // lines stay in one piece.
+    // SAFETY: reads exactly the given bytes. The C library locks the stream during the call, so lines stay in one
+    // piece.
     let written = unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), to) };
-    // SAFETY: `to` is the C library's own open stream, which it locks for the call.
+    // SAFETY: `to` is an open stream of the C library, which locks it during the call.
     let flushed = unsafe { libc::fflush(to) };
     match written == bytes.len() && flushed == 0 {
         true => Ok(()),
@@ -191,8 +188,8 @@ fn write_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
 }
 
 impl Sink {
-    /// What `UR_LOG_<part>` asks for, and what is wrong with it if it is not used. Without the
-    /// variable, and with a wrong one, sentences of `otherwise` and above go to the standard error.
+    /// The output that `UR_LOG_<part>` selects, and what is wrong with the variable if it is ignored. Without a valid
+    /// variable, messages of `otherwise` and above go to the standard error.
     pub fn of_environment(
         part: &'static str,
         otherwise: ur_logger_level_t,
@@ -205,26 +202,26 @@ impl Sink {
         }
         (sink, wrong.map(|wrong| format!("{name} is ignored: {wrong}")))
     }
-    /// Writes the sentence if it is serious enough.
+    /// Writes the message if its level is included.
     pub fn hear(&self, level: ur_logger_level_t, sentence: &dyn Display) {
         if self.level <= level {
             self.write(level, sentence);
         }
     }
-    /// Whether a sentence so serious is written.
+    /// Whether messages of this level are written.
     pub fn hears(&self, level: ur_logger_level_t) -> bool {
         self.level <= level
     }
-    /// Writes the lines as they are, in one piece, whatever the level.
+    /// Writes the lines unchanged and in one piece, whatever the level.
     pub fn lines(&self, lines: &str) {
-        // A failure to write a log has nowhere left to be told.
+        // A failure to write the log cannot be reported anywhere.
         let _ = spared(|| match &self.to {
             To::Stderr => std::io::stderr().lock().write_all(lines.as_bytes()),
             To::Stdout => write_to_stdout(lines.as_bytes()),
             To::File(file) => (&*file).write_all(lines.as_bytes()),
         });
     }
-    /// What `value` asks for; what is wrong with it, if it is not used.
+    /// The output that `value` selects, and what is wrong with it if it is ignored.
     fn new(adapter: &'static str, value: Option<&OsStr>) -> (Self, Option<String>) {
         let parsed = Options::parse(value.unwrap_or_default()).and_then(|options| {
             let to = match &options.output {
@@ -246,7 +243,7 @@ impl Sink {
             }
         }
     }
-    /// One line, in one piece: lines of several threads do not mix.
+    /// Writes one line in one piece, so that lines of several threads do not mix.
     fn write(&self, level: ur_logger_level_t, sentence: &dyn Display) {
         let word = options::word(level).to_uppercase();
         self.lines(&format!("<{}>[{word}]: {sentence}\n", self.adapter));

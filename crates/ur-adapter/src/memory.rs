@@ -1,10 +1,10 @@
-//! Addresses that C hands over. An address is not a reference: bytes behind one are touched
-//! only in an adapter's `native.rs` and `mapping.rs`; small inputs with a size are copied here.
+//! Addresses that the caller passes. An address is not a reference: memory behind one is accessed only in an adapter's
+//! `native.rs` and `mapping.rs`; small inputs with a size are copied here.
 #![expect(unsafe_code, reason = "copies what C points at")]
 use crate::error::{ErrorCode, Result};
 use std::{ffi::c_void, fmt, marker::PhantomData, num::NonZeroUsize};
 
-/// An address in USM, mapped or host memory, as C gave it. Never 0.
+/// An address in USM, mapped or host memory, as the caller passed it. Never 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsmPtr(NonZeroUsize);
 
@@ -25,12 +25,13 @@ impl UsmPtr {
     pub const fn addr(self) -> usize {
         self.0.get()
     }
-    /// Reads a number there, which need not be aligned: the entry that was passed the address says that there is one.
+    /// Reads a number at the address, which may be unaligned. The entry that was passed the address guarantees that
+    /// there is one.
     pub fn read_size(self) -> usize {
         // SAFETY: the entry's contract, which its caller upholds: a `size_t` can be read there.
         unsafe { self.as_ptr().cast::<usize>().read_unaligned() }
     }
-    /// Writes a value there, in the same way.
+    /// Writes a value at the address, which may be unaligned, under the same guarantee.
     pub fn write<T: Copy>(self, value: T) {
         // SAFETY: the entry's contract, which its caller upholds: such a value can be written there.
         unsafe { self.as_ptr().cast::<T>().write_unaligned(value) }
@@ -39,7 +40,7 @@ impl UsmPtr {
     pub const fn non_zero(self) -> NonZeroUsize {
         self.0
     }
-    /// The address `bytes` further on.
+    /// The address plus `bytes`.
     ///
     /// # Errors
     /// `INVALID_SIZE` where that wraps around.
@@ -50,7 +51,7 @@ impl UsmPtr {
     pub fn overlaps(self, other: Self, bytes: usize) -> bool {
         self.addr().abs_diff(other.addr()) < bytes
     }
-    /// The pointer C knows.
+    /// The address as a pointer for C.
     pub fn as_ptr(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.addr())
     }
@@ -61,7 +62,7 @@ impl fmt::Debug for UsmPtr {
     }
 }
 
-/// What C wants back with a callback. Ours to carry from thread to thread, never to look at.
+/// The user data of a callback. It is only passed on, from thread to thread, and never dereferenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserData(usize);
 impl UserData {
@@ -69,14 +70,14 @@ impl UserData {
     pub fn new(pointer: *mut c_void) -> Self {
         Self(pointer.expose_provenance())
     }
-    /// What C gave.
+    /// The pointer that was passed.
     pub fn as_ptr(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
 }
 
-/// Bytes that C lends for one call, and how many it says there are. What it says may be wrong,
-/// so nothing is looked at before the length has been judged.
+/// Bytes that the caller lends for one call, and their number according to the caller. It may be wrong, so nothing is
+/// read before the length has been accepted.
 #[derive(Clone, Copy)]
 pub struct HostBytes<'call> {
     start: *const u8,
@@ -85,8 +86,8 @@ pub struct HostBytes<'call> {
 }
 impl<'call> HostBytes<'call> {
     /// # Safety
-    /// `start` points at as many readable bytes as the entry that got it asks for, for `'call`;
-    /// at `len` of them if that length is accepted.
+    /// `start` points at as many readable bytes as the entry requires, for `'call`, and at `len` bytes if that length
+    /// is accepted.
     ///
     /// # Errors
     /// `INVALID_NULL_POINTER` for null.
@@ -96,23 +97,23 @@ impl<'call> HostBytes<'call> {
             false => Ok(Self { start: start.cast(), len, _call: PhantomData }),
         }
     }
-    /// How many bytes C says there are.
+    /// How many bytes there are according to the caller.
     pub const fn len(&self) -> usize {
         self.len
     }
-    /// Whether C says there are none.
+    /// Whether there are none according to the caller.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
-    /// All of them, once the length is known to be right; `None` if it exceeds `most`.
+    /// All bytes, once the length is known to be right; `None` if it exceeds `most`.
     pub fn at_most(&self, most: usize) -> Option<&'call [u8]> {
         if self.len > most || self.len > isize::MAX as usize {
             return None;
         }
-        // SAFETY: `new`'s caller promised `len` bytes once that length is accepted.
+        // SAFETY: the caller of `new` promised `len` bytes once that length is accepted.
         Some(unsafe { std::slice::from_raw_parts(self.start, self.len) })
     }
-    /// All of them if there are exactly `N`.
+    /// All bytes if there are exactly `N`.
     pub fn exactly<const N: usize>(&self) -> Option<[u8; N]> {
         if self.len != N {
             return None;

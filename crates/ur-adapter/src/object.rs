@@ -1,7 +1,7 @@
-//! C handles. The only module that turns a handle into a reference, and back.
+//! C handles. This is the only module that converts handles to references and back.
 //!
-//! A handle points at a slot of a per-kind slab whose memory is never returned to the system. So a
-//! header can always be read, and a released handle is an error code until its slot is reused.
+//! A handle points at a slot of a per-kind slab whose memory is never freed. The header of a slot can therefore always
+//! be read, and a released handle yields an error code until its slot is reused.
 #![expect(unsafe_code, reason = "handles are pointers given to C")]
 use crate::{
     error::{ErrorCode, Result},
@@ -26,7 +26,7 @@ use std::{
 };
 use ur_sys::ur_dditable_t;
 
-/// Whose driver is behind an object; the numbers are those of `ur_backend_t`.
+/// The backend to which an object belongs; the numbers are those of `ur_backend_t`.
 #[repr(u16)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backend {
@@ -42,14 +42,14 @@ pub enum Backend {
     Cpu = 5,
     /// `UR_BACKEND_OFFLOAD`
     Offload = 0x100,
-    /// The adapter without a device.
+    /// The adapter without devices.
     Null = 0x7ffe,
     /// The adapter whose entries tests replace.
     Mock = 0x7fff,
 }
 
 impl Backend {
-    /// All of them, each at its `index`.
+    /// All backends, each at its `index`.
     pub(crate) const ALL: [Self; 8] = [
         Self::LevelZero,
         Self::OpenCl,
@@ -60,7 +60,7 @@ impl Backend {
         Self::Null,
         Self::Mock,
     ];
-    /// Its place among all of them, for what there is once of each adapter.
+    /// Its position in `ALL`, for arrays with one element per adapter.
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::LevelZero => 0,
@@ -73,7 +73,7 @@ impl Backend {
             Self::Mock => 7,
         }
     }
-    /// The one with this number.
+    /// The backend with this number.
     const fn of_number(number: u16) -> Option<Self> {
         let mut i = 0;
         while i < Self::ALL.len() {
@@ -93,7 +93,7 @@ const _: () = {
     }
 };
 
-/// What kind of object a handle names.
+/// The kind of object that a handle refers to.
 #[repr(u16)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(missing_docs, reason = "each is the handle of the same name")]
@@ -118,8 +118,8 @@ pub enum Kind {
     ExecutableGraph,
 }
 
-/// Whose object this is and of what kind. Checked on every entry, so a wrong or
-/// released handle becomes an error code, not a wild read.
+/// The backend and kind of an object. Every entry checks it, so that a wrong or released handle yields an error code
+/// and not an invalid memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag(u64);
 impl Tag {
@@ -128,7 +128,7 @@ impl Tag {
     pub const fn new(backend: Backend, kind: Kind) -> Self {
         Self((0x5552_4f42 << 32) | ((backend as u64) << 16) | kind as u64)
     }
-    /// Whose objects have this tag. Nobody's those of kinds that are never made.
+    /// The backend of objects with this tag; `None` for the tags of kinds that are never made.
     pub const fn backend(self) -> Option<Backend> {
         Backend::of_number((self.0 >> 16) as u16)
     }
@@ -138,63 +138,62 @@ impl Tag {
     }
 }
 
-/// The Rust state behind one kind of handle.
+/// The Rust state of one kind of object.
 pub trait Body: Send + Sync + Sized + 'static {
-    /// What the header of every such object says.
+    /// The tag in the header of every such object.
     const TAG: Tag;
-    /// What C hears of a handle that is not one of these.
+    /// The error code for a handle that does not refer to such an object.
     const INVALID: ErrorCode;
-    /// Where such objects live.
+    /// The slab of such objects.
     fn slab() -> &'static Slab<Self>;
-    /// Whether C's references are counted. Where they are not, retaining and releasing do nothing,
-    /// and the object is C's for good once it has been published: root devices, of which releases
-    /// have no effect.
+    /// Whether the caller's references are counted. If not, retaining and releasing do nothing, and once published the
+    /// object exists for ever: root devices, whose release has no effect.
     fn is_counted(&self) -> bool {
         true
     }
-    /// Whether an entry that waits for it alone returns at once. May look, and does not block. Then
-    /// the entry need not hold it.
+    /// Whether an entry that waits only for this object returns at once, in which case it need not hold a reference.
+    /// May poll, but does not block.
     fn is_settled(&self) -> bool {
         false
     }
 }
 
-/// The count of C's references to an object whose references are not counted. In the header, as a
-/// handle that another thread is just releasing has no body to ask.
+/// The value of `api_refs` for an object whose references are not counted. It is in the header because a handle that
+/// another thread is just releasing has no body that could be asked.
 const UNCOUNTED: u32 = u32::MAX;
 
-/// The start of every object. Layout is ABI: the loader dispatches through the first word.
+/// The start of every object. Its layout is ABI: the loader dispatches through the first word.
 #[repr(C)]
 struct Header {
     table: &'static ur_dditable_t,
     tag: AtomicU64,
-    /// C's references: what `*_INFO_REFERENCE_COUNT` reports.
+    /// The caller's references, which `*_INFO_REFERENCE_COUNT` reports.
     api_refs: AtomicU32,
-    /// The runtime's references, and one for C while `api_refs` is not 0.
+    /// The runtime's references, plus one for the caller while `api_refs` is not 0.
     owners: AtomicU32,
 }
 
-/// What a handle points at: one slot. Outside this module, reached only while it has an owner.
+/// One slot, at which a handle points. Outside this module it is reached only while it has an owner.
 #[repr(C)]
 pub struct Object<T> {
     header: Header,
     body: UnsafeCell<MaybeUninit<T>>,
 }
-// SAFETY: the body is written before the tag is set and dropped after its last owner; between, it is only read.
+// SAFETY: the body is written before the tag is set, and dropped after its last owner; in between it is only read.
 unsafe impl<T: Send + Sync> Sync for Object<T> {}
 impl<T> Object<T> {
-    /// What `*_INFO_REFERENCE_COUNT` reports.
+    /// The value that `*_INFO_REFERENCE_COUNT` reports.
     pub fn api_refs(&self) -> u32 {
         match self.header.api_refs.load(Relaxed) {
             UNCOUNTED => 1,
             count => count,
         }
     }
-    /// Whether C may retain and release it without any effect.
+    /// Whether retaining and releasing it have no effect.
     fn is_uncounted(&self) -> bool {
         self.header.api_refs.load(Relaxed) == UNCOUNTED
     }
-    /// The handle C knows this object by, without giving it a reference.
+    /// The handle of this object, without a reference.
     pub fn as_handle(&self) -> *mut Object<T> {
         ptr::from_ref(self).cast_mut()
     }
@@ -212,33 +211,33 @@ impl<T> Object<T> {
 impl<T> Deref for Object<T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: `Owned` and `Borrowed` alone lend an `Object`, and both stand for a live body.
+        // SAFETY: only `Owned` and `Borrowed` give out an `Object`, and both guarantee a live body.
         unsafe { &*self.body.get().cast() }
     }
 }
 
-/// One reference more, if there is one: a count that reached 0 stays there.
+/// Adds a reference unless the count is 0: a count that has reached 0 stays there.
 fn raise(count: &AtomicU32) -> bool {
     count.fetch_update(Acquire, Relaxed, |n| n.checked_add(1).filter(|_| n != 0)).is_ok()
 }
-/// One reference fewer, if there is one; how many are left. The last sees what all others did.
+/// Removes a reference, if there is one; returns how many are left. The last one sees what all others did.
 fn lower(count: &AtomicU32) -> Option<u32> {
     count.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1)).ok().map(|n| n - 1)
 }
 
-/// Where the objects of one kind live. Slots are reused oldest first and `LATE` always stay
-/// free: a released handle is an error for at least as many creations.
+/// The slots for objects of one kind. They are reused oldest first, and `LATE` of them always stay free: a released
+/// handle yields an error for at least that many creations.
 ///
-/// A forked child begins with slots of its own, since a thread that it does not have may hold its
-/// parent's lock. What it releases of its parent's objects comes to its own slots.
+/// A forked child starts with slots of its own, because a thread that does not exist in the child may hold the parent's
+/// lock. When the child releases the parent's objects, their slots join its own.
 pub struct Slab<T: 'static> {
     table: &'static ur_dditable_t,
-    /// Taken for a few instructions at each making and release, so that its release is a mere store.
+    /// Held for a few instructions at each creation and release. It is a spin lock so that unlocking is a single store.
     slots: PerProcess<SpinMutex<Slots<T>, Yield>>,
 }
 struct Slots<T: 'static> {
     free: VecDeque<&'static Object<T>>,
-    /// All that there are.
+    /// All slots.
     blocks: Vec<&'static [Object<T>]>,
 }
 impl<T> Default for Slots<T> {
@@ -247,7 +246,7 @@ impl<T> Default for Slots<T> {
     }
 }
 impl<T> Slab<T> {
-    /// How many creations a released handle is sure to stay an error for.
+    /// For at least how many creations a released handle yields an error.
     pub const LATE: usize = 64;
     /// An empty slab whose objects dispatch through `table`.
     pub const fn new(table: &'static ur_dditable_t) -> Self {
@@ -266,7 +265,7 @@ impl<T> Slab<T> {
         }
         slots.free.pop_front().expect("more than LATE slots are free")
     }
-    /// The slot at `address`, if one of these starts there. Reads nothing at `address`.
+    /// The slot that starts at `address`, if there is one. Does not read memory at `address`.
     fn slot_at(&self, address: usize) -> Option<&'static Object<T>> {
         let starts = |block: &[Object<T>]| address.checked_sub(block.as_ptr().addr());
         let slots = self.slots();
@@ -283,51 +282,51 @@ impl<T> fmt::Debug for Slab<T> {
     }
 }
 
-/// Shared ownership inside the runtime; invisible to `*_INFO_REFERENCE_COUNT`.
+/// Shared ownership within the runtime, which `*_INFO_REFERENCE_COUNT` does not show.
 #[repr(transparent)]
 pub struct Owned<T: Body>(&'static Object<T>);
 
 impl<T: Body> Owned<T> {
-    /// Puts `body` into a slot; C knows nothing of it until `publish`.
+    /// Puts `body` into a slot. The caller does not know the object until `publish`.
     pub fn new(body: T) -> Self {
         let slot = T::slab().take();
-        // SAFETY: a slot just taken is ours alone, and its body is vacant.
+        // SAFETY: the slot was just taken, so nothing else uses it, and it has no body.
         unsafe { slot.body.get().cast::<T>().write(body) };
         slot.header.owners.store(1, Release); // pairs with `raise`, for `find`
         slot.header.tag.store(T::TAG.0, Release); // pairs with `Borrowed::new`
         Self(slot)
     }
-    /// The object that C knows by the handle with this number. For numbers that may be anything:
-    /// what is no live object of this kind is found out without looking at what lies there.
+    /// The object whose handle has this number. The number may be anything: whether it is a live object of this kind is
+    /// determined without reading memory at that address.
     ///
     /// # Errors
-    /// The kind's own code if there is none, or C holds no reference to it.
+    /// The error code of the kind if there is no such object, or the caller holds no reference to it.
     pub fn find(address: usize) -> Result<Self> {
         let slot = T::slab().slot_at(address).filter(|slot| raise(&slot.header.owners));
         let found = slot.map(Self).filter(|found| found.header.api_refs.load(Acquire) != 0);
         found.ok_or(T::INVALID.into())
     }
-    /// Gives C one reference. However many C holds, they share one owner.
+    /// Gives the caller one reference. All of the caller's references together count as one owner.
     pub fn publish(self) -> *mut Object<T> {
         let slot = self.0;
         if !slot.is_counted() {
             if slot.header.api_refs.swap(UNCOUNTED, AcqRel) == 0 {
-                std::mem::forget(self); // C's owner for good
+                std::mem::forget(self); // the caller's owner, which is kept for ever
             }
             return ptr::from_ref(slot).cast_mut();
         }
-        // One that nobody else has: there is nothing to count against.
+        // No other reference exists, so a plain store suffices.
         let is_fresh =
             slot.header.api_refs.load(Relaxed) == 0 && slot.header.owners.load(Acquire) == 1;
         if is_fresh {
             slot.header.api_refs.store(1, Release);
         }
         if is_fresh || slot.header.api_refs.fetch_add(1, AcqRel) == 0 {
-            std::mem::forget(self); // C's owner from here on
+            std::mem::forget(self); // now the caller's owner
         }
         ptr::from_ref(slot).cast_mut()
     }
-    /// Lends this object as an entry's argument would.
+    /// Lends this object as if it were an argument of an entry.
     pub fn borrow(&self) -> Borrowed<'_, T> {
         Borrowed { object: self.0, _call: PhantomData }
     }
@@ -353,7 +352,7 @@ impl<T: Body> Drop for Owned<T> {
     fn drop(&mut self) {
         if lower(&self.0.header.owners) == Some(0) {
             self.0.header.tag.store(Tag::FREE.0, Relaxed);
-            // SAFETY: the last owner just went, so nobody reaches this live body any more.
+            // SAFETY: the last owner is gone, so nothing else reaches this live body.
             unsafe { self.0.body.get().cast::<T>().drop_in_place() };
             T::slab().slots().free.push_back(self.0);
         }
@@ -365,8 +364,8 @@ impl<T: Body> fmt::Debug for Owned<T> {
     }
 }
 
-/// A handle lent by C for the length of one call. To `Owned` what `BorrowedFd` is to `OwnedFd`:
-/// it holds no count, so entries that block, or can run a callback, take `Owned` or `Held` first.
+/// A handle that the caller lends for the length of one call. It relates to `Owned` like `BorrowedFd` to `OwnedFd`: it
+/// holds no reference, so entries that block or may run a callback take `Owned` or `Held` first.
 #[repr(transparent)]
 pub struct Borrowed<'call, T: 'static> {
     object: &'static Object<T>,
@@ -396,51 +395,50 @@ impl<'call, T> Borrowed<'call, T> {
     }
 }
 impl<T: Body> Borrowed<'_, T> {
-    /// # Safety
-    /// `handle` is null or came from some `publish`, and while this is used for more than
-    /// `own`, nobody takes the last reference back.
+    /// `handle` is null or was returned by `publish`, and no thread releases the last reference while the result is
+    /// used for more than `own`.
     ///
     /// # Errors
-    /// `INVALID_NULL_HANDLE` for null; the kind's own code for another kind, another
-    /// adapter's object, or a released handle whose slot was not reused yet.
+    /// `INVALID_NULL_HANDLE` for null; the error code of the kind for an object of another kind or adapter, or for a
+    /// released handle whose slot was not reused yet.
     pub unsafe fn new(handle: *mut Object<T>) -> Result<Self> {
         let handle = NonNull::new(handle).ok_or(ErrorCode::InvalidNullHandle)?;
         if !handle.is_aligned() {
             return Err(T::INVALID.into());
         }
-        // SAFETY: slots are never freed and all start with a header; its tag, not `T`, says what follows.
+        // SAFETY: slots are never freed and all start with a header; its tag, not `T`, tells what follows.
         let header = unsafe { handle.cast::<Header>().as_ref() };
         if header.tag.load(Acquire) != T::TAG.0 || header.api_refs.load(Acquire) == 0 {
             return Err(T::INVALID.into());
         }
-        // SAFETY: the tag says so.
+        // SAFETY: the tag states that it is an object with a `T`.
         Ok(Self { object: unsafe { handle.as_ref() }, _call: PhantomData })
     }
-    /// A reference for the runtime's own use (a queue keeping its events alive, say).
+    /// Takes a reference for the runtime's own use; for example, a queue keeps its events alive.
     ///
     /// # Errors
-    /// The kind's own code if another thread took the last one back since the handle was checked.
+    /// The error code of the kind if another thread released the last reference since the handle was checked.
     pub fn own(self) -> Result<Owned<T>> {
         raise(&self.object.header.owners).then(|| Owned(self.object)).ok_or(T::INVALID.into())
     }
-    /// One more reference for C.
+    /// Gives the caller one more reference.
     ///
     /// # Errors
-    /// The kind's own code if C holds none any more.
+    /// The error code of the kind if the caller holds none any more.
     pub fn retain(self) -> Result<()> {
         if self.is_uncounted() {
             return Ok(());
         }
         raise(&self.object.header.api_refs).then_some(()).ok_or(T::INVALID.into())
     }
-    /// Takes one reference back from C; the last one gives up the owner that C's shared.
-    /// Of two threads that race for the last, one gets an error.
+    /// Takes one reference back from the caller; with the last one, the caller's share of ownership ends. If two
+    /// threads race for the last, one gets an error.
     ///
     /// # Safety
-    /// If it is the last, nobody still uses a `Borrowed` of this object.
+    /// If it is the last reference, no thread still uses a `Borrowed` of this object.
     ///
     /// # Errors
-    /// The kind's own code if C holds none any more.
+    /// The error code of the kind if the caller holds none any more.
     pub unsafe fn release(self) -> Result<()> {
         if self.is_uncounted() {
             return Ok(());
@@ -452,16 +450,16 @@ impl<T: Body> Borrowed<'_, T> {
     }
 }
 
-/// A list of handles made `Owned` in place, for as long as this lives. Allocates nothing.
+/// A list of handles with one owner each, converted in place for as long as this exists. Allocates nothing.
 pub struct Held<'call, T: Body> {
     list: &'call [Borrowed<'call, T>],
     is_held: bool,
 }
 impl<'call, T: Body> Held<'call, T> {
-    /// Takes one owner of each.
+    /// Takes one owner of each object.
     ///
     /// # Errors
-    /// The kind's own code if one was released meanwhile; then none is held.
+    /// The error code of the kind if one was released meanwhile; then none is held.
     #[inline]
     pub fn new(list: &'call [Borrowed<'call, T>]) -> Result<Self> {
         match list {
@@ -473,7 +471,7 @@ impl<'call, T: Body> Held<'call, T> {
         let mut held = Self { list: &[], is_held: true };
         for (i, one) in list.iter().enumerate() {
             std::mem::forget(one.own()?);
-            held.list = &list[..=i]; // what an error on the next one gives up again
+            held.list = &list[..=i]; // released again if the next one fails
         }
         Ok(held)
     }
@@ -481,8 +479,8 @@ impl<'call, T: Body> Held<'call, T> {
 impl<T: Body> Deref for Held<'_, T> {
     type Target = [Owned<T>];
     fn deref(&self) -> &[Owned<T>] {
-        // SAFETY: both are transparent over `&'static Object<T>`, and `new` made each an owner, or what
-        // is lent here is used in a call that does not block.
+        // SAFETY: both are transparent over `&'static Object<T>`. Either `new` took an owner of each, or the list is
+        // used in a call that does not block.
         unsafe { std::slice::from_raw_parts(self.list.as_ptr().cast(), self.list.len()) }
     }
 }
@@ -499,7 +497,7 @@ impl<T: Body> fmt::Debug for Held<'_, T> {
     }
 }
 
-/// The body of objects that an adapter never makes. Every handle said to be one is refused.
+/// The body of objects that an adapter never makes. Every handle of that kind is refused.
 pub enum Never<const KIND: u16> {}
 impl<const KIND: u16> Body for Never<KIND> {
     const TAG: Tag = Tag(u64::MAX - KIND as u64);
@@ -513,7 +511,7 @@ impl<const KIND: u16> fmt::Debug for Never<KIND> {
         match *self {}
     }
 }
-/// What C hears of a handle that is not of this kind.
+/// The error code for a handle that is not of this kind.
 const fn invalid_of(kind: u16) -> ErrorCode {
     const PROGRAM: u16 = Kind::Program as u16;
     const KERNEL: u16 = Kind::Kernel as u16;

@@ -1,5 +1,5 @@
-//! The rules that `urDevicePartition` is given, read from C's list and judged as far as they say
-//! something by themselves. What a device makes of them is the adapter's.
+//! The rules passed to `urDevicePartition`: read from the caller's list, and checked as far as that is possible without
+//! the device. The adapter applies them.
 #![expect(unsafe_code, reason = "reads C's list and its unions")]
 use crate::{
     error::{Error, ErrorCode, Result},
@@ -9,12 +9,12 @@ use ur_sys::{
     ur_device_affinity_domain_flags_t, ur_device_partition_properties_t, ur_device_partition_t,
 };
 
-/// By what rule a device is to be split.
+/// The rule by which a device is partitioned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
-    /// Into parts of so many compute units each; never 0.
+    /// Into parts with this many compute units each; never 0.
     Equally(u32),
-    /// Into parts of these many compute units; a 0 makes no part.
+    /// Into parts with these numbers of compute units; a 0 makes no part.
     ByCounts(Vec<u32>),
     /// Into parts that share hardware of one of these kinds; never empty.
     ByAffinityDomain(ur_device_affinity_domain_flags_t),
@@ -22,17 +22,16 @@ pub enum Rule {
     ByCslice,
 }
 
-/// The rule that `properties` state: one, or any number of counts.
+/// The rule that `properties` contains: a single one, or any number of counts.
 ///
 /// # Errors
-/// `INVALID_NULL_POINTER` without a list, `INVALID_ENUMERATION` for a rule or a domain that the
-/// ABI does not know, `INVALID_VALUE` for an empty list, rules that do not go together, and parts of
-/// no compute unit or of no domain.
+/// `INVALID_NULL_POINTER` without a list, `INVALID_ENUMERATION` for a rule or a domain that the ABI does not define,
+/// `INVALID_VALUE` for an empty list, rules that cannot be combined, and parts without compute units or domains.
 pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
     use ur_device_partition_t as P;
     let invalid = |why| Err(Error::new(ErrorCode::InvalidValue, why));
     shim::present(properties.pProperties)?;
-    // SAFETY: forwarded from the C caller's own contract.
+    // SAFETY: the entry's contract, which its caller upholds: the list has `PropCount` elements.
     let list = unsafe { shim::data(properties.pProperties, properties.PropCount) }?;
     if list.iter().any(|p| p.r#type.name().is_none()) {
         return Err(ErrorCode::InvalidEnumeration.into());
@@ -49,7 +48,7 @@ pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
     }
     Ok(match first.r#type {
         P::EQUALLY => {
-            // SAFETY: likewise.
+            // SAFETY: as above.
             match unsafe { first.value.equally } {
                 0 => {
                     return invalid(
@@ -60,7 +59,7 @@ pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
             }
         }
         P::BY_AFFINITY_DOMAIN => {
-            // SAFETY: likewise; flags are a transparent `u32` of which every value is valid.
+            // SAFETY: as above; flags are a transparent `u32`, for which every value is valid.
             let domain = unsafe { first.value.affinity_domain };
             if !ur_device_affinity_domain_flags_t::VALID.contains(domain) {
                 return Err(ErrorCode::InvalidEnumeration.into());

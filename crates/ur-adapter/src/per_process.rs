@@ -1,5 +1,5 @@
-//! Process-wide state that a forked child must not inherit: its threads are gone there and its
-//! locks may be held by nobody. The child finds a fresh one, the parent keeps its own.
+//! Process-wide state that a forked child must not inherit: the parent's threads do not exist there, so its locks might
+//! never be released. The child gets a fresh value; the parent keeps its own.
 use std::{fmt, sync::OnceLock};
 
 struct Link<T> {
@@ -8,11 +8,11 @@ struct Link<T> {
     next: OnceLock<Box<Link<T>>>,
 }
 
-/// One `T` for each process of a line of forks, made at first use.
+/// One `T` per process, made at first use, also in forked children.
 pub struct PerProcess<T>(OnceLock<Box<Link<T>>>);
 
 impl<T> PerProcess<T> {
-    /// None yet.
+    /// Makes one without a value.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -23,7 +23,7 @@ impl<T> Default for PerProcess<T> {
     }
 }
 impl<T: Default> PerProcess<T> {
-    /// This process's.
+    /// This process's value.
     pub fn get(&self) -> &T {
         // Miri neither forks nor has the page that counts forks.
         let fork = if cfg!(miri) { 0 } else { ur_mapping::fork_count() };

@@ -1,6 +1,6 @@
-//! Pools of USM for any adapter: blocks cut from chunks of a [`Source`], best fit first. Addresses
-//! only: the memory itself is never touched. A block that is given back is used again at once: that no
-//! command uses it any more, what memory is, and whom it was shared with, is the adapter's.
+//! USM pools for any adapter: blocks are cut from chunks of a [`Source`], best fit first. Only addresses are handled;
+//! the memory itself is never accessed. A freed block is reused at once: the adapter ensures that no command uses it
+//! any more, and handles the memory's properties and sharing.
 use crate::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -12,11 +12,11 @@ use std::{
 };
 use ur_lock::{locked, unpoisoned};
 
-/// Memory in one piece, as the driver gives it.
+/// Memory in one piece, as the driver allocates it.
 pub trait Chunk: Send + Sync {
-    /// Where it starts.
+    /// Its start address.
     fn base(&self) -> UsmPtr;
-    /// How long it is.
+    /// Its length in bytes.
     fn bytes(&self) -> usize;
 }
 
@@ -29,31 +29,31 @@ impl<M: ur_hal::Memory> Chunk for M {
     }
 }
 
-/// Where a pool's chunks come from and go to. Called without any lock of the pool's.
+/// Where a pool gets its chunks from and returns them to. Called without any lock of the pool held.
 pub trait Source: Send + Sync {
-    /// What it hands out.
+    /// The type of its chunks.
     type Chunk: Chunk;
-    /// A chunk of at least `bytes` at a multiple of `align`, a power of two.
+    /// Allocates a chunk of at least `bytes` at a multiple of `align`, a power of two.
     ///
     /// # Errors
-    /// The driver's own: out of memory, most of all.
+    /// Returns the driver's error, mostly that memory is exhausted.
     fn chunk(&self, bytes: usize, align: usize) -> Result<Self::Chunk>;
     /// Takes a chunk back.
     fn give_back(&self, chunk: Arc<Self::Chunk>);
 }
 
-/// How a pool deals with its source; all in bytes.
+/// How a pool uses its source; all values are in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Blocks start at multiples of this power of two, and take multiples of it.
+    /// Addresses and sizes of blocks are multiples of this power of two.
     pub grain: usize,
-    /// Larger blocks have a chunk of their own, which goes back with them.
+    /// Larger blocks have a chunk of their own, which is returned to the source with them.
     pub poolable: usize,
-    /// The least to ask the source for.
+    /// The smallest request to the source.
     pub chunk: usize,
-    /// Chunks out of use stay, up to this much in all.
+    /// Up to this much memory in unused chunks is kept.
     pub keep: usize,
-    /// The pool never holds more than this.
+    /// The most memory that the pool may hold.
     pub maximum: usize,
 }
 impl Default for Limits {
@@ -62,16 +62,16 @@ impl Default for Limits {
     }
 }
 
-/// What a pool holds, in bytes.
+/// The memory that a pool holds, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    /// Memory from the source.
+    /// Memory allocated from the source.
     pub reserved: usize,
-    /// The most that `reserved` ever was.
+    /// The highest value of `reserved` so far.
     pub reserved_high: usize,
-    /// Memory in blocks, those included whose commands have not passed.
+    /// Memory in blocks, including freed ones that commands may still use.
     pub used: usize,
-    /// The most that `used` ever was.
+    /// The highest value of `used` so far.
     pub used_high: usize,
 }
 impl Statistics {
@@ -85,7 +85,7 @@ impl Statistics {
     }
 }
 
-/// Which part of which chunk.
+/// A part of a chunk.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     chunk: u64,
@@ -93,11 +93,11 @@ struct Place {
     bytes: usize,
 }
 
-/// A chunk and the parts of it that no block has: offset and length, never two in a row.
+/// A chunk and its free parts (offset and length); adjacent free parts are merged.
 struct Cut<C> {
     chunk: Arc<C>,
     free: BTreeMap<usize, usize>,
-    /// Made for one block, with which it goes.
+    /// Made for one block, and returned with it.
     alone: bool,
 }
 impl<C: Chunk> Cut<C> {
@@ -108,18 +108,18 @@ impl<C: Chunk> Cut<C> {
 
 struct State<S: Source> {
     cuts: BTreeMap<u64, Cut<S::Chunk>>,
-    /// The free parts of all chunks that are not alone, shortest first: length, chunk, offset.
+    /// The free parts of all chunks that are not `alone`, shortest first: length, chunk, offset.
     spans: BTreeSet<(usize, u64, usize)>,
     next: u64,
     limits: Limits,
     statistics: Statistics,
 }
 
-/// Chunks on their way back, to be handed over once the pool's lock is free.
+/// Chunks to be returned to the source once the pool's lock is released.
 type Leaving<S> = Vec<Arc<<S as Source>::Chunk>>;
 
 impl<S: Source> State<S> {
-    /// Cuts `bytes` at a multiple of `align` from the shortest part that has them.
+    /// Cuts `bytes` at a multiple of `align` from the shortest free part that is large enough.
     fn cut(&mut self, bytes: usize, align: usize) -> Option<(Arc<S::Chunk>, Place)> {
         let fits = |&&(length, chunk, offset): &&(usize, u64, usize)| {
             let start = self.cuts[&chunk].chunk.base().addr() + offset;
@@ -150,7 +150,7 @@ impl<S: Source> State<S> {
         cut.free.remove(&offset);
         self.spans.remove(&(length, id, offset));
     }
-    /// Takes in a chunk, all of it free.
+    /// Adds a chunk that is entirely free.
     fn adopt(&mut self, chunk: S::Chunk, alone: bool) -> u64 {
         let (id, bytes) = (self.next, chunk.bytes());
         self.next += 1;
@@ -159,7 +159,7 @@ impl<S: Source> State<S> {
         self.statistics.reserve(bytes);
         id
     }
-    /// Joins a part with its free neighbours; the chunk leaves if it is not worth keeping.
+    /// Merges a part with its free neighbours; an unused chunk is returned if it is not to be kept.
     fn put(&mut self, place: Place, leaving: &mut Leaving<S>) {
         let Place { chunk: id, mut offset, mut bytes } = place;
         self.statistics.used -= bytes;
@@ -180,7 +180,7 @@ impl<S: Source> State<S> {
             leaving.extend(self.release(id));
         }
     }
-    /// Lets an unused chunk go.
+    /// Removes an unused chunk.
     fn release(&mut self, id: u64) -> Option<Arc<S::Chunk>> {
         let cut = self.cuts.remove(&id)?;
         let bytes = cut.chunk.bytes();
@@ -188,7 +188,7 @@ impl<S: Source> State<S> {
         self.statistics.reserved -= bytes;
         Some(cut.chunk)
     }
-    /// Lets unused chunks go as long as `keep` bytes stay.
+    /// Removes unused chunks as long as at least `keep` bytes stay.
     fn trim(&mut self, keep: usize, leaving: &mut Leaving<S>) {
         let unused = self.cuts.iter().filter(|(_, cut)| cut.is_unused());
         let unused: Vec<_> = unused.map(|(&id, cut)| (id, cut.chunk.bytes())).collect();
@@ -200,17 +200,17 @@ impl<S: Source> State<S> {
     }
 }
 
-/// Memory of one kind, on one device, in blocks of any size.
+/// A pool of memory of one kind on one device, in blocks of any size.
 pub struct Pool<S: Source> {
     source: S,
     state: Mutex<State<S>>,
 }
 
 impl<S: Source> Pool<S> {
-    /// An empty pool over `source`.
+    /// An empty pool that uses `source`.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a grain that is no power of two.
+    /// `INVALID_VALUE` for a grain that is not a power of two.
     pub fn new(source: S, limits: Limits) -> Result<Arc<Self>> {
         if !limits.grain.is_power_of_two() {
             return Err(Error::new(ErrorCode::InvalidValue, "a pool's grain is a power of two"));
@@ -223,7 +223,7 @@ impl<S: Source> Pool<S> {
     fn state(&self) -> MutexGuard<'_, State<S>> {
         locked(&self.state)
     }
-    /// Runs `work` under the lock, then hands over what leaves.
+    /// Runs `work` under the lock, then returns the chunks that it removed to the source.
     fn with<R>(&self, work: impl FnOnce(&mut State<S>, &mut Leaving<S>) -> R) -> R {
         let mut leaving = Vec::new();
         let result = work(&mut self.state(), &mut leaving);
@@ -233,10 +233,10 @@ impl<S: Source> Pool<S> {
         result
     }
 
-    /// A block of at least `bytes` (of a grain, if 0) at a multiple of `align`, a power of two.
+    /// A block of at least `bytes` (of one grain if 0) at a multiple of `align`, a power of two.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` at the pool's maximum, else the source's own.
+    /// `OUT_OF_RESOURCES` at the pool's maximum, otherwise the source's error.
     pub fn take(self: &Arc<Self>, bytes: usize, align: usize) -> Result<Block<S>> {
         let (limits, cut) = self.with(|state, _| {
             let limits = state.limits;
@@ -274,7 +274,7 @@ impl<S: Source> Pool<S> {
         });
         cut.map(|(chunk, place)| self.block(chunk, place))
     }
-    /// A chunk of `wished` bytes, or, with what is unused given back, of the `needed` ones.
+    /// Allocates a chunk of `wished` bytes or, after returning unused chunks to the source, of `needed` bytes.
     fn chunk(&self, wished: usize, needed: usize, align: usize) -> Result<S::Chunk> {
         let room = self.with(|state, leaving| {
             let room =
@@ -296,11 +296,11 @@ impl<S: Source> Pool<S> {
         Block { held: Some(Held { pool: Arc::clone(self), chunk, place }) }
     }
 
-    /// Gives unused chunks back to the source as long as `keep` bytes stay in the pool.
+    /// Returns unused chunks to the source as long as at least `keep` bytes stay in the pool.
     pub fn trim_to(&self, keep: usize) {
         self.with(|state, leaving| state.trim(keep, leaving));
     }
-    /// What the pool holds now.
+    /// The memory that the pool holds now.
     pub fn statistics(&self) -> Statistics {
         self.state().statistics
     }
@@ -308,18 +308,18 @@ impl<S: Source> Pool<S> {
     pub fn limits(&self) -> Limits {
         self.state().limits
     }
-    /// Sets how much stays when it is out of use; what is above goes at once.
+    /// Sets how much unused memory is kept; what exceeds it is returned at once.
     pub fn set_keep(&self, keep: usize) {
         self.with(|state, leaving| {
             state.limits.keep = keep;
             state.trim(keep, leaving);
         });
     }
-    /// Sets the most that the pool may hold; what it holds already stays.
+    /// Sets the most that the pool may hold; what it already holds stays.
     pub fn set_maximum(&self, maximum: usize) {
         self.state().limits.maximum = maximum;
     }
-    /// Where the chunks come from.
+    /// The source of the chunks.
     pub fn source(&self) -> &S {
         &self.source
     }
@@ -334,7 +334,7 @@ fn full<S: Source>(state: &State<S>) -> Error {
     )
 }
 impl<S: Source> Drop for Pool<S> {
-    /// No block is left: each holds its pool.
+    /// No block exists any more, because each holds a reference to its pool.
     fn drop(&mut self) {
         let state = unpoisoned(self.state.get_mut());
         for cut in std::mem::take(&mut state.cuts).into_values() {
@@ -348,7 +348,7 @@ impl<S: Source> fmt::Debug for Pool<S> {
     }
 }
 
-/// A part of a chunk. Dropped, it is free to be used again.
+/// A part of a chunk. Dropping it makes it available again.
 pub struct Block<S: Source> {
     held: Option<Held<S>>,
 }
@@ -361,27 +361,27 @@ impl<S: Source> Block<S> {
     fn held(&self) -> &Held<S> {
         self.held.as_ref().expect("only dropping takes it")
     }
-    /// Where it starts in its chunk.
+    /// Its offset in its chunk.
     pub fn offset(&self) -> usize {
         self.held().place.offset
     }
-    /// How long it is: what was asked for, rounded up.
+    /// Its size in bytes: the requested size, rounded up.
     pub fn bytes(&self) -> usize {
         self.held().place.bytes
     }
     /// Its address.
     ///
     /// # Errors
-    /// None for chunks that lie within the address space.
+    /// None if the chunk lies within the address space.
     pub fn base(&self) -> Result<UsmPtr> {
         let held = self.held();
         held.chunk.base().offset(held.place.offset)
     }
-    /// What it was cut from.
+    /// The chunk it was cut from.
     pub fn chunk(&self) -> &S::Chunk {
         &self.held().chunk
     }
-    /// The pool it is from.
+    /// Its pool.
     pub fn pool(&self) -> &Arc<Pool<S>> {
         &self.held().pool
     }
@@ -389,7 +389,7 @@ impl<S: Source> Block<S> {
 impl<S: Source> Drop for Block<S> {
     fn drop(&mut self) {
         if let Some(Held { chunk, pool, place }) = self.held.take() {
-            drop(chunk); // a chunk that leaves is its source's alone
+            drop(chunk); // so that a chunk that is removed has no other reference
             pool.with(|state, leaving| state.put(place, leaving));
         }
     }

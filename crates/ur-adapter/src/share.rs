@@ -1,6 +1,6 @@
-//! The eleven `urIPC*` entries, written once. An adapter says what it has ([`SharesMemory`],
-//! [`SharesPhysicalMemory`], [`SharesEvents`]); who may have it, how it travels and when it ends is
-//! `ur-ipc`'s; which code C hears is said here.
+//! The eleven `urIPC*` entries, for all adapters. An adapter describes its objects ([`SharesMemory`],
+//! [`SharesPhysicalMemory`], [`SharesEvents`]); `ur-ipc` handles access, transfer and lifetime; this module decides
+//! which codes are returned.
 mod given;
 mod opens;
 
@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard};
 use ur_ipc::{ENVELOPE_LEN, Kind, Offer};
 use ur_lock::locked;
 
-/// What an address turns out to be.
+/// What an address refers to.
 #[derive(Debug)]
 pub enum Located<T> {
     /// Device USM that this process allocated.
@@ -26,60 +26,60 @@ pub enum Located<T> {
     Host,
     /// Shared USM.
     Shared,
-    /// Memory that was opened here, another process's or this one's.
+    /// Memory that was opened in this process, whichever process exported it.
     Opened,
-    /// Memory that was freed, and is kept by opens of it only.
+    /// Memory that was freed and is kept only by opens of it.
     Freed,
     /// Memory of another context.
     OtherContext,
-    /// No USM at all.
+    /// No USM allocation.
     Nobodys,
 }
 
-/// Device memory that can be shared. `urIPC*MemHandleExp` are made of this.
+/// Device memory that can be shared; the `urIPC*MemHandleExp` entries use this.
 pub trait SharesMemory: Objects {
-    /// What `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP` answers for all devices of the context.
+    /// The answer to `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP`, if all devices of the context agree.
     fn shares_memory(context: &Self::Context) -> bool;
     /// What is at an address; for device memory, the offer of the range from there to its end.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     fn locate(context: Borrowed<'_, Self::Context>, at: UsmPtr) -> Result<Located<Offer>>;
-    /// Whether the memory is still allocated. Asked after an offer of it was made public.
+    /// Whether the memory is still allocated. Called after an offer of it was exported.
     fn is_allocated(object: u64) -> bool;
-    /// Opens a ticket: the address, in this process, of the shared range. Counted.
+    /// Opens a ticket; returns the address of the shared range in this process. Opens are counted.
     ///
     /// # Errors
-    /// As `ur_ipc` and the driver say.
+    /// The errors of `ur_ipc` and of the driver.
     fn open_memory(
         context: Borrowed<'_, Self::Context>,
         device: Borrowed<'_, Self::Device>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<UsmPtr>;
-    /// Ends one open that gave `at`.
+    /// Ends one open that returned `at`.
     ///
     /// # Errors
     /// `INVALID_VALUE` if there is none.
     fn close_memory(context: Borrowed<'_, Self::Context>, at: UsmPtr) -> Result<()>;
 }
 
-/// Physical memory that can be shared. `urIPC*PhysMemHandleExp` are made of this.
+/// Physical memory that can be shared; the `urIPC*PhysMemHandleExp` entries use this.
 pub trait SharesPhysicalMemory: Objects {
-    /// What `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP` answers for all devices of the context.
+    /// The answer to `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP`, if all devices of the context agree.
     fn shares_physical_memory(context: &Self::Context) -> bool;
     /// Whether it was made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
     fn is_shareable(memory: &Self::PhysicalMem) -> bool;
     /// Whether it was opened.
     fn is_opened(memory: &Self::PhysicalMem) -> bool;
-    /// The offer of it.
+    /// The offer of the memory.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     fn offer_physical_memory(memory: Borrowed<'_, Self::PhysicalMem>) -> Result<Offer>;
-    /// Opens a ticket: a new object, also where the ticket is this process's.
+    /// Opens a ticket; returns a new object, even if this process made the ticket.
     ///
     /// # Errors
-    /// As `ur_ipc` and the driver say.
+    /// The errors of `ur_ipc` and of the driver.
     fn open_physical_memory(
         context: Borrowed<'_, Self::Context>,
         device: Borrowed<'_, Self::Device>,
@@ -87,41 +87,41 @@ pub trait SharesPhysicalMemory: Objects {
     ) -> Result<Owned<Self::PhysicalMem>, Refusal>;
 }
 
-/// What decides whether an event can be shared.
+/// The facts that decide whether an event can be shared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventFacts {
-    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for its device.
+    /// The answer to `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` for its device.
     pub is_supported: bool,
     /// Made with `UR_EXP_EVENT_FLAG_IPC_EXP`.
     pub is_shareable: bool,
-    /// Came from `urIPCOpenEventHandleExp`.
+    /// Was returned by `urIPCOpenEventHandleExp`.
     pub is_opened: bool,
     /// Records times.
     pub has_profiling: bool,
 }
 
-/// Events that can be shared. `urIPC*EventHandleExp` are made of this.
+/// Events that can be shared; the `urIPC*EventHandleExp` entries use this.
 pub trait SharesEvents: Objects {
-    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for all devices of the context.
+    /// The answer to `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP`, if all devices of the context agree.
     fn shares_events(context: &Self::Context) -> bool;
-    /// What decides whether this one can be shared.
+    /// The facts that decide whether this event can be shared.
     fn event_facts(event: &Self::Event) -> EventFacts;
-    /// The offer of it.
+    /// The offer of the event.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     fn offer_event(event: Borrowed<'_, Self::Event>) -> Result<Offer>;
-    /// Opens a ticket: a new event, marked opened, also where the ticket is this process's.
+    /// Opens a ticket; returns a new event, marked as opened, even if this process made the ticket.
     ///
     /// # Errors
-    /// As `ur_ipc` and the driver say.
+    /// The errors of `ur_ipc` and of the driver.
     fn open_event(
         context: Borrowed<'_, Self::Context>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<Self::Event>>;
 }
 
-/// Why physical memory could not be opened: what the kernel denied has a code of its own there.
+/// Why physical memory could not be opened: for these entries, a denial by the kernel has a code of its own.
 #[derive(Debug)]
 pub struct Refusal(Error);
 impl From<Error> for Refusal {
@@ -146,11 +146,11 @@ static GIVEN: PerProcess<Mutex<Given>> = PerProcess::new();
 fn given() -> MutexGuard<'static, Given> {
     locked(GIVEN.get())
 }
-/// Says that the owner freed an object that was shared, or gave up its last handle: whoever opens a ticket of it is told
-/// so, and all that was kept for tickets that C has not put goes. A later put of them succeeds.
+/// Records that the owner freed a shared object, or released its last handle: opening a ticket of it returns that
+/// error, and everything kept for tickets that were not put is released. Putting them later still succeeds.
 pub fn freed(object: u64, kind: Kind) {
     ur_ipc::freed(object, kind);
-    given().freed(kind, object); // what it keeps of each is of after that
+    given().freed(kind, object); // after `ur_ipc` has recorded it: what stays of each handle refers to that
 }
 
 fn supported(is: bool, entry: &'static str) -> Result<()> {
@@ -159,7 +159,7 @@ fn supported(is: bool, entry: &'static str) -> Result<()> {
 fn refused<T>(why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidValue, why))
 }
-/// The bytes of a ticket, if there are as many as there have to be.
+/// The bytes of a ticket, if their number is right.
 fn ticket(data: HostBytes<'_>) -> Result<[u8; ENVELOPE_LEN]> {
     data.exactly().map_or_else(
         || {
@@ -172,7 +172,7 @@ fn ticket(data: HostBytes<'_>) -> Result<[u8; ENVELOPE_LEN]> {
         Ok,
     )
 }
-/// Makes the export C asked for; its bytes are C's to read until it puts them.
+/// Makes the export that the caller requests; the caller may read its bytes until it puts them.
 fn give(offer: Offer) -> Result<(UsmPtr, usize)> {
     let (kind, object) = (offer.kind, offer.object);
     let export = Box::new(ur_ipc::export(offer)?);
@@ -180,7 +180,7 @@ fn give(offer: Offer) -> Result<(UsmPtr, usize)> {
 }
 /// Withdraws the export whose bytes are at an address.
 fn put(kind: Kind, bytes: UsmPtr) -> Result<()> {
-    // A withdrawal is not made under the lock.
+    // The export is withdrawn after the lock is released.
     let taken = given().take(kind, bytes.addr());
     match taken {
         Some(handle) => {
@@ -196,7 +196,7 @@ fn put(kind: Kind, bytes: UsmPtr) -> Result<()> {
 /// `urIPCGetMemHandleExp`
 ///
 /// # Errors
-/// `INVALID_VALUE` for what is no device memory of this process's own.
+/// `INVALID_VALUE` for an address that is not in device memory of this process.
 pub fn get_memory<A: SharesMemory>(
     context: Borrowed<'_, A::Context>,
     at: UsmPtr,
@@ -222,7 +222,7 @@ pub fn get_memory<A: SharesMemory>(
     let object = offer.object;
     let (bytes, size) = give(offer)?;
     if !A::is_allocated(object) {
-        // Another thread freed it since: what it told nobody of, it is told now.
+        // Another thread freed it meanwhile, before the export was registered: record that now.
         freed(object, Kind::Memory);
         put(Kind::Memory, bytes)?;
         return refused(format!("{at:?} was freed while it was being shared"));
@@ -240,7 +240,7 @@ pub fn put_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, data: UsmP
 /// `urIPCOpenMemHandleExp`
 ///
 /// # Errors
-/// `INVALID_VALUE` with the reason, and the limits' own.
+/// `INVALID_VALUE` with the reason, and the errors of system limits.
 pub fn open_memory<A: SharesMemory>(
     context: Borrowed<'_, A::Context>,
     device: Borrowed<'_, A::Device>,
@@ -252,7 +252,7 @@ pub fn open_memory<A: SharesMemory>(
 /// `urIPCCloseMemHandleExp`
 ///
 /// # Errors
-/// `INVALID_VALUE` for an address that no open gave.
+/// `INVALID_VALUE` for an address that no open returned.
 pub fn close_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, at: UsmPtr) -> Result<()> {
     supported(A::shares_memory(&context), "urIPCCloseMemHandleExp")?;
     A::close_memory(context, at)
@@ -289,8 +289,7 @@ pub fn put_physical_memory<A: SharesPhysicalMemory>(
 /// `urIPCOpenPhysMemHandleExp`
 ///
 /// # Errors
-/// `INVALID_ARGUMENT` where the kernel denied it, `INVALID_VALUE` with the reason, and the
-/// limits' own.
+/// `INVALID_ARGUMENT` if the kernel denied it, `INVALID_VALUE` with the reason, and the errors of system limits.
 pub fn open_physical_memory<A: SharesPhysicalMemory>(
     context: Borrowed<'_, A::Context>,
     device: Borrowed<'_, A::Device>,
@@ -299,7 +298,7 @@ pub fn open_physical_memory<A: SharesPhysicalMemory>(
     supported(A::shares_physical_memory(&context), "urIPCOpenPhysMemHandleExp")?;
     Ok(A::open_physical_memory(context, device, &ticket(data)?)?)
 }
-/// `urIPCClosePhysMemHandleExp`, before the shim takes C's reference back.
+/// `urIPCClosePhysMemHandleExp`, before the shim releases the caller's reference.
 ///
 /// # Errors
 /// `INVALID_VALUE` for an object that was not opened.
@@ -317,8 +316,8 @@ pub fn close_physical_memory<A: SharesPhysicalMemory>(
 /// `urIPCGetEventHandleExp`
 ///
 /// # Errors
-/// `INVALID_EVENT` for an event that was not made to be shared, or was opened;
-/// `UNSUPPORTED_FEATURE` for one that records times, or whose device cannot.
+/// `INVALID_EVENT` for an event that was not made to be shared, or was opened; `UNSUPPORTED_FEATURE` for an event with
+/// profiling, or whose device does not support sharing.
 pub fn get_event<A: SharesEvents>(event: Borrowed<'_, A::Event>) -> Result<(UsmPtr, usize)> {
     let facts = A::event_facts(&event);
     supported(facts.is_supported, "urIPCGetEventHandleExp")?;
@@ -347,8 +346,8 @@ pub fn put_event<A: SharesEvents>(context: Borrowed<'_, A::Context>, data: UsmPt
 /// `urIPCOpenEventHandleExp`
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` in a context with a device that cannot, `INVALID_VALUE` with the reason,
-/// and the limits' own.
+/// `UNSUPPORTED_FEATURE` if a device of the context does not support it, `INVALID_VALUE` with the reason, and the
+/// errors of system limits.
 pub fn open_event<A: SharesEvents>(
     context: Borrowed<'_, A::Context>,
     data: HostBytes<'_>,
@@ -357,7 +356,7 @@ pub fn open_event<A: SharesEvents>(
     A::open_event(context, &ticket(data)?)
 }
 
-/// The eleven entries of an adapter that shares all three kinds: `share_entries!(Cpu);`, or
+/// Implements the eleven entries for an adapter that shares all three kinds of object: `share_entries!(Cpu);`, or
 /// `share_entries!(impl[D: Dialect] Family<D>);` for a generic one.
 #[macro_export]
 macro_rules! share_entries {

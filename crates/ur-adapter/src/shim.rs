@@ -1,4 +1,4 @@
-//! How C arguments become Rust ones: what the generated entries are written with.
+//! Conversions of C arguments to Rust values, which the generated entries use.
 #![expect(unsafe_code, reason = "the C ABI")]
 use crate::{
     error::{Error, ErrorCode, Result, backend, enter, enter_as, last_error_for_c},
@@ -11,17 +11,18 @@ use ur_sys::{
     ur_adapter_handle_t, ur_api_version_t, ur_logger_callback_t, ur_logger_level_t, ur_result_t,
 };
 
-/// What `*phEvent` of the extended barrier asks for.
+/// What `*phEvent` of the extended barrier requests.
 #[derive(Clone, Copy, Debug)]
 pub enum BarrierEvent<'call, T: 'static> {
-    /// There is no `phEvent`.
+    /// `phEvent` is null.
     None,
-    /// It holds null: make an event.
+    /// `*phEvent` is null: an event is to be made.
     Make,
-    /// It holds an event: signal that one.
+    /// `*phEvent` is an event, which is to be signalled.
     Signal(Borrowed<'call, T>),
 }
 
+/// Checks that a pointer is not null.
 /// # Errors
 /// `INVALID_NULL_POINTER` for null.
 pub fn present<T: ?Sized>(pointer: *const T) -> Result<()> {
@@ -30,6 +31,7 @@ pub fn present<T: ?Sized>(pointer: *const T) -> Result<()> {
         false => Ok(()),
     }
 }
+/// Checks a handle.
 /// # Safety
 /// As for `Borrowed::new`.
 ///
@@ -39,11 +41,12 @@ pub unsafe fn handle<'a, T: Body>(raw: *mut c_void) -> Result<Borrowed<'a, T>> {
     // SAFETY: the caller's promise.
     unsafe { Borrowed::new(raw.cast::<Object<T>>()) }
 }
+/// Checks a handle that may be null.
 /// # Safety
 /// As for `Borrowed::new`.
 ///
 /// # Errors
-/// As for `Borrowed::new`, but null is no handle.
+/// As for `Borrowed::new`, except that null is `None`.
 pub unsafe fn optional_handle<'a, T: Body>(raw: *mut c_void) -> Result<Option<Borrowed<'a, T>>> {
     match raw.is_null() {
         true => Ok(None),
@@ -51,13 +54,13 @@ pub unsafe fn optional_handle<'a, T: Body>(raw: *mut c_void) -> Result<Option<Bo
         false => unsafe { handle(raw) }.map(Some),
     }
 }
-/// Reads a C array of handles in place: every element is checked, none is copied.
+/// Checks a C array of handles in place, without copying it.
 ///
 /// # Safety
 /// `list` is null or points at `count` handles that stay valid and unchanged for `'a`.
 ///
 /// # Errors
-/// `INVALID_NULL_POINTER` for no list, `INVALID_VALUE` for an empty one, else as an element.
+/// `INVALID_NULL_POINTER` for null, `INVALID_VALUE` for a count of 0, otherwise the error of an element.
 pub unsafe fn handles<'a, T: Body>(
     list: *const c_void,
     count: u32,
@@ -66,13 +69,13 @@ pub unsafe fn handles<'a, T: Body>(
     if count == 0 {
         return Err(Error::new(ErrorCode::InvalidValue, "a list of handles says it is empty"));
     }
-    // SAFETY: the caller's promise, one line up.
+    // SAFETY: not null, and the caller promised `count` handles.
     let raw = unsafe { std::slice::from_raw_parts(list.cast::<*mut c_void>(), count as usize) };
     for &one in raw {
-        // SAFETY: likewise.
+        // SAFETY: the caller promised that each is valid as for `Borrowed::new`.
         unsafe { handle::<T>(one) }?;
     }
-    // SAFETY: `Borrowed` is a transparent non-null pointer, and each element just passed its check.
+    // SAFETY: `Borrowed` is transparent over a non-null pointer, and each element was checked above.
     Ok(unsafe { std::slice::from_raw_parts(list.cast(), raw.len()) })
 }
 /// A list of handles that may be absent.
@@ -81,7 +84,7 @@ pub unsafe fn handles<'a, T: Body>(
 /// As for `handles`.
 ///
 /// # Errors
-/// As for `handles`, but null and a count of 0 are an empty list.
+/// As for `handles`, except that null with a count of 0 is an empty list.
 pub unsafe fn optional_handles<'a, T: Body>(
     list: *const c_void,
     count: u32,
@@ -92,13 +95,13 @@ pub unsafe fn optional_handles<'a, T: Body>(
     // SAFETY: the caller's promise.
     unsafe { handles(list, count) }
 }
-/// The wait list of a command: it may be absent, and whatever is wrong with it is one code.
+/// The wait list of a command, which may be absent. All errors have one code.
 ///
 /// # Safety
 /// As for `handles`.
 ///
 /// # Errors
-/// `INVALID_EVENT_WAIT_LIST`.
+/// `INVALID_EVENT_WAIT_LIST`
 pub unsafe fn wait_list<'a, T: Body>(
     list: *const c_void,
     count: u32,
@@ -111,13 +114,13 @@ pub unsafe fn wait_list<'a, T: Body>(
         )
     })
 }
-/// Reads a C array in place.
+/// A C array, read in place.
 ///
 /// # Safety
 /// `list` is null or points at `count` elements that stay valid and unchanged for `'a`.
 ///
 /// # Errors
-/// `INVALID_NULL_POINTER` for no list, unless the count is 0; `INVALID_SIZE` for one longer than memory.
+/// `INVALID_NULL_POINTER` for null, unless the count is 0; `INVALID_SIZE` if it exceeds the address space.
 pub unsafe fn data<'a, T>(list: *const T, count: usize) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
@@ -129,6 +132,7 @@ pub unsafe fn data<'a, T>(list: *const T, count: usize) -> Result<&'a [T]> {
     // SAFETY: the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(list, count) })
 }
+/// A C array that may be absent.
 /// # Safety
 /// `list` is null or as for `data`.
 ///
@@ -141,6 +145,7 @@ pub unsafe fn optional_data<'a, T>(list: *const T, count: usize) -> Result<Optio
         false => unsafe { data(list, count) }.map(Some),
     }
 }
+/// A struct passed by pointer.
 /// # Safety
 /// `pointer` is null or points at a `T` that stays valid and unchanged for `'a`.
 ///
@@ -150,12 +155,14 @@ pub unsafe fn record<'a, T>(pointer: *const T) -> Result<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }.ok_or(ErrorCode::InvalidNullPointer.into())
 }
+/// A struct passed by pointer, which may be null.
 /// # Safety
 /// As for `record`.
 pub unsafe fn optional_record<'a, T>(pointer: *const T) -> Option<&'a T> {
     // SAFETY: the caller's promise.
     unsafe { pointer.as_ref() }
 }
+/// A C string.
 /// # Safety
 /// `text` is null or a C string that stays valid and unchanged for `'a`.
 ///
@@ -163,23 +170,24 @@ pub unsafe fn optional_record<'a, T>(pointer: *const T) -> Option<&'a T> {
 /// `INVALID_NULL_POINTER` for null.
 pub unsafe fn text<'a>(text: *const c_char) -> Result<&'a CStr> {
     present(text)?;
-    // SAFETY: the caller's promise; not null.
+    // SAFETY: not null, and a C string as the caller promised.
     Ok(unsafe { CStr::from_ptr(text) })
 }
+/// A C string that may be null.
 /// # Safety
 /// As for `text`.
 pub unsafe fn optional_text<'a>(pointer: *const c_char) -> Option<&'a CStr> {
     match pointer.is_null() {
         true => None,
-        // SAFETY: the caller's promise; not null.
+        // SAFETY: not null, and a C string as the caller promised.
         false => Some(unsafe { CStr::from_ptr(pointer) }),
     }
 }
-/// An address, if there is one.
+/// An address; `None` for null.
 pub fn optional_address(pointer: *const c_void) -> Option<UsmPtr> {
     UsmPtr::new(pointer).ok()
 }
-/// Writes a result, unless C does not want it.
+/// Writes a result, unless the caller passed null for it.
 ///
 /// # Safety
 /// `to` is null or writable.
@@ -189,17 +197,17 @@ pub unsafe fn put<T>(to: *mut T, value: T) {
         unsafe { to.write(value) };
     }
 }
-/// Writes the first `count` results, or as many as there are.
+/// Writes the first `count` results, or all if there are fewer.
 ///
 /// # Safety
 /// `to` is null or points at `count` writable elements.
 pub unsafe fn put_data<T: Copy>(to: *mut T, count: usize, values: &[T]) {
     if !to.is_null() {
-        // SAFETY: not null, hence writable; no more than there are at either.
+        // SAFETY: not null, hence writable; no more elements than either side has.
         unsafe { to.copy_from(values.as_ptr(), count.min(values.len())) };
     }
 }
-/// Gives C a reference to an object, unless C does not want it.
+/// Gives the caller a reference to an object, unless it passed null for it.
 ///
 /// # Safety
 /// `to` is null or writable.
@@ -209,10 +217,10 @@ pub unsafe fn put_handle<T: Body>(to: *mut c_void, object: Owned<T>) {
         unsafe { to.cast::<*mut Object<T>>().write(object.publish()) };
     }
 }
-/// Gives C references to the first `count` objects, and tells how many there are.
+/// Gives the caller references to the first `count` objects, and writes the total number.
 ///
 /// # Safety
-/// `list` is null or has room for `count` handles; `total` is null or writable.
+/// `list` is null or has space for `count` handles; `total` is null or writable.
 pub unsafe fn put_handles<T: Body>(
     list: *mut c_void,
     count: u32,
@@ -225,19 +233,19 @@ pub unsafe fn put_handles<T: Body>(
         return;
     }
     for (i, object) in objects.into_iter().take(count as usize).enumerate() {
-        // SAFETY: below `count`.
+        // SAFETY: the index is below `count`.
         let to = unsafe { list.cast::<*mut Object<T>>().add(i) };
         // SAFETY: writable, as the caller promised.
         unsafe { to.write(object.publish()) };
     }
 }
-/// What the extended barrier's `phEvent` asks for.
+/// Reads the `phEvent` argument of the extended barrier.
 ///
 /// # Safety
-/// `event` is null or points at a handle as for `handle`.
+/// `event` is null or points at a handle that is valid as for `handle`, or null.
 ///
 /// # Errors
-/// `INVALID_EVENT` for a handle that is no live event of this adapter.
+/// `INVALID_EVENT` for a handle that is not a live event of this adapter.
 pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<BarrierEvent<'a, T>> {
     if event.is_null() {
         return Ok(BarrierEvent::None);
@@ -251,7 +259,7 @@ pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<Barrier
     })
 }
 
-/// Counts one more of C's references: the body of `entry` of the adapter whose object `A` is.
+/// Adds one of the caller's references: the body of `entry` of the adapter to which objects `A` belong.
 ///
 /// # Safety
 /// As for `handle`.
@@ -262,10 +270,10 @@ pub unsafe fn retain<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) ->
         object.retain()
     })
 }
-/// Takes one of C's references back: the body of `entry` of the adapter whose object `A` is.
+/// Releases one of the caller's references: the body of `entry` of the adapter to which objects `A` belong.
 ///
 /// # Safety
-/// As for `handle`; and C gives one reference back.
+/// As for `handle`; and the caller gives up one reference.
 pub unsafe fn release<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
     enter_as::<A>(entry, || {
         // SAFETY: the caller's promise.
@@ -275,17 +283,16 @@ pub unsafe fn release<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -
     })
 }
 
-/// `urAdapterGetLastError`: the sentence of the adapter's last failure on this thread, and the driver's
-/// status.
+/// `urAdapterGetLastError`: the sentence of the adapter's last failure on this thread, and the driver's status.
 ///
 /// # Safety
-/// As C's entry: pointers are null or writable.
+/// The entry's contract: the pointers are null or writable.
 pub unsafe extern "C" fn adapter_get_last_error<T: Body>(
     adapter: ur_adapter_handle_t,
     message: *mut *const c_char,
     status: *mut i32,
 ) -> ur_result_t {
-    // SAFETY: forwarded from the C caller's own contract.
+    // SAFETY: the entry's contract, which its caller upholds: `adapter` is a handle or null.
     if let Err(error) = unsafe { handle::<T>(adapter.0) } {
         return error.code().into();
     }
@@ -295,7 +302,7 @@ pub unsafe extern "C" fn adapter_get_last_error<T: Body>(
     let (sentence, native) = last_error_for_c(backend::<T>()).unwrap_or((c"".as_ptr(), 0));
     // SAFETY: not null, hence writable.
     unsafe { put(message, sentence) };
-    // SAFETY: likewise.
+    // SAFETY: as above.
     unsafe { put(status, native) };
     ur_result_t::SUCCESS
 }
@@ -308,7 +315,7 @@ fn checked_level(level: ur_logger_level_t) -> Result<ur_logger_level_t> {
 /// `urAdapterSetLoggerCallback`
 ///
 /// # Safety
-/// As C's entry: any thread may call `callback` with `user_data`, for good.
+/// The entry's contract: `callback` may be called with `user_data` from any thread, for ever.
 pub unsafe extern "C" fn adapter_set_logger_callback<T: Body>(
     adapter: ur_adapter_handle_t,
     callback: ur_logger_callback_t,
@@ -316,11 +323,11 @@ pub unsafe extern "C" fn adapter_set_logger_callback<T: Body>(
     level: ur_logger_level_t,
 ) -> ur_result_t {
     enter_as::<T>("urAdapterSetLoggerCallback", || {
-        // SAFETY: forwarded from the C caller's own contract.
+        // SAFETY: the entry's contract, which its caller upholds: `adapter` is a handle or null.
         unsafe { handle::<T>(adapter.0) }?;
         let callback = callback.ok_or(ErrorCode::InvalidNullPointer)?;
         let level = checked_level(level)?;
-        // SAFETY: likewise.
+        // SAFETY: the entry's contract, which its caller upholds: the callback may be called from any thread.
         unsafe { log::set(backend::<T>(), callback, user_data, level) };
         Ok(())
     })
@@ -328,21 +335,21 @@ pub unsafe extern "C" fn adapter_set_logger_callback<T: Body>(
 /// `urAdapterSetLoggerCallbackLevel`
 ///
 /// # Safety
-/// As C's entry.
+/// The entry's contract: `adapter` is a handle or null.
 pub unsafe extern "C" fn adapter_set_logger_callback_level<T: Body>(
     adapter: ur_adapter_handle_t,
     level: ur_logger_level_t,
 ) -> ur_result_t {
     enter_as::<T>("urAdapterSetLoggerCallbackLevel", || {
-        // SAFETY: forwarded from the C caller's own contract.
+        // SAFETY: the entry's contract, which its caller upholds: `adapter` is a handle or null.
         unsafe { handle::<T>(adapter.0) }?;
         log::set_level(backend::<T>(), checked_level(level)?);
         Ok(())
     })
 }
 
-/// The body of every `urGet*ProcAddrTable`; the symbols themselves live in the leaf crates. The log
-/// of the adapter, which is called `name` there, is opened first: a loader that is refused is told nothing but a code.
+/// The body of every `urGet*ProcAddrTable`; the symbols are in the leaf crates. Opens the adapter's log under `name`
+/// first, because a loader that is refused gets only a code.
 ///
 /// # Safety
 /// `table` is null or writable.

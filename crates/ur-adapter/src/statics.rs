@@ -1,5 +1,5 @@
-//! Values by their types: what there is once of an adapter, or of an object, and what generic code needs, which can have
-//! no statics of its own.
+//! Values looked up by their type: state that exists once per adapter or object, for generic code, which cannot have
+//! statics of its own.
 use crate::{
     object::{Body, Slab},
     per_process::PerProcess,
@@ -17,15 +17,15 @@ struct Link {
     value: Box<Value>,
     next: OnceLock<Box<Link>>,
 }
-/// At most one value of each type, made when it is first asked for. Few types: they are looked through one by one.
+/// At most one value of each type, made at first use. The search is linear, because there are few types.
 #[derive(Default)]
 pub struct Kept(OnceLock<Box<Link>>);
 impl Kept {
-    /// Nothing yet.
+    /// Makes one without values.
     pub const fn new() -> Self {
         Self(OnceLock::new())
     }
-    /// The value of this type, if it was asked for before.
+    /// The value of this type, if it exists already.
     pub fn known<T: Send + Sync + 'static>(&self) -> Option<&T> {
         let mut at = &self.0;
         while let Some(link) = at.get() {
@@ -36,7 +36,7 @@ impl Kept {
         }
         None
     }
-    /// The value of this type.
+    /// The value of this type, made at first use.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
         let mut at = &self.0;
         loop {
@@ -57,9 +57,9 @@ impl fmt::Debug for Kept {
     }
 }
 
-/// How many kinds of objects there are, and one more.
+/// The number of object kinds, plus one.
 const KINDS: usize = 19;
-/// What there is once of an adapter: the places of its objects, and whatever the code over its driver keeps.
+/// The state of an adapter: the slabs of its objects, and whatever the code above its driver keeps.
 #[derive(Debug)]
 pub struct Statics {
     table: &'static ur_dditable_t,
@@ -67,14 +67,14 @@ pub struct Statics {
     kept: Kept,
 }
 impl Statics {
-    /// Of the adapter with this table.
+    /// The state of the adapter with this table.
     pub const fn new(table: &'static ur_dditable_t) -> Self {
         Self { table, slabs: [const { OnceLock::new() }; KINDS], kept: Kept::new() }
     }
-    /// Where objects of a kind live.
+    /// The slab of a kind of object.
     ///
     /// # Panics
-    /// Where an adapter has two types for one kind of object.
+    /// If an adapter has two types for one kind of object.
     #[inline]
     pub fn slab<T: Body>(&'static self) -> &'static Slab<T> {
         let made = self.slabs[T::TAG.kind() as usize].get_or_init(|| {
@@ -83,11 +83,11 @@ impl Statics {
         });
         made.downcast_ref().expect("an adapter has one type for each kind of object")
     }
-    /// What there is once of the adapter, also in forked children.
+    /// The adapter's value of this type, which forked children inherit.
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
         self.kept.get()
     }
-    /// What each process has by itself: a forked child finds a fresh one.
+    /// The process's value of this type: a forked child gets a fresh one.
     pub fn of_process<T: Default + Send + Sync + 'static>(&self) -> &T {
         self.kept.get::<PerProcess<T>>().get()
     }

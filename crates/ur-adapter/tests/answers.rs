@@ -1,4 +1,4 @@
-//! `info::Answer` under any buffer: the size rules hold, and no byte beyond the buffer changes.
+//! `info::Answer` with any buffer: the rules about sizes hold, and no byte outside the buffer changes.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 use proptest::prelude::*;
 use std::ptr;
@@ -6,14 +6,14 @@ use ur_adapter::{error::ErrorCode, info::Answer};
 
 const CANARY: u8 = 0xa5;
 
-/// What a caller with a buffer of `size` bytes sees of one answer.
+/// What a caller with a buffer of `size` bytes gets as one answer.
 #[derive(Debug, PartialEq)]
 struct Seen {
     result: Result<(), ErrorCode>,
     bytes: Vec<u8>,
     told: Option<usize>,
 }
-/// Asks with a buffer of `size` bytes (none for `None`), and with or without a place for the size.
+/// Queries with a buffer of `size` bytes (none for `None`), and with or without a place for the size.
 fn ask(
     size: Option<usize>,
     wants_size: bool,
@@ -32,7 +32,7 @@ fn ask(
     let told = (told != UNTOLD).then_some(told);
     Seen { result: result.map_err(|e| e.code()), bytes: buffer, told }
 }
-/// What the ABI says a caller sees of an answer of these bytes.
+/// What a caller must get for an answer of these bytes according to the ABI.
 fn expected(size: Option<usize>, wants_size: bool, answer: &[u8]) -> Seen {
     let untouched = vec![CANARY; size.unwrap_or(0)];
     let refused = |code| Seen { result: Err(code), bytes: untouched.clone(), told: None };

@@ -1,4 +1,4 @@
-//! What the generated entries do with lists, enumerations, flags and results.
+//! How the generated entries treat lists, enumerations, flags and results.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -20,7 +20,7 @@ fn handle_lists_are_read_in_place_and_every_fault_has_its_code() {
     let wait = TABLE.event.wait.unwrap();
     let two = [event(), event()];
     unsafe {
-        // Every handle passes; then the toy says that it has no such entry.
+        // Every handle is accepted; then the toy reports that it has no such entry.
         assert_eq!(wait(2, two.as_ptr()), ur_result_t::ERROR_UNSUPPORTED_FEATURE);
         assert_eq!(
             wait(2, [two[0], ur_event_handle_t::NULL].as_ptr()),
@@ -105,8 +105,8 @@ fn unknown_property_names_never_reach_the_adapter() {
     assert_eq!(ask(ur_context_info_t::NUM_DEVICES), ur_result_t::SUCCESS);
     assert_eq!(size, 4);
 }
-/// What `urContextGetInfo` does with a `u32` of which it hears `size` bytes: its code, what the
-/// `u32` and the size are afterwards (0 and 99 if untouched).
+/// What `urContextGetInfo` does with a `u32` when the caller passes `size`: its code, and the values of the `u32` and
+/// the size afterwards (0 and 99 if untouched).
 fn ask(size: usize, buffer: bool, wants_size: bool) -> (ur_result_t, u32, usize) {
     let info = TABLE.context.get_info.unwrap();
     let (mut value, mut told) = (0_u32, 99);

@@ -1,4 +1,4 @@
-//! The one way out: codes, sentences, panics, and who gets to hear of them.
+//! How entries fail: codes, sentences, panics, and where they are reported.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -23,7 +23,7 @@ fn enqueue(kind: Queue) -> ur_result_t {
     let wait = TABLE.enqueue.events_wait.unwrap();
     unsafe { wait(queue(kind), 0, ptr::null(), ptr::null_mut()) }
 }
-/// What C reads, and the driver's status.
+/// The last error's sentence as C reads it, and the driver's status.
 fn ask(adapter: ur_adapter_handle_t) -> (String, i32) {
     let (mut message, mut status) = (ptr::null(), -1);
     unsafe {
@@ -66,7 +66,7 @@ fn errors_are_codes_even_while_a_thread_ends() {
     thread_local! { static LATE: Late = const { Late }; }
     let thread = thread::spawn(|| {
         LATE.with(|_| {});
-        enter(Backend::Mock, "", || Err(ErrorCode::InvalidValue.into())) // kept after LATE, so gone before it
+        enter(Backend::Mock, "", || Err(ErrorCode::InvalidValue.into())) // initialised after LATE, so destroyed before it
     });
     assert_eq!(thread.join().unwrap(), ur_result_t::ERROR_INVALID_VALUE);
 }

@@ -76,7 +76,7 @@ fn a_kind_the_adapter_never_makes_is_refused() {
     assert_eq!(unsafe { retain(ur_program_handle_t(event.0)) }, ur_result_t::ERROR_INVALID_PROGRAM);
     assert_eq!(release(event), ur_result_t::SUCCESS);
 }
-/// Each kind that C has a code for, and all others.
+/// Each kind with an error code of its own, and all others.
 #[test]
 fn every_kind_that_is_never_made_has_its_own_code() {
     use ErrorCode::*;
@@ -119,7 +119,7 @@ fn a_released_handle_is_an_error_until_its_slot_is_reused() {
         assert_eq!(release(other), ur_result_t::SUCCESS);
     }
 }
-/// Objects of which no other test makes any, so that slots can be told.
+/// Objects that no other test makes, so that slots can be compared.
 struct Lone;
 impl Body for Lone {
     const TAG: Tag = Tag::new(Backend::Mock, Kind::Sampler);
@@ -155,7 +155,7 @@ impl Shared {
         retain(self.0)
     }
 }
-/// What `each` comes to on four threads that start together.
+/// The results of `each` on four threads that start at the same time.
 fn race(each: impl Fn(usize) -> ur_result_t + Send + Clone + 'static) -> Vec<ur_result_t> {
     let start = Arc::new(Barrier::new(4));
     let racer = |i| {
@@ -190,7 +190,7 @@ fn a_retain_that_races_the_last_release_never_revives_the_object() {
         let results = race(move |i| if i == 0 { shared.release() } else { shared.retain() });
         assert_eq!(results[0], ur_result_t::SUCCESS);
         let revived = results[1..].iter().filter(|r| **r == ur_result_t::SUCCESS).count();
-        // Each retain that came in time is a reference; with none left the body is gone.
+        // Each retain that came in time added a reference; without any, the body is dropped.
         assert_eq!(drops.load(SeqCst), u32::from(revived == 0));
         for _ in 0..revived {
             assert_eq!(release(handle), ur_result_t::SUCCESS);
@@ -222,7 +222,7 @@ fn a_list_with_one_dead_object_holds_none() {
     assert_eq!(release(alive), ur_result_t::SUCCESS);
     assert_eq!(drops.load(SeqCst), 1, "nothing else still owns the first");
 }
-/// Objects whose references C may count as it likes.
+/// Objects whose references may or may not be counted.
 struct Lasting(bool);
 impl Body for Lasting {
     const TAG: Tag = Tag::new(Backend::Mock, Kind::Device);

@@ -1,4 +1,4 @@
-//! The syntax of `UR_LOG_<ADAPTER>`, which is UR's. What its values do is `log.rs`'s.
+//! The syntax of `UR_LOG_<ADAPTER>`, which is UR's. `log` applies the values.
 use std::{
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
@@ -6,12 +6,12 @@ use std::{
 };
 use ur_sys::ur_logger_level_t as Level;
 
-/// What one value of the variable says.
+/// The contents of one value of the variable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Options {
-    /// What is written: this and above.
+    /// The lowest level that is written.
     pub(super) level: Level,
-    /// What is synced: this and above.
+    /// The lowest level that is synced.
     pub(super) flush: Level,
     pub(super) output: Output,
 }
@@ -34,16 +34,16 @@ const WORDS: [(&str, Level); 5] = [
     ("error", Level::ERROR),
     ("quiet", Level::QUIET),
 ];
-/// What the variable calls `level`.
+/// The variable's word for `level`.
 pub(super) fn word(level: Level) -> &'static str {
     WORDS.iter().find(|(_, l)| *l == level).map_or("unknown", |(word, _)| word)
 }
 
 impl Options {
-    /// Reads one value; an empty one is all defaults.
+    /// Parses a value; an empty one yields the defaults.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A sentence that says what is wrong with the value.
     pub(super) fn parse(value: &OsStr) -> Result<Self, String> {
         let (mut level, mut flush, mut output) = (None, None, None);
         for option in value.as_bytes().split(|b| *b == b';').filter(|o| !o.is_empty()) {

@@ -1,4 +1,4 @@
-//! Pools over a source that hands out addresses without memory.
+//! Pools over a source that allocates addresses without memory.
 use super::*;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
 
@@ -17,7 +17,7 @@ impl Chunk for Range {
         self.bytes
     }
 }
-/// What chunks came back.
+/// The chunks that were returned.
 type Returned = Arc<Mutex<Vec<UsmPtr>>>;
 struct Addresses {
     next: AtomicUsize,

@@ -1,8 +1,9 @@
-//! The handles that C has got and not put: their bytes, each at an address that no other handle gets before the put.
+//! The IPC handles that callers have got and not put. The bytes of each have an address that no other handle gets
+//! before the put.
 //!
-//! Put is optional. Of a handle whose object was freed there stay its address, so that a put still succeeds and meets no
-//! other handle, and 16 bytes; and up to 21 in `ur_ipc`, so that its ticket is answered as freed. Pages on which no
-//! handle stands any more go back to the system: they may still be read, and read as zeros.
+//! Put is optional. Of a handle whose object was freed, its address is kept, so that a put still succeeds and affects
+//! no other handle, with 16 bytes here and up to 21 in `ur_ipc`, so that its ticket is answered as freed. Pages without
+//! live handles are returned to the system: they may still be read, and then contain zeros.
 use crate::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -11,27 +12,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use ur_ipc::{ENVELOPE_LEN, Export, FreedExport, Kind};
 use ur_mapping::Pages;
 
-/// From one handle's bytes to the next's, aligned as memory of C's is.
+/// The distance between the bytes of two handles, aligned as callers expect of memory.
 const STRIDE: usize = ENVELOPE_LEN.next_multiple_of(16);
-/// What is given back at once: a page, or several.
+/// How much is returned to the system at a time: one or several pages.
 const PAGE: usize = 4096;
-/// Handles on a page. None lies on two.
+/// Handles per page. None crosses a page boundary.
 const ON_PAGE: usize = PAGE / STRIDE;
-/// Pages that are asked of the system at once.
+/// How many pages are allocated at once.
 const PAGES: usize = 16;
 
-/// What one place for a handle has.
+/// The state of a place for a handle.
 pub(super) enum Place {
     Empty,
     Given(Kind, u64, Box<Export>),
     Freed(Kind, #[expect(dead_code, reason = "held to be dropped")] FreedExport),
 }
 
-/// Places for handles, on some pages.
+/// A run of pages with places for handles.
 struct Block {
     pages: Pages,
     places: Vec<Place>,
-    /// The longest empty first: a pointer that was put is known as such for a while.
+    /// Empty places, the longest empty first: a pointer that was put stays recognisable as such for a while.
     empty: VecDeque<u16>,
 }
 impl Block {
@@ -43,7 +44,7 @@ impl Block {
     fn base(&self) -> usize {
         self.pages.address().expose_provenance()
     }
-    /// Which place begins there.
+    /// The index of the place that begins at this offset.
     fn place_at(&self, offset: usize) -> Option<usize> {
         let (page, within) = (offset / PAGE, offset % PAGE);
         let is_one = page < PAGES && within % STRIDE == 0 && within / STRIDE < ON_PAGE;
@@ -52,7 +53,7 @@ impl Block {
     fn offset_of(place: usize) -> usize {
         place / ON_PAGE * PAGE + place % ON_PAGE * STRIDE
     }
-    /// Gives the page of this place back if no handle on it is good any more.
+    /// Returns the page of this place to the system if all handles on it are those of freed objects.
     fn discard_page_of(&mut self, place: usize) {
         let page = place / ON_PAGE;
         let on_page = &self.places[page * ON_PAGE..(page + 1) * ON_PAGE];
@@ -62,22 +63,22 @@ impl Block {
     }
 }
 
-/// All handles of a process.
+/// All IPC handles of a process.
 #[derive(Default)]
 pub(super) struct Given {
-    /// By the addresses of their first bytes.
+    /// Keyed by the address of their first byte.
     blocks: BTreeMap<usize, Block>,
-    /// Those with empty places.
+    /// The blocks with empty places.
     roomy: BTreeSet<usize>,
     /// The handles of each object that was not freed.
     of_object: HashMap<(Kind, u64), Vec<usize>>,
 }
 
 impl Given {
-    /// Takes an export in; where its bytes are.
+    /// Adds an export; returns the address of its bytes.
     ///
     /// # Errors
-    /// `OUT_OF_HOST_MEMORY`
+    /// `OUT_OF_HOST_MEMORY` if no page can be allocated.
     pub fn add(&mut self, kind: Kind, object: u64, export: Box<Export>) -> Result<UsmPtr> {
         let base = match self.roomy.first() {
             Some(base) => *base,
@@ -109,7 +110,7 @@ impl Given {
         let place = block.place_at(at - base)?;
         Some((base, block, place))
     }
-    /// Takes out the handle of that kind at an address, to be dropped under no lock.
+    /// Removes the handle of this kind at an address. The caller drops it after releasing the lock.
     pub fn take(&mut self, kind: Kind, at: usize) -> Option<Place> {
         let (base, block, place) = self.find(at)?;
         match &block.places[place] {
@@ -134,7 +135,7 @@ impl Given {
         }
         Some(taken)
     }
-    /// The object was freed, and whoever tells importers knows of it: little stays of its handles.
+    /// The object was freed, and `ur_ipc` has recorded that: keeps only what is needed of its handles.
     pub fn freed(&mut self, kind: Kind, object: u64) {
         for at in self.of_object.remove(&(kind, object)).unwrap_or_default() {
             let Some((_, block, place)) = self.find(at) else { continue };

@@ -1,4 +1,4 @@
-//! What an adapter has opened, by the address that each open gave: each is closed by that.
+//! What an adapter has opened, keyed by the address that each open returned and by which it is closed.
 use super::refused;
 use crate::{error::Result, memory::UsmPtr, per_process::PerProcess};
 use std::{
@@ -8,21 +8,21 @@ use std::{
 };
 use ur_lock::locked;
 
-/// The opens of an adapter, each under the address that it gave.
+/// The opens of an adapter, keyed by address.
 pub struct Opens<T>(PerProcess<Mutex<HashMap<usize, Vec<T>>>>);
 impl<T> Opens<T> {
-    /// None yet.
+    /// Makes an empty table.
     pub const fn new() -> Self {
         Self(PerProcess::new())
     }
     fn all(&self) -> MutexGuard<'_, HashMap<usize, Vec<T>>> {
         locked(self.0.get())
     }
-    /// One open more that gave `at`.
+    /// Adds an open that returned `at`.
     pub fn add(&self, at: UsmPtr, open: T) {
         self.all().entry(at.addr()).or_default().push(open);
     }
-    /// Ends one of the opens that gave `at`.
+    /// Ends one of the opens that returned `at`.
     ///
     /// # Errors
     /// `INVALID_VALUE` if there is none.
@@ -41,7 +41,7 @@ impl<T> Opens<T> {
             Ok,
         )
     }
-    /// Whether an open gave `at`.
+    /// Whether an open returned `at`.
     pub fn gave(&self, at: UsmPtr) -> bool {
         self.all().contains_key(&at.addr())
     }

@@ -1,5 +1,5 @@
-//! An adapter with nothing behind it: just enough to see what the generated entries do with what
-//! C gives them. The tests beside it play the C caller.
+//! An adapter without a device: just enough to test how the generated entries treat their arguments. The tests that use
+//! it act as the C caller.
 #![allow(dead_code, reason = "each test file uses its part")]
 use std::sync::{
     Arc, OnceLock,
@@ -20,9 +20,9 @@ pub struct Adapter;
 pub struct Platform;
 pub struct Device;
 pub struct Context;
-/// Counts its drops where the test can see them.
+/// Counts its drops, visible to the test.
 pub struct Event(pub Arc<AtomicU32>);
-/// How commands on this queue end.
+/// What commands on this queue do.
 pub enum Queue {
     Working,
     Failing,
@@ -140,7 +140,7 @@ unsupported! {
     UsmP2pExpApi VirtualMemApi
 }
 
-/// A handle C owns, with the count of its body's drops.
+/// A handle that the caller owns, and the number of drops of its body.
 pub fn counted_event() -> (ur_event_handle_t, Arc<AtomicU32>) {
     let drops = Arc::default();
     let handle = Owned::new(Event(Arc::clone(&drops))).publish();
