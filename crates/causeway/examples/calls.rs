@@ -10,14 +10,14 @@ fn main() -> Result<()> {
     let context = Context::new(&Device::first()?)?;
     let buffer = Buffer::<u8>::new(&context, 4096)?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let kept = buffer.share()?; // the process stays reachable, as one that shares more than once
+    let kept = buffer.share()?; // keeps the process reachable, like one that shares more than once
     let Some(text) = arguments.get(1) else {
         println!("{}", kept.ticket());
         stdin().lines().for_each(drop);
         return Ok(());
     };
     let ticket: Ticket<Buffer<u8>> = text.parse()?;
-    let opened = context.open(&ticket)?; // what is measured is opening what is open
+    let opened = context.open(&ticket)?; // so that what is measured is opening something that is already open
     for line in stdin().lines().map_while(std::io::Result::ok) {
         let (what, count) = line.split_once(' ').unwrap_or_default();
         let count: u32 = count.parse().unwrap_or(1);

@@ -18,7 +18,7 @@ use ur_sys::ur_backend_t;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Backend {
-    /// The host's own processors.
+    /// The host's processors.
     NativeCpu,
     /// NVIDIA's CUDA.
     Cuda,
@@ -30,7 +30,7 @@ pub enum Backend {
     OpenCl,
     /// LLVM's offload library.
     Offload,
-    /// Another one.
+    /// Another backend.
     Other,
 }
 use Backend::{Cuda, Hip, LevelZero, NativeCpu, Offload, OpenCl, Other};
@@ -45,13 +45,13 @@ const NAMES: [(Backend, ur_backend_t, &str); 6] = [
 ];
 
 impl Backend {
-    /// All that have a name.
+    /// All backends that have a name.
     pub const ALL: [Self; 6] = [NativeCpu, Cuda, Hip, LevelZero, OpenCl, Offload];
 
     pub(crate) fn of(code: ur_backend_t) -> Self {
         NAMES.iter().find(|(_, known, _)| *known == code).map_or(Other, |(backend, ..)| *backend)
     }
-    /// Its name.
+    /// The backend's name.
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(backend, ..)| *backend == self).map_or("other", |(.., name)| name)
     }

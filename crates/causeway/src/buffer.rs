@@ -1,4 +1,4 @@
-//! Device memory as values: allocated here, opened from another process, or a view of a mapping.
+//! Typed device memory: allocated here, opened from another process, or a view of a mapping.
 use crate::{
     Context, Error, ErrorKind, Export, Plain, Policy, Queue, Result, Ticket, ffi,
     ticket::{Contents, Sealed, ValueType},
@@ -10,12 +10,12 @@ use std::{
     sync::Arc,
 };
 
-/// Values in device memory. Clones and [slices](Self::slice) are views of the same memory, which is given back with
-/// the last of them.
+/// Values in device memory. Clones and [slices](Self::slice) are views of the same memory, which is freed with the last
+/// of them.
 ///
-/// Other processes may have the memory too and may write it at any time, so it is never lent as a slice of Rust:
-/// values are copied in and out, after everything that was submitted to the queue before. Nothing is cleared: what
-/// was never written is whatever was there.
+/// Other processes may share the memory and may write it at any time, so it is never lent as a Rust slice. Values are
+/// copied in and out, after everything that was submitted to the queue before. New memory is not cleared: values that
+/// were never written are unspecified.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -50,17 +50,18 @@ impl<T: Plain> Buffer<T> {
         size_of::<T>()
     };
 
-    /// Device memory for `len` values, which are whatever was there.
+    /// Allocates device memory for `len` values, whose initial contents are unspecified.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if `len` is 0 or too large to count; what the adapter said otherwise.
+    /// [`ErrorKind::Length`] if `len` is 0 or the size overflows; otherwise the adapter's error.
     pub fn new(context: &Context, len: usize) -> Result<Self> {
         Self::with_policy(context, len, Policy::default())
     }
-    /// The same, to be opened by those whom `policy` admits, and written by them if it says so.
+    /// Like [`new`](Self::new), but `policy` decides which processes may open the memory, and whether they may write
+    /// it.
     ///
     /// # Errors
-    /// As there; [`ErrorKind::Unsupported`] on devices whose driver cannot hold other processes to it.
+    /// As [`new`](Self::new); [`ErrorKind::Unsupported`] on devices whose driver cannot enforce the policy.
     pub fn with_policy(context: &Context, len: usize, policy: Policy) -> Result<Self> {
         let Some(bytes) = len.checked_mul(Self::SIZE).filter(|&bytes| bytes > 0) else {
             let sentence =
@@ -69,7 +70,7 @@ impl<T: Plain> Buffer<T> {
         };
         Self::over(context, ffi::Memory::allocate(context.raw(), bytes, policy)?)
     }
-    /// Device memory with a copy of `values`.
+    /// Allocates device memory with a copy of `values`.
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`copy_from_slice`](Self::copy_from_slice).
@@ -78,7 +79,7 @@ impl<T: Plain> Buffer<T> {
         buffer.copy_from_slice(queue, values)?;
         Ok(buffer)
     }
-    /// The whole of `memory`.
+    /// A buffer over the whole of `memory`.
     pub(crate) fn over(context: &Context, memory: Arc<ffi::Memory>) -> Result<Self> {
         let (bytes, values) = (memory.bytes(), PhantomData);
         if !bytes.is_multiple_of(Self::SIZE) || bytes == 0 {
@@ -115,11 +116,11 @@ impl<T: Plain> Buffer<T> {
             }
         }
     }
-    /// The same bytes as values of another type.
+    /// A view of the same bytes as values of another type.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if they are no whole number of them, [`ErrorKind::WrongType`] if the first is not where
-    /// such a value may be.
+    /// [`ErrorKind::Length`] if the size is not a multiple of theirs, [`ErrorKind::WrongType`] if the memory is not
+    /// aligned for them.
     pub fn cast<U: Plain>(&self) -> Result<Buffer<U>> {
         let bytes = self.byte_len();
         if !bytes.is_multiple_of(Buffer::<U>::SIZE) {
@@ -134,17 +135,17 @@ impl<T: Plain> Buffer<T> {
     pub fn byte_len(&self) -> usize {
         self.len * Self::SIZE
     }
-    /// Copies `values` here and returns when that is done, after everything on `queue`.
+    /// Copies `values` into the buffer after everything on `queue`, and returns when that is done.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if there are more or fewer than here; [`ErrorKind::ReadOnly`] if this is mapped for
-    /// reading; [`ErrorKind::TimedOut`] if what is on the queue outlasts the context's
-    /// [`patience`](Context::patience), and then nothing was copied; what the adapter said otherwise.
+    /// [`ErrorKind::Length`] if their number is not the buffer's; [`ErrorKind::ReadOnly`] if the memory is mapped or
+    /// was opened for reading only; [`ErrorKind::TimedOut`] if the work on the queue takes longer than the context's
+    /// [`patience`](Context::patience), in which case nothing was copied; otherwise the adapter's error.
     pub fn copy_from_slice(&self, queue: &Queue, values: &[T]) -> Result<()> {
         self.same_len(values.len())?;
         queue.write_now(values, self)
     }
-    /// Copies the values to `values` and returns when that is done, after everything on `queue`.
+    /// Copies the buffer to `values` after everything on `queue`, and returns when that is done.
     ///
     /// # Errors
     /// As [`copy_from_slice`](Self::copy_from_slice).
@@ -152,7 +153,7 @@ impl<T: Plain> Buffer<T> {
         self.same_len(values.len())?;
         queue.read_now(self, values)
     }
-    /// Copies the values to the host and returns when that is done, after everything on `queue`.
+    /// Copies the buffer to the host after everything on `queue`, and returns when that is done.
     ///
     /// # Errors
     /// As [`copy_from_slice`](Self::copy_from_slice).
@@ -165,29 +166,30 @@ impl<T: Plain> Buffer<T> {
         self.copy_to_slice(queue, &mut values)?;
         Ok(values)
     }
-    /// Repeats `value` over the whole, and returns when that is done.
+    /// Sets every value to `value`, and returns when that is done.
     ///
     /// # Errors
     /// As [`copy_from_slice`](Self::copy_from_slice).
     pub fn fill(&self, queue: &Queue, value: T) -> Result<()> {
         queue.fill(self, value)?.wait()
     }
-    /// What it was allocated for; of memory that was opened or mapped the usual.
+    /// The policy with which the memory was allocated; the default policy for memory that was opened or mapped.
     pub fn policy(&self) -> Policy {
         self.memory.policy()
     }
-    /// Whether this process may write it: its own memory, and what was not opened or mapped for reading only.
+    /// Whether this process may write it; not if it was opened or mapped for reading only.
     pub fn is_writable(&self) -> bool {
         self.memory.is_writable()
     }
-    /// Offers these values to other processes of this user, or to those of its [`policy`](Self::policy).
+    /// Shares these values with other processes of this user, or with those that its [`policy`](Self::policy) admits.
     ///
-    /// The ticket names this range, and [`Context::open`] gives no more. What the system hands to the other process
-    /// may reach further, as pages and pools do: share with those that you trust with the device's memory, or share
-    /// [`PhysicalMemory`](crate::PhysicalMemory), which is nobody else's.
+    /// The ticket names this range, and [`Context::open`] gives access to no more. However, what the system passes to
+    /// the other process may reach further, because memory is shared in pages and pools. So either share only with
+    /// processes that you trust with the device's memory, or share [`PhysicalMemory`](crate::PhysicalMemory), which
+    /// contains nothing else.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] for memory that was opened or is mapped; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] for memory that was opened or is mapped; otherwise the adapter's error.
     pub fn share(&self) -> Result<Export<Self>> {
         let sentence = match self.memory.kind() {
             ffi::MemoryKind::Allocated => {
@@ -220,7 +222,7 @@ impl<T> Buffer<T> {
     pub fn len(&self) -> usize {
         self.len
     }
-    /// Always false: there are no buffers without values.
+    /// Always false: a buffer has at least one value.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -228,15 +230,15 @@ impl<T> Buffer<T> {
     pub fn context(&self) -> &Context {
         &self.context
     }
-    /// The address of the first value, for libraries that take addresses: the device can reach it as long as a clone
-    /// of this buffer lives, and on the CPU so can the program.
+    /// The address of the first value, for libraries that take addresses. The device can access it while a clone of
+    /// this buffer exists; on the CPU, so can the program.
     pub fn address(&self) -> usize {
         self.memory.address() + self.offset
     }
-    /// The addresses of the allocation that this is in, which this buffer keeps as a whole.
+    /// The addresses of the allocation that contains this buffer. The buffer keeps all of it.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn allocation(&self) -> Result<Range<usize>> {
         ffi::Memory::allocation_of(self.context.raw(), self.memory.address())
     }
@@ -245,7 +247,7 @@ impl<T> Buffer<T> {
     }
 }
 
-/// Refuses an address at which no value of the type may be.
+/// Checks that an address is aligned for values of the type.
 fn aligned<T>(address: usize) -> Result<()> {
     if address.is_multiple_of(align_of::<T>()) {
         return Ok(());
@@ -267,7 +269,7 @@ impl<T: Plain> Sealed for Buffer<T> {
     const WORD: &'static str = "mem";
     fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
         let (handle, contents) = ticket.parts();
-        // Bytes are what everything is made of.
+        // Any memory can be opened as bytes.
         let (is, wanted) = (contents.map(|contents| contents.of), ValueType::of::<T>());
         if let Some(is) = is.filter(|is| *is != wanted && wanted != ValueType::of::<u8>()) {
             let sentence = format!(

@@ -1,4 +1,4 @@
-//! A device in use: what memory, queues and events belong to.
+//! Contexts: a device in use, to which memory, queues and events belong.
 use crate::{
     Buffer, Device, Error, ErrorKind, Event, Export, Result, ffi, ticket::Contents,
     ticket::ValueType, wait,
@@ -32,19 +32,19 @@ pub struct Context {
 }
 struct Inner {
     raw: Arc<ffi::Context>,
-    /// Where host waits put their markers: out of order, so that none holds up another.
+    /// The queue for the markers of host waits. It is out of order, so that no marker delays another.
     waits: OnceLock<ffi::Queue>,
     patience_ms: AtomicU64,
 }
 
-/// How long a wait goes on unless told otherwise.
+/// The default of [`Context::patience`].
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl Context {
-    /// Takes a device in use.
+    /// Makes a context for a device.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn new(device: &Device) -> Result<Self> {
         let raw = ffi::Context::new(device.raw)?;
         let patience_ms = AtomicU64::new(wait::millis(PATIENCE));
@@ -57,27 +57,28 @@ impl Context {
     pub fn device(&self) -> Device {
         Device { raw: self.inner.raw.device() }
     }
-    /// An event that queues can signal again and again, within this process. A fresh one counts as complete.
+    /// Makes an event that queues of this process can signal repeatedly. It is complete until it is first signalled.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn create_event(&self) -> Result<Event> {
         Ok(Event::created(self, ffi::Event::reusable(self.raw(), false)?, false))
     }
-    /// The same for several processes: it can be [shared](Event::share).
+    /// Like [`create_event`](Self::create_event), but the event can be [shared](Event::share) with other processes.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the device shares no events; what the adapter said
-    /// otherwise.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if the device cannot share events; otherwise the
+    /// adapter's error.
     pub fn create_shared_event(&self) -> Result<Event> {
         Ok(Event::created(self, ffi::Event::reusable(self.raw(), true)?, true))
     }
-    /// Offers `bytes` from `address` on, in device memory that somebody else allocated (PyTorch, CuPy, the driver's own
-    /// calls), to other processes of this user. `keep` is held as long as the export: let it own the memory.
+    /// Shares `bytes` of device memory from `address` on, which was allocated by other code (PyTorch, CuPy or the
+    /// driver's own functions), with other processes of this user. `keep` is held as long as the export exists: let it
+    /// own the memory.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`](crate::ErrorKind::Length) if the allocation ends before; what the adapter said, if the
-    /// address is in no allocation that it knows or may share.
+    /// [`ErrorKind::Length`](crate::ErrorKind::Length) if the allocation ends before; otherwise the adapter's error,
+    /// for example if the address is in no allocation that it knows or can share.
     pub fn share_foreign(
         &self,
         address: usize,
@@ -86,11 +87,11 @@ impl Context {
     ) -> Result<Export<Buffer<u8>>> {
         self.share_foreign_as_far(address, |_| bytes, keep)
     }
-    /// As [`share_foreign`](Self::share_foreign), of as many bytes as `choose` returns, which is called with how many there
-    /// are from `address` to the end of the allocation: one export then serves all that is in it.
+    /// Like [`share_foreign`](Self::share_foreign), for as many bytes as `choose` returns. It is called with the number
+    /// of bytes from `address` to the end of the allocation, so that one export can serve everything in the allocation.
     ///
     /// # Errors
-    /// As there.
+    /// As [`share_foreign`](Self::share_foreign).
     pub fn share_foreign_as_far(
         &self,
         address: usize,
@@ -100,7 +101,7 @@ impl Context {
         let exported = ffi::Exported::foreign(self.raw(), address, keep)?;
         let most = match ur_ipc::length_named_by(exported.bytes()) {
             Some(length) => usize::try_from(length).unwrap_or(usize::MAX),
-            None => ffi::Memory::reach_of(self.raw(), address)?, // of an adapter that has its own handles
+            None => ffi::Memory::reach_of(self.raw(), address)?, // a handle that is not a ticket
         };
         let bytes = choose(most);
         if bytes > most {
@@ -112,23 +113,23 @@ impl Context {
         let contents = Contents { bytes: bytes as u64, of: ValueType::of::<u8>() };
         Ok(Export::of_memory(exported, contents))
     }
-    /// The unit, in bytes, in which [`PhysicalMemory`](crate::PhysicalMemory) is made.
+    /// The unit in bytes in which [`PhysicalMemory`](crate::PhysicalMemory) is allocated.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn granularity(&self) -> Result<usize> {
         self.inner.raw.granularity()
     }
-    /// How long waits and blocking transfers go on before they give up: a minute, unless changed. Another process
-    /// that never signals makes them wait so long and no longer.
+    /// The time after which waits and blocking transfers give up: a minute, unless changed. If another process never
+    /// signals, they end with an error after this time.
     pub fn patience(&self) -> Duration {
-        Duration::from_millis(self.inner.patience_ms.load(Ordering::Relaxed)) // alone: orders nothing
+        Duration::from_millis(self.inner.patience_ms.load(Ordering::Relaxed)) // orders nothing
     }
     /// Changes [`patience`](Self::patience), for this context and its clones.
     pub fn set_patience(&self, patience: Duration) {
-        self.inner.patience_ms.store(wait::millis(patience), Ordering::Relaxed); // alone: orders nothing
+        self.inner.patience_ms.store(wait::millis(patience), Ordering::Relaxed); // orders nothing
     }
-    /// An event for what `event` stands for now, which later signals leave alone.
+    /// An event for what `event` stands for now, which later signals do not change.
     pub(crate) fn capture(&self, event: &ffi::Event) -> Result<Arc<ffi::Event>> {
         let waits = match self.inner.waits.get() {
             Some(waits) => waits,

@@ -1,4 +1,4 @@
-//! What there is to run on: platforms and their devices, and what they say of themselves.
+//! Platforms and their devices, and their properties.
 use crate::{Backend, Error, ErrorKind, Result, ffi};
 use serde::Serialize;
 use std::fmt;
@@ -23,47 +23,47 @@ impl Platform {
     /// All platforms of this process. The list does not change while it runs.
     ///
     /// # Errors
-    /// What an adapter said that could not start.
+    /// Returns the error of an adapter that could not start.
     pub fn all() -> Result<Vec<Self>> {
         Ok(ffi::platforms()?.iter().map(|raw| Self { raw }).collect())
     }
-    /// Its devices; only those that `ONEAPI_DEVICE_SELECTOR` selects, in the order in which it names them, if that is
-    /// set.
+    /// Its devices. If `ONEAPI_DEVICE_SELECTOR` is set, only those that it selects, in the order in which it names
+    /// them.
     pub fn devices(&self) -> Vec<Device> {
         self.raw.devices.iter().map(|raw| Device { raw }).collect()
     }
     /// Its name.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn name(&self) -> Result<String> {
         self.raw.text(ur_platform_info_t::NAME)
     }
-    /// Who made the driver.
+    /// The vendor of the driver.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn vendor(&self) -> Result<String> {
         self.raw.text(ur_platform_info_t::VENDOR_NAME)
     }
     /// The driver's version.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn version(&self) -> Result<String> {
         self.raw.text(ur_platform_info_t::VERSION)
     }
     /// The interface through which it is driven.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn backend(&self) -> Result<Backend> {
         let backend: u32 = self.raw.value(ur_platform_info_t::BACKEND)?;
         Ok(Backend::of(ur_backend_t(backend)))
     }
 }
 
-/// What a device is.
+/// The kind of a device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -100,7 +100,7 @@ pub struct Device {
     pub(crate) raw: &'static ffi::Device,
 }
 
-/// Everything that a device says of itself, at once.
+/// All properties of a device in one struct.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -114,7 +114,7 @@ pub struct Device {
 pub struct DeviceInfo {
     /// Its name.
     pub name: String,
-    /// Who made it.
+    /// The vendor.
     pub vendor: String,
     /// The driver's version.
     pub driver_version: String,
@@ -122,13 +122,13 @@ pub struct DeviceInfo {
     pub platform: String,
     /// The interface through which it is driven.
     pub backend: Backend,
-    /// What it is.
+    /// Its kind.
     pub kind: DeviceKind,
-    /// Units that compute side by side: cores of a CPU.
+    /// The number of compute units; on a CPU, its cores.
     pub compute_units: u32,
-    /// Memory of the device, in bytes.
+    /// The device's memory in bytes.
     pub global_memory: u64,
-    /// Memory of one compute unit, in bytes.
+    /// The local memory of a compute unit in bytes.
     pub local_memory: u64,
     /// The largest allocation, in bytes.
     pub max_allocation: u64,
@@ -143,15 +143,15 @@ pub struct DeviceInfo {
 }
 
 impl Device {
-    /// All devices of all platforms; only those that `ONEAPI_DEVICE_SELECTOR` selects, if that is set. The list does
-    /// not change while the process runs.
+    /// All devices of all platforms. If `ONEAPI_DEVICE_SELECTOR` is set, only those that it selects. The list does not
+    /// change while the process runs.
     ///
     /// # Errors
-    /// What an adapter said that could not start; what is wrong with the selector.
+    /// Returns the error of an adapter that could not start, or says what is wrong with the selector.
     pub fn all() -> Result<Vec<Self>> {
         Ok(ffi::platforms()?.iter().flat_map(|p| &p.devices).map(|raw| Self { raw }).collect())
     }
-    /// The first of them.
+    /// The first device.
     ///
     /// # Errors
     /// [`ErrorKind::NoDevice`] if there is none.
@@ -160,7 +160,7 @@ impl Device {
             none("no device was found: install a driver, or build with the CPU adapter")
         })
     }
-    /// The first that is driven through `backend`.
+    /// The first device that is driven through `backend`.
     ///
     /// ```
     /// # fn check() -> causeway::Result<()> {
@@ -173,7 +173,7 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::NoDevice`] if there is none; what the adapter said otherwise.
+    /// [`ErrorKind::NoDevice`] if there is none; otherwise the adapter's error.
     pub fn first_with(backend: Backend) -> Result<Self> {
         for device in Self::all()? {
             if device.platform()?.backend()? == backend {
@@ -182,11 +182,11 @@ impl Device {
         }
         Err(none(&format!("no device is driven through {backend}: install its driver")))
     }
-    /// The one with this [`uuid`](Self::uuid), which does not change with the order or number of devices: 32
-    /// hexadecimal digits, of either case, with or without hyphens and NVIDIA's `GPU-` in front.
+    /// The device with this [`uuid`](Self::uuid), which does not change with the order or number of devices: 32
+    /// hexadecimal digits in either case, with or without hyphens and NVIDIA's prefix `GPU-`.
     ///
     /// # Errors
-    /// [`ErrorKind::NoDevice`] if there is none; what the adapter said otherwise.
+    /// [`ErrorKind::NoDevice`] if there is none; otherwise the adapter's error.
     pub fn with_uuid(uuid: &str) -> Result<Self> {
         let digits = uuid.trim().to_ascii_lowercase().replace('-', "");
         let digits = digits.strip_prefix("gpu").unwrap_or(&digits);
@@ -199,10 +199,10 @@ impl Device {
         }
         Err(none(&format!("no device has the UUID {uuid}: `causeway info` shows those there are")))
     }
-    /// What identifies it among all devices, as 32 hexadecimal digits.
+    /// The device's UUID, which identifies it among all devices, as 32 hexadecimal digits.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if the driver gives it none; what the adapter said otherwise.
+    /// [`ErrorKind::Unsupported`] if the driver provides none; otherwise the adapter's error.
     pub fn uuid(&self) -> Result<String> {
         let bytes: [u8; 16] = self.raw.value(info::UUID)?;
         Ok(hex::encode(bytes))
@@ -214,10 +214,10 @@ impl Device {
     pub fn platform(&self) -> Result<Platform> {
         Ok(Platform { raw: &ffi::platforms()?[self.raw.platform] })
     }
-    /// Everything that it says of itself.
+    /// All of its properties.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn info(&self) -> Result<DeviceInfo> {
         let platform = self.platform()?;
         Ok(DeviceInfo {
@@ -237,10 +237,10 @@ impl Device {
             shares_events: self.shares_events()?,
         })
     }
-    /// What it is.
+    /// Its kind.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn kind(&self) -> Result<DeviceKind> {
         Ok(match ur_device_type_t(self.raw.value(info::TYPE)?) {
             ur_device_type_t::CPU => DeviceKind::Cpu,
@@ -248,7 +248,7 @@ impl Device {
             _ => DeviceKind::Accelerator,
         })
     }
-    /// A property that is absent on some devices: false there.
+    /// A boolean property, which is false on devices that do not know it.
     fn claims(&self, name: info) -> Result<bool> {
         match self.raw.value::<u8>(name) {
             Ok(claim) => Ok(claim != 0),
@@ -260,7 +260,7 @@ impl Device {
     }
 }
 
-/// There is no such device, and what may hide it.
+/// The error that no such device exists; it names the environment variable that may hide one.
 fn none(sentence: &str) -> Error {
     let hides = match std::env::var("ONEAPI_DEVICE_SELECTOR") {
         Ok(selector) if !selector.is_empty() => {
@@ -279,7 +279,7 @@ macro_rules! properties {
             $(#[$doc])*
             ///
             /// # Errors
-            /// What the adapter said.
+            /// Returns the adapter's error.
             pub fn $name(&self) -> Result<$type> {
                 properties!(@$how self, $info)
             }
@@ -292,15 +292,15 @@ macro_rules! properties {
 properties! {
     /// Its name.
     name -> String: text(NAME);
-    /// Who made it.
+    /// The vendor.
     vendor -> String: text(VENDOR);
     /// The driver's version.
     driver_version -> String: text(DRIVER_VERSION);
-    /// How many units compute side by side: cores of a CPU.
+    /// The number of compute units; on a CPU, its cores.
     compute_units -> u32: value(MAX_COMPUTE_UNITS);
-    /// Memory of the device, in bytes.
+    /// The device's memory in bytes.
     global_memory -> u64: value(GLOBAL_MEM_SIZE);
-    /// Memory of one compute unit, in bytes.
+    /// The local memory of a compute unit in bytes.
     local_memory -> u64: value(LOCAL_MEM_SIZE);
     /// The largest allocation, in bytes.
     max_allocation -> u64: value(MAX_MEM_ALLOC_SIZE);
@@ -312,7 +312,7 @@ properties! {
     shares_physical_memory -> bool: claim(IPC_PHYSICAL_MEMORY_SUPPORT_EXP);
     /// Whether its [`Event`](crate::Event)s can be shared with other processes.
     shares_events -> bool: claim(IPC_EVENT_SUPPORT_EXP);
-    /// Whether its queues run tasks of the host ([`Queue::host_task`](crate::Queue::host_task)).
+    /// Whether its queues run host tasks ([`Queue::host_task`](crate::Queue::host_task)).
     runs_host_tasks -> bool: claim(ENQUEUE_HOST_TASK_SUPPORT_EXP);
 }
 

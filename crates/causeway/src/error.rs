@@ -1,24 +1,24 @@
-//! Failures: a kind for programs, a sentence for people.
+//! Errors: a kind for programs, a sentence for people.
 use crate::names::in_rust;
 use std::{borrow::Cow, fmt};
 
 /// A result code of Unified Runtime.
 pub use ur_sys::ur_result_t as Code;
 
-/// What this crate returns.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for programs; the sentence beside it is for people.
+/// What went wrong, for programs. The error's sentence is for people.
 ///
-/// [`is_transient`](Self::is_transient) tells what is worth another try.
+/// [`is_transient`](Self::is_transient) tells whether the call is worth repeating.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The runtime refused with this code, for a reason that no other kind names.
+    /// The runtime returned this code, for a reason that no other kind names.
     Runtime(Code),
-    /// The ticket is not one, or is damaged.
+    /// The bytes or text are not a ticket, or the ticket is damaged.
     Ticket,
-    /// The ticket is for another kind of object than was asked for.
+    /// The ticket is for another kind of object than the one requested.
     WrongKind,
     /// The ticket is for values of another type, or the memory is not aligned for them.
     WrongType,
@@ -30,9 +30,9 @@ pub enum ErrorKind {
     Withdrawn,
     /// The process that shared the object has freed it.
     Freed,
-    /// The other process has ended, before a ticket of it was opened or before it gave a signal that it owed.
+    /// The other process ended before its ticket was opened, or before it completed a signal that it had submitted.
     PeerGone,
-    /// The other process may be alive, but there is no way to it: containers need a directory that both see
+    /// The other process may be alive, but it cannot be reached: containers need a directory that both see
     /// (`CAUSEWAY_DIR`).
     Unreachable,
     /// The other process did not answer in time or has reached its own limits.
@@ -40,11 +40,11 @@ pub enum ErrorKind {
     /// The ticket is not for this process: the kernel or the other process refused. A ticket that never existed is
     /// refused in the same way.
     Denied,
-    /// The other process answered with something that it should not.
+    /// The other process violated the protocol.
     Protocol,
-    /// A limit of this process or of the system is reached: descriptors, mappings, or what the device counts.
+    /// A limit of this process, of the system or of the device is reached: descriptors or mappings, for example.
     Limit,
-    /// The host or the device lacks memory.
+    /// The host or the device is out of memory.
     OutOfMemory,
     /// The device, its driver or the kernel cannot do this.
     Unsupported,
@@ -52,9 +52,9 @@ pub enum ErrorKind {
     Forked,
     /// The object was not created for this use; the sentence names the call that creates one that is.
     Unsuitable,
-    /// A length or range that does not fit.
+    /// A length or range is invalid.
     Length,
-    /// A write to memory that is mapped for reading.
+    /// A write to memory that is mapped or was opened for reading only.
     ReadOnly,
     /// The deadline passed. What was waited for may still happen, and can be waited for again.
     TimedOut,
@@ -63,12 +63,12 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Whether the same call may succeed later without anybody changing the program: the other process was busy, a
-    /// limit was reached, memory was short or time was up.
+    /// Whether the same call may succeed later without a change to the program: the other process was busy, a limit was
+    /// reached, memory was short, or the deadline passed.
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Busy | Self::Limit | Self::OutOfMemory | Self::TimedOut)
     }
-    /// The kind behind an adapter's code and, where sharing failed, its reason (decision 0011).
+    /// The kind for an adapter's code and, if sharing failed, for its reason (decision 0011).
     fn of(code: Code, reason: Option<&str>) -> Self {
         match reason {
             Some("wrong_size" | "damaged") => Self::Ticket,
@@ -103,7 +103,7 @@ impl ErrorKind {
     }
 }
 
-/// A failure.
+/// An error.
 ///
 /// ```
 /// use causeway::{ErrorKind, Event, Ticket};
@@ -121,11 +121,11 @@ pub struct Error {
 }
 
 impl Error {
-    /// A failure that was found here.
+    /// An error that this crate detected.
     pub(crate) fn new(kind: ErrorKind, sentence: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, code: None, native: 0, sentence: sentence.into() }
     }
-    /// A failure of `entry`: the adapter's sentence if it left one, else the code.
+    /// An error of `entry`, with the adapter's sentence if there is one, else with the code.
     pub(crate) fn runtime(entry: &str, code: Code, said: &str, native: i32) -> Self {
         let (said, reason) = without_code(said, code);
         let sentence = match said {
@@ -143,18 +143,18 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         self.kind.is_transient()
     }
-    /// The runtime's code, if the runtime refused.
+    /// The runtime's code, if the runtime returned an error.
     pub fn code(&self) -> Option<Code> {
         self.code
     }
-    /// The driver's own status, or errno where the kernel is the driver; 0 if none is known.
+    /// The driver's own status, or the errno where the kernel is the driver; 0 if none is known.
     pub fn native(&self) -> i32 {
         self.native
     }
 }
 
-/// An adapter's sentence without the parentheses that may end it, `(CODE, reason WORD, driver status N)`, and the
-/// word in them.
+/// An adapter's sentence without the parenthesis `(CODE, reason WORD, driver status N)` that may end it, and the
+/// reason's word from that parenthesis.
 fn without_code(said: &str, code: Code) -> (&str, Option<&str>) {
     let name = format!("{code:?}");
     if said == name {
@@ -205,7 +205,7 @@ mod tests {
             (error.kind(), error.to_string().as_str()),
             (ErrorKind::Withdrawn, "it was put")
         );
-        // What only looks like a reason, in the sentence itself, is none.
+        // Words in the sentence itself that look like a reason are not one.
         let said = format!("a reason withdrawn ({code:?})");
         assert_eq!(Error::runtime("urX", code, &said, 0).kind(), ErrorKind::Runtime(code));
     }

@@ -1,26 +1,27 @@
-//! Events: points in the work of queues, of this process or another.
+//! Events: points in the work of queues, of this process or of another one.
 use crate::{Context, Error, ErrorKind, Export, Result, Ticket, ffi, ticket::Sealed, wait};
 use std::{fmt, sync::Arc, time::Duration};
 
-/// Where an event's latest signal, or the command it stands for, has got to.
+/// The status of an event's latest signal, or of its command.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Status {
-    /// Handed over, and not known to have begun.
+    /// Submitted, and not known to have started.
     Submitted,
-    /// Begun.
+    /// Started.
     Running,
-    /// Done. A fresh event counts as done.
+    /// Done. A new event counts as done.
     Complete,
-    /// It did not run, or not to its end: something that it waited for failed, or the process that owed it is gone.
+    /// It did not run, or not to its end: something that it waited for failed, or the process that submitted it is
+    /// gone.
     Failed,
 }
 
 /// A point in the work of a queue, to wait for.
 ///
-/// Commands return one each. Those of [`Context::create_event`] are signalled by queues, again and again; those of
-/// [`Context::create_shared_event`] also by other processes that open a ticket for them. Waiting is for the latest
-/// signal that was submitted by then; a fresh event counts as complete. Clones are the same event.
+/// Every command returns one. Events of [`Context::create_event`] are signalled by queues, repeatedly; those of
+/// [`Context::create_shared_event`] also by other processes that open a ticket for them. A wait is for the latest
+/// signal submitted by then; a new event counts as complete. Clones are the same event.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -45,16 +46,16 @@ pub struct Event {
     origin: Origin,
 }
 
-/// Where an event came from, which decides what may be done with it.
+/// The origin of an event, which decides what may be done with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
-    /// A command: it stands for that one, for good.
+    /// A command, for which the event always stands.
     Command,
     /// [`Context::create_event`].
     Created,
     /// [`Context::create_shared_event`].
     Shared,
-    /// A ticket of another process, or of this one.
+    /// A ticket of another process or of this one.
     Opened,
 }
 
@@ -70,7 +71,7 @@ impl Event {
     pub(crate) fn is_known_to_others(&self) -> bool {
         matches!(self.origin, Origin::Shared | Origin::Opened)
     }
-    /// Refuses events that no queue can signal.
+    /// Returns an error for events that no queue can signal.
     pub(crate) fn signallable(&self) -> Result<()> {
         if self.origin != Origin::Command {
             return Ok(());
@@ -81,25 +82,25 @@ impl Event {
     pub(crate) fn raw(&self) -> &ffi::Event {
         &self.raw
     }
-    /// Where the latest signal has got to. Never blocks.
+    /// The status of the latest signal. Never blocks.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn status(&self) -> Result<Status> {
         self.raw.status()
     }
-    /// Waits as long as the context's [`patience`](Context::patience).
+    /// Waits for at most the context's [`patience`](Context::patience).
     ///
     /// # Errors
     /// As [`wait_timeout`](Self::wait_timeout).
     pub fn wait(&self) -> Result<()> {
         self.wait_timeout(self.context.patience())
     }
-    /// Waits for what was signalled, or submitted, by now.
+    /// Waits for the latest signal, or the command, that was submitted by now.
     ///
     /// # Errors
-    /// [`ErrorKind::PeerGone`] if the process that owed the signal has died; `IN_EVENT_LIST_EXEC_STATUS` if what was
-    /// waited for failed otherwise; [`ErrorKind::TimedOut`] after `timeout`.
+    /// [`ErrorKind::PeerGone`] if the process that was to complete the signal has died; `IN_EVENT_LIST_EXEC_STATUS` if
+    /// the signal or command failed for another reason; [`ErrorKind::TimedOut`] after `timeout`.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<()> {
         if self.origin != Origin::Command {
             wait::settled(&self.context, &self.raw, timeout)
@@ -107,10 +108,10 @@ impl Event {
             wait::done(&self.raw, timeout)
         }
     }
-    /// An event for what this one stands for now: later signals leave it alone.
+    /// An event for what this one stands for now, which later signals do not change.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn latest(&self) -> Result<Self> {
         let raw = match self.origin {
             Origin::Command => self.raw.clone(),
@@ -118,10 +119,10 @@ impl Event {
         };
         Ok(Self::of_command(&self.context, raw))
     }
-    /// Offers the event to other processes of this user.
+    /// Shares the event with other processes of this user.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] unless it is of [`Context::create_shared_event`]; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] unless it was made by [`Context::create_shared_event`]; otherwise the adapter's error.
     pub fn share(&self) -> Result<Export<Self>> {
         let sentence = match self.origin {
             Origin::Shared => "",

@@ -1,4 +1,5 @@
-//! Work that two processes do in turn: the pair of events, and the turn, which says what was submitted.
+//! Hand-overs: two processes that work alternately, with a pair of events and a turn number that tells what was
+//! submitted.
 use crate::{
     Buffer, Context, Error, ErrorKind, Event, Export, Queue, Result, Ticket,
     ticket::{Sealed, Share},
@@ -12,15 +13,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Words of the memory that both sides have: the turn; who came last, and whether the second side is claimed; the second
-/// side's ticket, once it has the claim; and the tickets of those that are about to claim it, by which the first side
-/// learns that one of them died before it could leave the other.
+/// The words of the memory that both sides share: the turn; the name of the process that last tried to claim the second
+/// side, and whether it is claimed; the second side's ticket, once it has the claim; and the tickets of the candidates
+/// for the claim, from which the first side learns that one of them died before it could leave its own ticket.
 const TURN: usize = 0;
 const COMER: usize = 1;
 const CLAIMED: usize = 3;
 const SECOND: usize = 4;
 const CANDIDATES: Range<usize> = 1..9;
-/// A place for a ticket is its length in bytes, or 0, and then room for the ticket.
+/// A place for a ticket: the ticket's length in bytes (0 if there is none), then space for the ticket.
 const PLACE: usize = 1 + ROOM;
 const ROOM: usize = 126;
 const WORDS: usize = place(CANDIDATES.end);
@@ -28,16 +29,16 @@ const fn place(number: usize) -> usize {
     SECOND + number * PLACE
 }
 
-/// How long to look for the turn without a pause, and the longest pause then.
+/// How long the turn is polled without pauses, and the longest pause after that.
 const SPIN: Duration = Duration::from_micros(50);
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// One side of a hand-over: two processes that work on shared memory in turn, as often as they like, and need no
-/// other means to talk than the ticket that one of them gave the other.
+/// One side of a hand-over: two processes work on shared memory alternately, as often as they like. They need no other
+/// means of communication than the ticket that one of them gives to the other.
 ///
-/// The side that creates it has the first turn. [`give`](Self::give) hands the turn over with everything that was
-/// submitted so far; [`take`](Self::take) waits until the other side has *submitted* its part, and has the queue wait
-/// for that part on the device. Nobody waits for the work itself.
+/// The side that creates the hand-over has the first turn. [`give`](Self::give) passes the turn on, with everything
+/// submitted so far. [`take`](Self::take) waits until the other side has *submitted* its part, and makes the queue wait
+/// for that part on the device. Neither process waits for the work itself.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -67,29 +68,29 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// ```
 ///
 /// If the other process dies, or drops its side, the next `take` fails at once with [`ErrorKind::PeerGone`] or
-/// [`ErrorKind::Withdrawn`]; if it does nothing, after the context's [`patience`](Context::patience).
+/// [`ErrorKind::Withdrawn`]; if it does nothing, `take` fails after the context's [`patience`](Context::patience).
 pub struct HandOver {
     words: Buffer<u32>,
-    /// For reading and writing the words: no work is on it.
+    /// For reading and writing the words; it has no other work.
     side: Queue,
-    /// Both events are of the side that created the hand-over: what the other one signalled and finished before it
-    /// ended stands.
+    /// Both events were made by the side that created the hand-over, so what the other side signalled and completed
+    /// before it ended remains valid.
     ours: Event,
     theirs: Event,
-    /// What this side offers as long as it stands. The other one opens the first, and sees by it that this one lives.
+    /// What this side shares while it exists. The other side opens the first of them to see whether this side is alive.
     standing: Vec<Export<Event>>,
-    /// The other side's, once it is known.
+    /// The other side's ticket, once it is known.
     peer: Option<Ticket<Event>>,
-    /// The turn that comes next; even ones are of the side that created the hand-over.
+    /// The number of the next turn; even turns belong to the side that created the hand-over.
     turn: u32,
     is_first: bool,
 }
 
 impl HandOver {
-    /// The side that has the first turn.
+    /// Creates a hand-over; this side has the first turn.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if the device shares no memory or no events; what the adapter said otherwise.
+    /// [`ErrorKind::Unsupported`] if the device cannot share memory or events; otherwise the adapter's error.
     pub fn new(queue: &Queue) -> Result<Self> {
         let context = queue.context();
         let side = Queue::new(context)?;
@@ -98,11 +99,11 @@ impl HandOver {
         let standing = vec![ours.share()?, theirs.share()?];
         Ok(Self { words, side, ours, theirs, standing, peer: None, turn: 0, is_first: true })
     }
-    /// Offers the other side to one other process; the first that opens it has it. Of several that open it at the
-    /// same moment one has it, or none: then create another.
+    /// Shares the other side with one other process: the first one that opens it gets it. If several open it at the
+    /// same moment, one or none of them gets it; in the latter case create another hand-over.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] on the side that was opened; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] on the side that was opened; otherwise the adapter's error.
     pub fn share(&self) -> Result<Export<Self>> {
         if !self.is_first {
             let sentence = "this side of the hand-over was opened from a ticket: create another for a third process";
@@ -113,14 +114,14 @@ impl HandOver {
         let ticket = join(words.ticket().as_bytes(), &join(first, second));
         Ok(words.with_ticket(ticket))
     }
-    /// Whether this side has the turn, as far as it knows: `give` is next, not `take`.
+    /// Whether this side has the turn, as far as it knows: `give` comes next, not `take`.
     pub fn has_turn(&self) -> bool {
         self.turn.is_multiple_of(2) == self.is_first
     }
-    /// Hands the turn over, with everything that was submitted to `queue` so far.
+    /// Passes the turn to the other side, with everything that was submitted to `queue` so far.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] if this side has not taken the turn; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] if this side does not have the turn; otherwise the adapter's error.
     pub fn give(&mut self, queue: &Queue) -> Result<()> {
         if !self.has_turn() {
             return Err(Error::new(
@@ -130,25 +131,25 @@ impl HandOver {
         }
         queue.signal(&self.ours)?;
         queue.flush()?;
-        fence(Ordering::SeqCst); // the signal is submitted before the turn is seen; pairs with the one in `take`
+        fence(Ordering::SeqCst); // the signal is submitted before the turn is visible; pairs with the fence in `take`
         self.write(TURN, &[self.turn.wrapping_add(1)])?;
         self.turn = self.turn.wrapping_add(1);
         Ok(())
     }
-    /// Takes the turn when the other side has given it, and has `queue` wait for what that side submitted before.
+    /// Takes the turn once the other side has passed it on, and makes `queue` wait for what that side submitted before.
     ///
     /// # Errors
     /// As [`take_timeout`](Self::take_timeout).
     pub fn take(&mut self, queue: &Queue) -> Result<()> {
         self.take_timeout(queue, self.side.context().patience())
     }
-    /// The same with another deadline.
+    /// Like [`take`](Self::take), with another deadline.
     ///
     /// # Errors
-    /// [`ErrorKind::PeerGone`] if the other process is gone and had not given the turn, [`ErrorKind::Withdrawn`] if it
-    /// dropped its side; [`ErrorKind::TimedOut`] after `timeout`, or up to two seconds later if the other process does
-    /// not answer, because it is stopped; [`ErrorKind::Unsuitable`] if this side has the turn; what the adapter said
-    /// otherwise.
+    /// [`ErrorKind::PeerGone`] if the other process is gone and had not passed the turn on, [`ErrorKind::Withdrawn`] if
+    /// it dropped its side; [`ErrorKind::TimedOut`] after `timeout`, or up to two seconds later if the other process
+    /// does not answer because it is stopped; [`ErrorKind::Unsuitable`] if this side has the turn; otherwise the
+    /// adapter's error.
     pub fn take_timeout(&mut self, queue: &Queue, timeout: Duration) -> Result<()> {
         if self.has_turn() {
             return Err(Error::new(ErrorKind::Unsuitable, "this side has the turn: give it first"));
@@ -166,7 +167,8 @@ impl HandOver {
             if begun.elapsed() < SPIN {
                 continue;
             }
-            // One that does not answer in time may be stopped: that is no news. It may also have given the turn and ended.
+            // A side that does not answer in time may only be stopped. A side that is gone may have passed the turn on
+            // before.
             if let Err(error) = self.other_side_stands()
                 && !error.kind().is_transient()
                 && self.read(TURN)? != next
@@ -176,12 +178,12 @@ impl HandOver {
             thread::sleep(pause);
             pause = (pause * 2).min(PAUSE);
         }
-        fence(Ordering::SeqCst); // pairs with the one in `give`
+        fence(Ordering::SeqCst); // pairs with the fence in `give`
         queue.wait_for(&[&self.theirs])?;
         self.turn = next;
         Ok(())
     }
-    /// Fails if the other side, once it has come, is gone.
+    /// Fails if the other side has opened the hand-over and is gone.
     fn other_side_stands(&mut self) -> Result<()> {
         if self.peer.is_none() {
             self.peer = self.ticket_at(SECOND)?;
@@ -192,7 +194,7 @@ impl HandOver {
             None => Ok(()),
         }
     }
-    /// Fails if one has claimed the second side, and all that may be the one are gone: it will leave no ticket.
+    /// Fails if the second side is claimed and all candidates for it are gone, so that it will never leave a ticket.
     fn claimant_stands(&self) -> Result<()> {
         let mut gone = Ok(());
         for number in CANDIDATES {
@@ -203,7 +205,7 @@ impl HandOver {
                 {
                     gone = Err(error);
                 }
-                _ => return Ok(()), // it may have the claim, and its ticket may come
+                _ => return Ok(()), // it may have the claim and leave its ticket later
             }
         }
         gone
@@ -223,19 +225,19 @@ impl HandOver {
         let bytes = self.words.slice(place + 1..)?.cast::<u8>()?;
         Ok(Some(Ticket::from_bytes(bytes.slice(..length)?.to_vec(&self.side)?)))
     }
-    /// Puts this side's ticket into a place.
+    /// Writes this side's ticket into a place.
     fn leave_ticket_at(&self, place: usize) -> Result<()> {
         let mut bytes = self.standing[0].ticket().as_bytes().to_vec();
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         bytes.resize(ROOM * 4, 0);
         let room = self.words.slice(place + 1..place + PLACE)?.cast::<u8>()?;
         room.copy_from_slice(&self.side, &bytes)?;
-        fence(Ordering::SeqCst); // the ticket is whole before its length is seen
+        fence(Ordering::SeqCst); // the ticket is complete before its length is visible
         self.write(place, &[length])
     }
-    /// Becomes a candidate for the second side, in a place that is free, and then the second side. If all places are
-    /// taken, by candidates that died before they claimed it, it does without: all that is lost is that the first side
-    /// would learn of a death during the claim only by the deadline.
+    /// Becomes a candidate for the second side in a free place, and then claims the second side. If all places are
+    /// taken by candidates that died before they claimed it, this side is not listed as a candidate; then the first
+    /// side would notice a death during the claim only at its deadline.
     fn come(&self) -> Result<()> {
         let mut place = None;
         for number in CANDIDATES {
@@ -253,21 +255,21 @@ impl HandOver {
         }
         claimed
     }
-    /// Makes this the second side, or fails because another process is, or may be. Commands only read and write, so
-    /// this is a splitter (Moir and Anderson): whoever has seen that nobody had claimed the side before, and after his
-    /// own claim that nobody came later than he, is the only one for whom both are true. Whoever comes later finds the
-    /// claim; whoever came between has put his name where the other looks for his own.
+    /// Claims the second side, or fails because another process has it or may have it. As commands can only read and
+    /// write, this is a splitter (Moir and Anderson): a process has the claim if it saw that the side was not claimed,
+    /// and saw after its own claim that no other process had written its name since. Both can be true for one process
+    /// only: a later process finds the claim, and a process in between has overwritten the name.
     fn claim(&self) -> Result<()> {
         let mut hasher = DefaultHasher::new();
-        self.standing[0].ticket().as_bytes().hash(&mut hasher); // no two processes have the same
+        self.standing[0].ticket().as_bytes().hash(&mut hasher); // no two processes have the same ticket
         let name = hasher.finish();
         let name = [name as u32, (name >> 32) as u32];
         self.write(COMER, &name)?;
-        fence(Ordering::SeqCst); // the name is seen by whoever claims after the next line read; pairs with itself
+        fence(Ordering::SeqCst); // the name is visible to all that claim after the next read; pairs with itself
         let is_free = self.read(CLAIMED)? == 0;
         if is_free {
             self.write(CLAIMED, &[1])?;
-            fence(Ordering::SeqCst); // pairs with the one above: one of two sees the other's claim or name
+            fence(Ordering::SeqCst); // pairs with the fence above: of two processes, one sees the other's claim or name
             if self.words(COMER)? == name {
                 return Ok(());
             }
@@ -289,7 +291,7 @@ impl HandOver {
     }
 }
 
-/// Two tickets in one: the length of the first, and both.
+/// Joins two tickets into one: the length of the first, then both.
 fn join(first: &[u8], second: &[u8]) -> Vec<u8> {
     let length = u32::try_from(first.len()).unwrap_or(u32::MAX).to_le_bytes();
     [&length, first, second].concat()
@@ -300,7 +302,7 @@ fn split(both: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl HandOver {
-    /// The second side, which has claimed that and has not yet said who it is.
+    /// Opens and claims the second side, which has not yet left its ticket.
     fn claimed(context: &Context, ticket: &Ticket<Self>) -> Result<Self> {
         let parts = split(ticket.as_bytes()).and_then(|(words, events)| {
             split(events).map(|(first, second)| (words, first, second))

@@ -1,13 +1,13 @@
 //! Accelerators whose memory and events are shared between processes.
 //!
-//! Two programs that compute on one device usually copy their data through the host to hand them over. With this
-//! crate they share the memory itself, and the events that say when it is ready: no copy, no server, no daemon.
-//! What one process creates, another opens with a [`Ticket`], a short text that travels by whatever means you have.
-//! This page is a tour; each type has an example of its own.
+//! Two programs that compute on one device usually copy their data through the host to pass it on. With this crate they
+//! share the memory itself, and the events that tell when it is ready, without copies, servers or daemons. What one
+//! process creates, another opens with a [`Ticket`], a short text that can be passed on by any means. This page is a
+//! tour; each type has an example of its own.
 //!
 //! # A device, a queue, a buffer
 //!
-//! A [`Context`] takes a [`Device`] in use, a [`Queue`] gives it commands, a [`Buffer`] is memory of it:
+//! A [`Context`] is a device in use, a [`Queue`] submits commands to it, and a [`Buffer`] is memory of it:
 //!
 //! ```
 //! # fn check() -> causeway::Result<()> {
@@ -26,7 +26,7 @@
 //!
 //! # Memory for another process
 //!
-//! [`Buffer::share`] makes an [`Export`], which has the ticket and keeps the offer standing until it is dropped:
+//! [`Buffer::share`] makes an [`Export`]. It contains the ticket, and other processes can open it until it is dropped:
 //!
 //! ```
 //! # fn check() -> causeway::Result<()> {
@@ -43,23 +43,23 @@
 //! opened.slice(0..1)?.copy_from_slice(&queue, &[9])?;
 //! assert_eq!(buffer.to_vec(&queue)?[0], 9);        // one memory
 //!
-//! drop(export);                                    // nobody opens it from here on …
+//! drop(export);                                    // from here on it cannot be opened …
 //! let error = context.open(&ticket).unwrap_err();
-//! println!("{error}");                             // … and is told so
+//! println!("{error}");                             // … and the error says so
 //! assert_eq!(opened.to_vec(&queue)?[0], 9);        // what is open stays open
 //! # Ok(()) }
 //! # check().unwrap();
 //! ```
 //!
-//! Memory that several processes have is never a slice of Rust, since another process may write it at any moment:
+//! Memory that processes share is never lent as a Rust slice, because another process may write it at any moment:
 //! values are copied in and out.
 //!
-//! # Who waits for whom
+//! # Ordering work between processes
 //!
-//! An event of [`Context::create_shared_event`] orders the work of queues in different processes. A
-//! [`Queue::signal`] makes it stand for everything on the queue so far; a [`Queue::wait_for`] or [`Event::wait`]
-//! waits for the latest signal submitted by then, by whichever process. So submit the signal, then tell the other
-//! side (by a pipe, say) that it may submit its wait; no one needs to wait for the work itself:
+//! An event of [`Context::create_shared_event`] orders the work of queues in different processes. [`Queue::signal`]
+//! makes it stand for everything on the queue so far; [`Queue::wait_for`] or [`Event::wait`] waits for the latest
+//! signal submitted by then, from whichever process. So submit the signal first, then tell the other process (through a
+//! pipe, for example) that it may submit its wait. Neither process has to wait for the work itself:
 //!
 //! ```
 //! # fn check() -> causeway::Result<()> {
@@ -82,24 +82,25 @@
 //! # check().unwrap();
 //! ```
 //!
-//! A [`HandOver`] does both for two processes that work in turn: the events, and saying that they were signalled.
+//! A [`HandOver`] does both for two processes that work alternately: it signals the events, and tells the other side.
 //!
-//! A process must finish its queue before it ends, for its commands end with it and so do the signals behind them.
-//! The `finish` above does that, and so does dropping the last clone of a queue that has signalled a shared event; a
-//! process that leaves by `std::process::exit` drops nothing.
+//! A process must finish its queue before it ends, because its commands, and the signals after them, end with it. The
+//! `finish` above does that, and so does dropping the last clone of a queue that has signalled a shared event. A
+//! process that ends with `std::process::exit` drops nothing.
 //!
-//! If the process that owes a signal dies, those who wait are told at once. If it merely never does its part, waits
-//! end after [`Context::patience`], a minute unless changed: every wait here has a deadline.
+//! If the process that is to complete a signal dies, waiting processes get an error at once. If it never does its part,
+//! waits end after [`Context::patience`], a minute unless changed: every wait in this crate has a deadline.
 //!
 //! # Physical memory
 //!
-//! [`PhysicalMemory`] has no address until it is [mapped](PhysicalMemory::map), for reading or for writing; shared,
-//! it lets each process decide that. It is also what to share with a process that must not reach anything else.
+//! [`PhysicalMemory`] has no address until it is [mapped](PhysicalMemory::map), for reading or for writing. If it is
+//! shared, each process decides that for itself. Use it to share memory with a process that must not access anything
+//! else.
 //!
 //! # Errors
 //!
 //! Every [`Error`] is a sentence that says what happened and what to do; [`Error::kind`] is for programs, and
-//! [`Error::is_transient`] tells what is worth another try:
+//! [`Error::is_transient`] tells whether a call is worth repeating:
 //!
 //! ```
 //! use causeway::{Buffer, Context, ErrorKind, Result, Ticket};
@@ -147,5 +148,5 @@ pub use policy::{Access, Policy};
 pub use property::{Property, Value};
 pub use queue::{Download, Queue};
 pub use ticket::{Export, Share, Ticket};
-/// The crate whose three derives make a struct [`Plain`]; see there.
+/// The crate whose derive macros make a struct [`Plain`].
 pub use zerocopy;

@@ -1,8 +1,7 @@
-//! What of this crate stands behind an entry or a flag of the C ABI: sentences of adapters are written for callers
-//! in C, and are told here in the names that a Rust program has used.
+//! The Rust names that correspond to entries and flags of the C ABI. Adapters' messages are written for C callers; here
+//! the names in them are replaced by those that a Rust program uses.
 
-/// Names of the ABI and of this crate, in the order in which they are looked for: no name is the beginning of a
-/// later one.
+/// Names of the ABI and of this crate, in the order in which they are replaced: no name is a prefix of a later one.
 const NAMES: &[(&str, &str)] = &[
     ("UR_EXP_EVENT_FLAG_IPC_EXP", "Context::create_shared_event"),
     ("UR_PHYSICAL_MEM_FLAG_ENABLE_IPC", "PhysicalMemory::shareable"),
@@ -44,7 +43,7 @@ const NAMES: &[(&str, &str)] = &[
     ("urVirtualMemReserve", "PhysicalMemory::map"),
 ];
 
-/// The sentence with this crate's names in the place of the ABI's.
+/// The sentence with the ABI's names replaced by this crate's.
 pub(crate) fn in_rust(sentence: &str) -> String {
     NAMES.iter().fold(sentence.to_owned(), |sentence, (c, rust)| match sentence.contains(c) {
         true => sentence.replace(c, rust),

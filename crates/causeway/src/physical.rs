@@ -1,11 +1,11 @@
-//! Physical memory, and the ranges of addresses that show it.
+//! Physical memory, and the ranges of addresses to which it is mapped.
 use crate::{
     Buffer, Context, Error, ErrorKind, Export, Plain, Result, Ticket, ffi, ticket::Sealed,
 };
 use std::{fmt, sync::Arc};
 
-/// Memory without an address: [map](Self::map) it to use it, here and in other processes at once. Clones are the
-/// same memory.
+/// Memory without an address: [map](Self::map) it to use it, in this and other processes at the same time. Clones are
+/// the same memory.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -42,15 +42,15 @@ pub enum Rights {
 }
 
 impl PhysicalMemory {
-    /// At least `bytes`, for this process only; [`size`](Self::size) says how many there are, a multiple of the
-    /// context's [`granularity`](Context::granularity).
+    /// Allocates at least `bytes` for this process only; [`size`](Self::size) returns the actual number, a multiple of
+    /// the context's [`granularity`](Context::granularity).
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if `bytes` is 0 or too large to count; what the adapter said otherwise.
+    /// [`ErrorKind::Length`] if `bytes` is 0 or the size overflows; otherwise the adapter's error.
     pub fn new(context: &Context, bytes: usize) -> Result<Self> {
         Self::make(context, bytes, false)
     }
-    /// The same, for several processes: it can be [shared](Self::share).
+    /// Like [`new`](Self::new), but the memory can be [shared](Self::share) with other processes.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -72,19 +72,19 @@ impl PhysicalMemory {
     pub fn size(&self) -> usize {
         self.raw.bytes()
     }
-    /// Maps the whole of it to new addresses.
+    /// Maps all of it to new addresses.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn map(&self, rights: Rights) -> Result<Mapping> {
         let memory = ffi::Memory::map(&self.raw, rights == Rights::ReadWrite)?;
         Ok(Mapping { of: self.clone(), memory, rights })
     }
-    /// Offers the memory to other processes of this user, the whole of it and nothing else. What was opened may be
+    /// Shares all of the memory, and nothing else, with other processes of this user. Memory that was opened may be
     /// shared again.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] unless it is [`shareable`](Self::shareable); what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] unless it is [`shareable`](Self::shareable); otherwise the adapter's error.
     pub fn share(&self) -> Result<Export<Self>> {
         if !self.is_shareable {
             let sentence = "this physical memory is for this process alone: create it with PhysicalMemory::shareable to share it";
@@ -106,7 +106,7 @@ impl fmt::Debug for PhysicalMemory {
     }
 }
 
-/// A range of addresses behind which is physical memory. Unmapped when it and all buffers over it are dropped; the
+/// A range of addresses to which physical memory is mapped. It is unmapped when it and all its buffers are dropped; the
 /// memory lives at least as long.
 ///
 /// ```
@@ -132,14 +132,14 @@ pub struct Mapping {
     rights: Rights,
 }
 impl Mapping {
-    /// The whole of it as values.
+    /// The whole mapping as values.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if it is no whole number of them.
+    /// [`ErrorKind::Length`] if the size is not a multiple of theirs.
     pub fn buffer<T: Plain>(&self) -> Result<Buffer<T>> {
         Buffer::over(&self.of.context, self.memory.clone())
     }
-    /// The memory behind it.
+    /// The mapped memory.
     pub fn physical_memory(&self) -> &PhysicalMemory {
         &self.of
     }

@@ -1,8 +1,8 @@
-//! Which types may live in device memory.
+//! The types whose values can be in device memory.
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Values that are nothing but their bytes: every pattern of bytes is one, and none has padding. All integers and
-/// floats are, arrays of them, and `#[repr(C)]` structs of them that derive the three `zerocopy` traits below.
+/// Values that consist only of their bytes: every bit pattern is valid, and there is no padding. This holds for all
+/// integers and floats, arrays of them, and `#[repr(C)]` structs of them that derive the three `zerocopy` traits below.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -27,7 +27,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// # Ok(()) }
 /// # check().unwrap();
 /// ```
-/// What has invalid patterns, such as `bool` or a reference, does not compile:
+/// A type with invalid bit patterns, such as `bool` or a reference, does not compile:
 /// ```compile_fail,E0277
 /// # let context = causeway::Context::new(&causeway::Device::first().unwrap()).unwrap();
 /// let flags = causeway::Buffer::<bool>::new(&context, 8);

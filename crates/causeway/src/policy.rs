@@ -1,22 +1,23 @@
-//! Who may open memory, and whether they may write it: asked for when it is allocated.
+//! Policies: which processes may open memory, and whether they may write it. They are chosen when memory is allocated.
 use crate::{Error, ErrorKind, Result};
 use std::{fmt, str::FromStr};
 
-/// Which processes may open memory. The kernel says who asks.
+/// Which processes may open memory. The kernel identifies the process that opens it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Access {
-    /// Those of the exporter's effective user.
+    /// Processes with the exporter's effective user.
     #[default]
     SameUser,
-    /// Those with this effective user. The directory of sockets (`CAUSEWAY_DIR`) has to be one that they may pass (mode 0711).
+    /// Processes with this effective user. They must be able to traverse the directory of sockets (`CAUSEWAY_DIR`; mode
+    /// 0711).
     User(u32),
-    /// The one process that has this number when the memory is allocated, and no later one of that number (Linux 6.9).
+    /// The process that has this pid when the memory is allocated, and no later process with that pid (Linux 6.9).
     Process(u32),
 }
 
-/// Who may open memory, and whether they may write it. Such memory is behind a descriptor of its own, so it takes whole
-/// pages; [`Buffer::with_policy`](crate::Buffer::with_policy) allocates it, and it stays as it was made.
+/// Which processes may open memory, and whether they may write it. Such memory has a descriptor of its own, so it takes
+/// whole pages. [`Buffer::with_policy`](crate::Buffer::with_policy) allocates it; the policy cannot be changed later.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -26,7 +27,7 @@ pub enum Access {
 /// let queue = Queue::new(&context)?;
 /// let policy = Policy { access: Access::SameUser, is_read_only: true };
 /// let weights = Buffer::<f32>::with_policy(&context, 1024, policy)?;
-/// weights.fill(&queue, 0.5)?; // its maker writes it, and whoever opens its ticket reads it
+/// weights.fill(&queue, 0.5)?; // this process writes it; a process that opens its ticket only reads it
 /// let export = weights.share()?;
 /// # drop(export);
 /// assert_eq!("process:1".parse::<Access>()?, Access::Process(1));
@@ -35,9 +36,9 @@ pub enum Access {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Policy {
-    /// Who may open it.
+    /// Which processes may open it.
     pub access: Access,
-    /// Whether nobody but the process that allocated it may write it: the kernel refuses others a mapping for writing.
+    /// Whether only the process that allocated it may write it: the kernel refuses writable mappings to others.
     pub is_read_only: bool,
 }
 
@@ -52,7 +53,7 @@ impl fmt::Display for Access {
 }
 impl FromStr for Access {
     type Err = Error;
-    /// Reads `same-user`, `user:UID` or `process:PID`.
+    /// Parses `same-user`, `user:UID` or `process:PID`.
     fn from_str(text: &str) -> Result<Self> {
         let number = |text: &str| text.parse().ok();
         let read = match text.split_once(':') {

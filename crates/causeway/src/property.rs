@@ -1,5 +1,5 @@
-//! Everything that platforms and devices say of themselves, each property by its name. What a
-//! property is made of is known to the loader's printer; here its bytes become values.
+//! All properties of platforms and devices, by name. The loader's printer knows the type of each property; here its
+//! bytes are converted to values.
 use crate::{Device, Platform, Result};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use std::fmt;
@@ -21,29 +21,29 @@ use ur_loader::print::{
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Property {
-    /// Its name as Unified Runtime has it, in lower case and without what all have in front:
-    /// `max_compute_units` is `UR_DEVICE_INFO_MAX_COMPUTE_UNITS`.
+    /// Its name in Unified Runtime, in lower case and without the common prefix: `max_compute_units` is
+    /// `UR_DEVICE_INFO_MAX_COMPUTE_UNITS`.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: Value,
 }
 
-/// What a property is.
+/// The value of a property.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum Value {
-    /// Nothing: an object that is not there, or a number that has no name.
+    /// None: an object that does not exist, or a value without a representation.
     None,
-    /// Yes or no.
+    /// A boolean.
     Truth(bool),
-    /// A number: bytes, units, or what the name says.
+    /// A number: bytes, units, or as the name says.
     Number(u64),
-    /// Words, a version, or bytes in hexadecimal digits.
+    /// Text, a version, or bytes as hexadecimal digits.
     Text(String),
-    /// Several: of a set of flags, those that are set.
+    /// Several values; for flags, those that are set.
     List(Vec<Value>),
-    /// Values with names.
+    /// Named values.
     #[serde(serialize_with = "fields")]
     Fields(Vec<(&'static str, Value)>),
 }
@@ -79,19 +79,19 @@ impl fmt::Display for Value {
 }
 
 impl Platform {
-    /// Every property that its driver answers, in the order of the specification.
+    /// Every property that its driver supports, in the order of the specification.
     ///
     /// # Errors
-    /// What the adapter said, where it did not merely have no answer.
+    /// Returns the adapter's error, except for properties that it does not support.
     pub fn properties(&self) -> Result<Vec<Property>> {
         properties(&PLATFORM_INFO, "UR_PLATFORM_INFO_", |name| self.raw.bytes(name))
     }
 }
 impl Device {
-    /// Every property that its driver answers, in the order of the specification.
+    /// Every property that its driver supports, in the order of the specification.
     ///
     /// # Errors
-    /// What the adapter said, where it did not merely have no answer.
+    /// Returns the adapter's error, except for properties that it does not support.
     pub fn properties(&self) -> Result<Vec<Property>> {
         properties(&DEVICE_INFO, "UR_DEVICE_INFO_", |name| self.raw.bytes(name))
     }
@@ -111,7 +111,7 @@ fn properties(
     Ok(all)
 }
 
-/// The value that an answer is.
+/// Converts an answer to a value.
 fn value(answer: &Answer, bytes: &[u8]) -> Value {
     match answer.kind {
         Kind::Char if answer.many => {
@@ -126,11 +126,11 @@ fn value(answer: &Answer, bytes: &[u8]) -> Value {
         kind => read(kind, bytes),
     }
 }
-/// Bytes in digits.
+/// Bytes as hexadecimal digits.
 fn hexadecimal(bytes: &[u8]) -> Value {
     Value::Text(hex::encode(bytes))
 }
-/// A value from the bytes that it begins with.
+/// A value from the first of these bytes.
 fn read(kind: Kind, bytes: &[u8]) -> Value {
     match kind {
         Kind::Bool | Kind::Truth => Value::Truth(number::<1>(bytes) != 0),
@@ -163,12 +163,12 @@ fn read(kind: Kind, bytes: &[u8]) -> Value {
             let all = bytes.chunks_exact(size.max(1)).take(count);
             Value::List(all.map(|one| read(*of, one)).collect())
         }
-        // Another object of this process: that it is there is all that can be told.
+        // An object or address of this process: only its existence can be told.
         Kind::Address | Kind::Bare if number::<8>(bytes) != 0 => Value::Text("there".into()),
         _ => Value::None,
     }
 }
-/// A name without what all names of its kind have in front, in lower case.
+/// A name in lower case, without the prefix that all names of its kind share.
 fn named(names: &[(u32, &'static str)], name: &str) -> Value {
     let same = |one: &str, other: &str| {
         one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
@@ -180,7 +180,7 @@ fn named(names: &[(u32, &'static str)], name: &str) -> Value {
     };
     Value::Text(name[from..].to_ascii_lowercase())
 }
-/// A number of `SIZE` bytes as this machine has it; 0 where there are fewer.
+/// A little-endian number of `SIZE` bytes; 0 if there are fewer.
 fn number<const SIZE: usize>(bytes: &[u8]) -> u64 {
     let mut word = [0_u8; 8];
     match (word.get_mut(..SIZE), bytes.get(..SIZE)) {

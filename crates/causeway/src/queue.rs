@@ -10,15 +10,15 @@ use std::{
 };
 use zerocopy::IntoBytes;
 
-/// Commands for a device, done one after the other while the host goes on. Clones are the same queue.
+/// A queue executes commands on a device one after another, while the host continues. Clones are the same queue.
 ///
-/// Its own methods hand a command over and return at once, with an [`Event`] for its end; what a command needs is
-/// kept until then, whatever you drop. Those of [`Buffer`] return when the transfer is done.
+/// Its methods submit a command and return at once, with an [`Event`] for its end. Everything that a command needs is
+/// kept until then, whatever you drop. The methods of [`Buffer`] return when the transfer is done.
 ///
-/// **A process must finish its queues before it ends**: with it end its commands, and the signals behind them, and
-/// those who wait are told [`ErrorKind::PeerGone`]. The drop of the last clone of a queue that has signalled a shared
-/// event therefore waits for that signal, as long as the context's [`patience`](Context::patience).
-/// `std::process::exit` and statics drop nothing: call [`finish`](Self::finish) first.
+/// **A process must finish its queues before it ends**: its commands, and the signals after them, end with it, and
+/// waiting processes get [`ErrorKind::PeerGone`]. Dropping the last clone of a queue that has signalled a shared event
+/// therefore waits for that signal, for at most the context's [`patience`](Context::patience). `std::process::exit`
+/// drops nothing, and statics are never dropped: call [`finish`](Self::finish) first.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -41,17 +41,17 @@ pub struct Queue {
 struct Inner {
     context: Context,
     commands: ffi::Queue,
-    /// For blocking transfers: nothing here waits for another process, so they end.
+    /// The queue for blocking transfers. Nothing on it waits for another process, so they always end.
     transfers: OnceLock<ffi::Queue>,
     /// Whether a signal that other processes may wait for was ever submitted.
     owes: AtomicBool,
 }
-/// Waits, as long as the context's patience, until signals that other processes may wait for are given: with the end
-/// of the process they would be lost.
+/// Waits, for at most the context's patience, until signals that other processes may wait for are complete, because
+/// they would be lost if the process ended.
 impl Drop for Inner {
     fn drop(&mut self) {
         if *self.owes.get_mut() {
-            // Nobody to tell: whoever waits for a signal that failed is told by the event.
+            // The error is dropped: a waiting process learns from the event that a signal failed.
             let _ =
                 self.commands.barrier().and_then(|end| wait::done(&end, self.context.patience()));
         }
@@ -59,24 +59,25 @@ impl Drop for Inner {
 }
 
 impl Queue {
-    /// A new queue on the context's device.
+    /// Makes a queue on the context's device.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn new(context: &Context) -> Result<Self> {
         Ok(Self::of(context, ffi::Queue::new(context.raw(), ffi::QueueKind::InOrder)?))
     }
-    /// A queue over a stream that another library made: what is submitted here comes after what that library has
-    /// submitted to it, and before what it submits next. The stream stays the other library's.
+    /// Makes a queue over a stream that another library made: what is submitted here is ordered after what that library
+    /// has submitted to the stream, and before what it submits next. The stream stays the other library's.
     ///
     /// # Safety
-    /// `native` is a live stream of the context's device (a `CUstream` or `hipStream_t`), and lives as long as this queue.
+    /// `native` must be a live stream of the context's device (a `CUstream` or `hipStream_t`), and live as long as this
+    /// queue.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     #[expect(unsafe_code, reason = "the caller vouches for a handle of the driver's")]
     pub unsafe fn over_native(context: &Context, native: usize) -> Result<Self> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: the caller promises the same.
         let commands = unsafe { ffi::Queue::over(context.raw(), native) }?;
         Ok(Self::of(context, commands))
     }
@@ -92,10 +93,10 @@ impl Queue {
     fn event(&self, raw: Arc<ffi::Event>) -> Event {
         Event::of_command(self.context(), raw)
     }
-    /// Repeats `value` over a buffer.
+    /// Sets every value of a buffer to `value`.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`] if it is mapped for reading; what the adapter said otherwise.
+    /// [`ErrorKind::ReadOnly`] if the buffer is mapped or was opened for reading only; otherwise the adapter's error.
     pub fn fill<T: Plain>(&self, buffer: &Buffer<T>, value: T) -> Result<Event> {
         let pattern = value.as_bytes();
         Ok(self.event(self.inner.commands.fill(&self.span(buffer)?, pattern)?))
@@ -103,8 +104,8 @@ impl Queue {
     /// Copies one buffer to another of the same length.
     ///
     /// # Errors
-    /// [`ErrorKind::Length`] if it has another; [`ErrorKind::ReadOnly`] if `to` is mapped for reading; what the
-    /// adapter said otherwise.
+    /// [`ErrorKind::Length`] if the lengths differ; [`ErrorKind::ReadOnly`] if `to` is mapped or was opened for reading
+    /// only; otherwise the adapter's error.
     pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &Buffer<T>) -> Result<Event> {
         Ok(self.event(self.inner.commands.copy(&self.span(from)?, &self.span(to)?)?))
     }
@@ -118,16 +119,16 @@ impl Queue {
     /// Copies a buffer to the host.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn download<T: Plain>(&self, from: &Buffer<T>) -> Result<Download<T>> {
         let raw = self.inner.commands.download(&self.span(from)?)?;
         Ok(Download { context: self.context().clone(), raw })
     }
-    /// Has everything after this wait until `events` are done: for the latest signals submitted by now. Without
+    /// Makes everything submitted later wait for `events`, that is for their latest signals submitted by now. Without
     /// events it does nothing.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn wait_for(&self, events: &[&Event]) -> Result<()> {
         if events.is_empty() {
             return Ok(());
@@ -135,42 +136,42 @@ impl Queue {
         let events: Vec<_> = events.iter().map(|event| event.raw()).collect();
         self.inner.commands.wait_for(&events)
     }
-    /// Signals a reusable event when everything before this is done. From now on the event stands for that.
+    /// Signals a reusable event when everything submitted before is done. From now on the event stands for that.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsuitable`] if it is a command's; what the adapter said otherwise.
+    /// [`ErrorKind::Unsuitable`] if it is the event of a command; otherwise the adapter's error.
     pub fn signal(&self, event: &Event) -> Result<()> {
         event.signallable()?;
         self.inner.commands.signal(event.raw())?;
         if event.is_known_to_others() {
-            self.inner.owes.store(true, Ordering::Relaxed); // read by the drop, which is after every call
+            self.inner.owes.store(true, Ordering::Relaxed); // read only by `drop`, which comes after every call
         }
         Ok(())
     }
-    /// An event for the end of everything submitted so far.
+    /// Returns an event for the end of everything submitted so far.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn marker(&self) -> Result<Event> {
         Ok(self.event(self.inner.commands.barrier()?))
     }
-    /// Runs `task` on a thread of the runtime's when everything before it is done; what comes after waits for its
-    /// end. It must not use this crate, and a panic in it ends the process: nobody could be told.
+    /// Runs `task` on a thread of the runtime when everything submitted before is done; what is submitted later waits
+    /// for its end. The task must not use this crate. A panic in it ends the process, because it cannot be reported.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` if the device [runs none](crate::Device::runs_host_tasks); what the adapter said
-    /// otherwise.
+    /// `UNSUPPORTED_FEATURE` if the device [runs no host tasks](crate::Device::runs_host_tasks); otherwise the
+    /// adapter's error.
     pub fn host_task(&self, task: impl FnOnce() + Send + 'static) -> Result<Event> {
         Ok(self.event(self.inner.commands.host_task(task)?))
     }
-    /// Hands over what the runtime may still hold back. Waiting does so too.
+    /// Sends commands that the runtime may have collected to the device. Waiting does so too.
     ///
     /// # Errors
-    /// What the adapter said.
+    /// Returns the adapter's error.
     pub fn flush(&self) -> Result<()> {
         self.inner.commands.flush()
     }
-    /// Waits until everything submitted so far is done, as long as the context's [`patience`](Context::patience).
+    /// Waits until everything submitted so far is done, for at most the context's [`patience`](Context::patience).
     ///
     /// # Errors
     /// As [`finish_timeout`](Self::finish_timeout).
@@ -180,7 +181,7 @@ impl Queue {
     /// Waits until everything submitted so far is done.
     ///
     /// # Errors
-    /// What a command failed with, if one did since the last time; [`ErrorKind::TimedOut`] after `timeout`.
+    /// The error of a command, if one failed since the last call; [`ErrorKind::TimedOut`] after `timeout`.
     pub fn finish_timeout(&self, timeout: Duration) -> Result<()> {
         let end = self.inner.commands.barrier()?;
         let waited = wait::done(&end, timeout);
@@ -226,7 +227,7 @@ impl fmt::Debug for Queue {
     }
 }
 
-/// Values on their way to the host.
+/// Values that are being copied to the host.
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -245,15 +246,15 @@ pub struct Download<T> {
     raw: ffi::Download<T>,
 }
 impl<T: Plain> Download<T> {
-    /// An event for their arrival.
+    /// An event for the end of the copy.
     pub fn event(&self) -> Event {
         Event::of_command(&self.context, self.raw.event.clone())
     }
-    /// Waits for them as long as the context's [`patience`](Context::patience).
+    /// Waits for the values for at most the context's [`patience`](Context::patience).
     ///
     /// # Errors
-    /// What the copy failed with, or [`ErrorKind::TimedOut`]; wait for [`event`](Self::event) first to be able to
-    /// wait again.
+    /// The error of the copy, or [`ErrorKind::TimedOut`]. To be able to wait again, wait for [`event`](Self::event)
+    /// first.
     pub fn wait(self) -> Result<Vec<T>> {
         let (begun, patience, mut raw) = (Instant::now(), self.context.patience(), self.raw);
         loop {

@@ -1,15 +1,15 @@
-//! Tickets as text: letters and digits that survive a shell, an address bar, JSON, and being read aloud.
+//! Tickets as text, in letters, digits and hyphens that can be typed, read aloud, and used in a shell, a URL or JSON.
 //!
-//! [`Ticket`](crate::Ticket)s do this by themselves; a binding for another language, whose tickets say more, uses the
-//! functions. What the bytes mean is left to who makes them.
+//! [`Ticket`](crate::Ticket)s use this by themselves. The functions are for bindings of other languages, whose tickets
+//! contain more. The caller gives the bytes their meaning.
 use crate::{Error, ErrorKind, Result};
 
-/// What every ticket's text begins with; the digit is the format's version.
+/// The prefix of every ticket's text; the digit is the version of the format.
 const PREFIX: &str = "cw1-";
-/// 32 digits without `i`, `l`, `o` and `u`, which are misread.
+/// 32 digits, without `i`, `l`, `o` and `u`, which are easily misread.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// What each byte is worth as a digit.
+/// The value of each byte as a digit.
 const VALUES: [u8; 256] = {
     let (mut values, mut digit) = ([NO_DIGIT; 256], 0);
     while digit < DIGITS.len() {
@@ -20,7 +20,7 @@ const VALUES: [u8; 256] = {
 };
 const NO_DIGIT: u8 = 0xff;
 
-/// The kinds' words in a ticket's text, and what sentences call them.
+/// The words for the kinds in a ticket's text, and their names in messages.
 pub(crate) const KINDS: [(&str, &str); 5] = [
     ("mem", "memory"),
     ("phys", "physical memory"),
@@ -29,7 +29,7 @@ pub(crate) const KINDS: [(&str, &str); 5] = [
     ("py", "an object of the Python module"),
 ];
 
-/// A ticket's text: prefix, word of the kind, bytes and checksum in base 32.
+/// Encodes a ticket as text: prefix, word of the kind, then bytes and checksum in base 32.
 pub fn encode(word: &str, bytes: &[u8]) -> String {
     let all = [bytes, &checksum(word, bytes).to_le_bytes()].concat();
     let mut text = Vec::with_capacity(PREFIX.len() + word.len() + 2 + all.len() * 8 / 5);
@@ -37,7 +37,7 @@ pub fn encode(word: &str, bytes: &[u8]) -> String {
         text.extend_from_slice(part.as_bytes());
     }
     for group in all.chunks(5) {
-        // Five bytes are eight digits; what lacks at the end is zeros, and digits of nothing but those are left out.
+        // Five bytes make eight digits. The last group is padded with zero bits; digits of padding alone are omitted.
         let bits =
             (0..5).fold(0_u64, |bits, at| bits << 8 | u64::from(*group.get(at).unwrap_or(&0)));
         let digits: [u8; 8] =
@@ -47,10 +47,10 @@ pub fn encode(word: &str, bytes: &[u8]) -> String {
     String::from_utf8(text).expect("word and digits are ASCII")
 }
 
-/// The bytes in a ticket's text, if it is whole and of the kind `word`.
+/// Decodes a ticket's text if it is intact and of the kind `word`.
 ///
 /// # Errors
-/// [`ErrorKind::Ticket`] if it is none or damaged, [`ErrorKind::WrongKind`] if it is of another kind.
+/// [`ErrorKind::Ticket`] if it is not a ticket or damaged, [`ErrorKind::WrongKind`] if it is of another kind.
 pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
     let text = text.trim().to_ascii_lowercase();
     let Some(rest) = text.strip_prefix(PREFIX) else {
@@ -79,7 +79,7 @@ pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
     }
 }
 
-/// What sentences call a kind.
+/// The name of a kind in messages.
 fn noun(word: &str) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == word).map_or("an object", |(_, noun)| noun)
 }
@@ -103,7 +103,7 @@ fn unpack(digits: &str) -> Option<Vec<u8>> {
             bytes.push((bits >> count & 0xff) as u8);
         }
     }
-    // What is left over is less than a digit, and zero: one text for one ticket.
+    // The remaining bits are fewer than a digit and must be zero, so that each ticket has only one text.
     (count < 5 && bits & ((1 << count) - 1) == 0).then_some(bytes)
 }
 
@@ -114,7 +114,7 @@ fn verified(word: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     (checksum(word, &bytes) == stated).then_some(bytes)
 }
 
-/// CRC-32 (reflected 0xEDB88320) of the kind's word and the bytes: against slips of hand, not against forgers.
+/// CRC-32 (reflected 0xEDB88320) of the kind's word and the bytes. It detects mistakes, not forgery.
 fn checksum(word: &str, bytes: &[u8]) -> u32 {
     let step = |crc: u32, byte: &u8| crc >> 8 ^ REMAINDERS[0][usize::from(crc as u8 ^ byte)];
     let begun = word.as_bytes().iter().fold(!0, step);
@@ -126,7 +126,7 @@ fn checksum(word: &str, bytes: &[u8]) -> u32 {
     });
     !rest.iter().fold(crc, step)
 }
-/// Of each byte, divided by the checksum's polynomial, with as many bytes behind it as the list's number.
+/// The CRC tables: `REMAINDERS[n][b]` is the remainder of the byte `b` followed by `n` zero bytes.
 static REMAINDERS: [[u32; 256]; 8] = {
     let (mut remainders, mut byte) = ([[0; 256]; 8], 0);
     while byte < 256 {

@@ -1,4 +1,4 @@
-//! What travels from one process to another: plain bytes, typed by what they open.
+//! Tickets: the bytes that are sent to another process, typed by the object that they open.
 use crate::{Buffer, Context, Event, PhysicalMemory, Plain, Result, ffi, text};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::{fmt, hash, marker::PhantomData, str::FromStr};
@@ -7,23 +7,24 @@ mod sealed {
     use crate::{Context, Result, Ticket};
 
     pub trait Sealed: Sized {
-        /// The word for it in a ticket's text.
+        /// The word for the kind in a ticket's text.
         const WORD: &'static str;
         fn open(context: &Context, ticket: &Ticket<Self>) -> Result<Self>;
     }
 }
 pub(crate) use sealed::Sealed;
 
-/// What can be shared between processes: [`Buffer`], [`PhysicalMemory`] and [`Event`].
+/// The kinds of object that can be shared between processes: [`Buffer`], [`PhysicalMemory`], [`Event`] and
+/// [`HandOver`](crate::HandOver).
 pub trait Share: Sealed {}
 impl<T: Plain> Share for Buffer<T> {}
 impl Share for PhysicalMemory {}
 impl Share for Event {}
 
-/// The right to open an object of another process, as bytes to be carried there by whatever means you have.
+/// The right to open an object of another process, as bytes that can be sent there by any means.
 ///
-/// A ticket is text (`Display`, `FromStr`) of letters, digits and hyphens, or bytes; with serde it is text in
-/// formats for people and bytes in others. It opens only what its type says:
+/// A ticket is text (`Display`, `FromStr`) of letters, digits and hyphens, or bytes; serde uses text in human-readable
+/// formats and bytes in others. It opens only an object of its type:
 ///
 /// ```
 /// # fn check() -> causeway::Result<()> {
@@ -44,7 +45,7 @@ impl Share for Event {}
 /// # Ok(()) }
 /// # check().unwrap();
 /// ```
-/// A ticket for one thing does not open another:
+/// A ticket for one kind of object does not open another:
 /// ```compile_fail,E0308
 /// # use causeway::{Context, Device, Event, PhysicalMemory, Ticket};
 /// # let context = Context::new(&Device::first().unwrap()).unwrap();
@@ -56,18 +57,18 @@ pub struct Ticket<T> {
     opens: PhantomData<fn() -> T>,
 }
 
-/// What ends the bytes of a memory ticket. The ABI's own handle, before that, tells where the memory begins, not how
-/// much of it is meant, and of what: the name of the type follows the handle, and then, as little-endian numbers,
-/// the type's size and alignment (4 bytes each), the length of its name (4), this mark, and the length in bytes of
-/// what is shared (8).
+/// The mark near the end of a memory ticket's bytes. The ABI's own handle, which comes first, tells where the memory
+/// begins, but neither its length nor its type. It is followed by the name of the type and then, as little-endian
+/// numbers, by the type's size and alignment (4 bytes each), the length of its name (4), this mark, and the length in
+/// bytes of the shared memory (8).
 const MARK: &[u8; 8] = b"cw-typed";
-/// A longer name is not taken for one.
+/// The longest name of a type; longer ones are rejected.
 const LONGEST_NAME: usize = 256;
 
-/// What a memory ticket of this crate says beside the ABI's handle.
+/// What a memory ticket of this crate contains in addition to the ABI's handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Contents<'a> {
-    /// The length in bytes of the memory that is meant.
+    /// The length of the shared memory in bytes.
     pub bytes: u64,
     /// The type of the values.
     pub of: ValueType<'a>,
@@ -76,7 +77,7 @@ pub(crate) struct Contents<'a> {
 /// A type of values, as far as two programs can agree on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ValueType<'a> {
-    /// Its name without the path of modules that leads to it, which differs between programs.
+    /// Its name without the path of modules, which differs between programs.
     name: &'a str,
     size: u32,
     align: u32,
@@ -94,37 +95,37 @@ impl fmt::Display for ValueType<'_> {
     }
 }
 
-/// The name of a type without the modules in front; what is inside brackets keeps them, for types in tickets are
-/// mostly plain.
+/// The name of a type without the modules in front of it. Names inside brackets keep their modules; the types in
+/// tickets are mostly plain.
 fn short_name(path: &str) -> &str {
     let until = path.find(['<', '[', '(']).unwrap_or(path.len());
     path[..until].rfind("::").map_or(path, |at| &path[at + 2..])
 }
 
 impl<T> Ticket<T> {
-    /// Accepts anything; opening is where bytes from outside are judged. Handle bytes from another program of
+    /// Makes a ticket of any bytes, which are checked when it is opened. Handle bytes from another program that uses
     /// Unified Runtime, in C or SYCL, are tickets too.
     pub fn from_bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), opens: PhantomData }
     }
-    /// The ticket, to be sent.
+    /// The ticket's bytes, to be sent.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
-    /// The part that a program in C or SYCL opens (`urIPCOpen…HandleExp`). Only the length of a shared slice is not
-    /// in it: there, the memory reaches to the end of its allocation.
+    /// The part that a program in C or SYCL opens (`urIPCOpen…HandleExp`). It lacks the length of a shared slice: such
+    /// a program gets the memory up to the end of its allocation.
     pub fn handle_bytes(&self) -> &[u8] {
         self.parts().0
     }
     /// Whether the object behind this ticket, which is open here, may still be opened by this ticket or another one, as
-    /// far as this process knows without asking anybody: the exporter lives and has not freed it. False for an object of
-    /// this process, and over adapters that are shared objects of their own.
+    /// far as this process knows without a request: the exporter is alive and has not freed it. Returns false for an
+    /// object of this process, and with adapters that are separate shared objects.
     ///
-    /// For programs that keep an opened object for its next use: where this is false, there will be none.
+    /// Useful for programs that keep an opened object for its next use: if this is false, it will not be opened again.
     pub fn object_stands(&self) -> bool {
         ur_ipc::object_stands(self.handle_bytes())
     }
-    /// Handle, and what the ticket says of the memory, if it does.
+    /// The handle, and the contents that the ticket states, if any.
     pub(crate) fn parts(&self) -> (&[u8], Option<Contents<'_>>) {
         match self.contents() {
             Some((handle, contents)) => (handle, Some(contents)),
@@ -175,7 +176,7 @@ impl<T> AsRef<[u8]> for Ticket<T> {
         &self.bytes
     }
 }
-/// Not the bytes: whoever reads them in a log could use them.
+/// Does not show the bytes, because a reader of the log could use them.
 impl<T> fmt::Debug for Ticket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let opens = short_name(std::any::type_name::<T>());
@@ -228,7 +229,7 @@ impl<'de, T: Share> de::Visitor<'de> for TicketVisitor<T> {
         Ok(Ticket::from_bytes(bytes))
     }
     fn visit_seq<A: de::SeqAccess<'de>>(self, mut bytes: A) -> Result<Self::Value, A::Error> {
-        let mut all = Vec::new(); // not of the size that the sender claims
+        let mut all = Vec::new(); // the length that the sender states is not trusted
         while let Some(byte) = bytes.next_element()? {
             all.push(byte);
         }
@@ -236,7 +237,7 @@ impl<'de, T: Share> de::Visitor<'de> for TicketVisitor<T> {
     }
 }
 
-/// Keeps an object open to other processes; dropping it withdraws the offer. What was opened by then stays open.
+/// Allows other processes to open an object. Dropping it withdraws the ticket; what was opened by then stays open.
 ///
 /// The object itself lives at least as long as its export.
 ///
@@ -266,11 +267,11 @@ impl<T> Export<T> {
     pub(crate) fn of_memory(exported: ffi::Exported, contents: Contents<'_>) -> Self {
         Self { ticket: Ticket::of_memory(exported.bytes(), contents), _exported: exported }
     }
-    /// The same export under a ticket of another kind, which contains its own.
+    /// The same export with a ticket of another kind, which contains the original ticket.
     pub(crate) fn with_ticket<U>(self, bytes: Vec<u8>) -> Export<U> {
         Export { ticket: Ticket::from_bytes(bytes), _exported: self._exported }
     }
-    /// What opens the object elsewhere.
+    /// The ticket, with which another process opens the object.
     pub fn ticket(&self) -> &Ticket<T> {
         &self.ticket
     }
@@ -282,17 +283,17 @@ impl<T> fmt::Debug for Export<T> {
 }
 
 impl Context {
-    /// Opens what a ticket names, on this context's device. Open it again for another, independent handle; what was
-    /// opened is closed on drop.
+    /// Opens the object that a ticket names, on this context's device. Opening it again returns another, independent
+    /// handle. It is closed on drop.
     ///
     /// # Errors
     /// [`Withdrawn`](crate::ErrorKind::Withdrawn), [`Freed`](crate::ErrorKind::Freed),
     /// [`PeerGone`](crate::ErrorKind::PeerGone), [`Unreachable`](crate::ErrorKind::Unreachable),
     /// [`Busy`](crate::ErrorKind::Busy), [`Denied`](crate::ErrorKind::Denied),
     /// [`WrongDevice`](crate::ErrorKind::WrongDevice), [`OtherHost`](crate::ErrorKind::OtherHost) or
-    /// [`Ticket`](crate::ErrorKind::Ticket), as far as this process may know why;
-    /// [`WrongType`](crate::ErrorKind::WrongType) if a buffer is of values of another type. Bytes (`Buffer<u8>`)
-    /// open memory of any type.
+    /// [`Ticket`](crate::ErrorKind::Ticket), as far as this process may know the reason;
+    /// [`WrongType`](crate::ErrorKind::WrongType) if a buffer has values of another type. A buffer of bytes
+    /// (`Buffer<u8>`) opens memory of any type.
     pub fn open<T: Share>(&self, ticket: &Ticket<T>) -> Result<T> {
         T::open(self, ticket)
     }
@@ -348,7 +349,7 @@ mod tests {
         let memory = Ticket::<Buffer<f32>>::of_memory(b"secret", contents);
         assert_eq!(format!("{memory:?}"), "Ticket<Buffer<f32>>(8 bytes of memory)");
     }
-    /// The smallest format that is not for people: bytes as they are.
+    /// The smallest format that is not human-readable: the bytes unchanged.
     #[test]
     fn formats_that_are_not_for_people_hold_bytes() {
         use serde::de::{IntoDeserializer, value};

@@ -1,4 +1,5 @@
-//! Waiting with a deadline, which the ABI has no call for: asking for a moment, then sleeping until a callback rings.
+//! Waiting with a deadline, for which the ABI has no call: brief polling, then sleeping until a callback wakes the
+//! thread.
 use crate::{Context, Error, ErrorKind, Result, Status, ffi};
 use std::{
     sync::{Arc, Condvar, Mutex},
@@ -6,13 +7,14 @@ use std::{
 };
 use ur_lock::locked;
 
-/// How long to ask without a pause: about as long as a sleep costs.
+/// How long to poll without a pause: about as long as a sleep costs.
 const SPIN: Duration = Duration::from_micros(20);
-/// How long to sleep where an adapter makes no callbacks, and at most where it does: the status is what counts.
+/// How long to sleep before the next poll: the first if the adapter makes no callbacks, the second if it does. The
+/// status decides in both cases.
 const PAUSE: Duration = Duration::from_micros(500);
 const LONG_PAUSE: Duration = Duration::from_millis(50);
 
-/// What a callback rings.
+/// Wakes a waiting thread from a callback.
 #[derive(Debug, Default)]
 pub(crate) struct Bell {
     rung: Mutex<bool>,
@@ -23,23 +25,24 @@ impl Bell {
         *locked(&self.rung) = true;
         self.sound.notify_all();
     }
-    /// Sleeps until it rings, for at most `pause`.
+    /// Sleeps until `ring` is called, for at most `pause`.
     fn hear(&self, pause: Duration) {
         let rung = locked(&self.rung);
-        // Whether it rang or was too long: the status tells.
+        // The result does not matter: the caller checks the status.
         drop(self.sound.wait_timeout_while(rung, pause, |rung| !*rung));
     }
 }
 
-/// A duration as milliseconds that fit.
+/// A duration in milliseconds; the largest number if it does not fit.
 pub(crate) fn millis(duration: Duration) -> u64 {
     duration.as_millis().try_into().unwrap_or(u64::MAX)
 }
 
-/// Waits until the command behind `event` is done. `event` is a command's: a reusable one would follow later signals.
+/// Waits until the command of `event` is done. A reusable event must be captured first, because it would follow later
+/// signals.
 ///
 /// # Errors
-/// What the command failed with, or [`ErrorKind::TimedOut`].
+/// The error of the command, or [`ErrorKind::TimedOut`].
 pub(crate) fn done(event: &ffi::Event, timeout: Duration) -> Result<()> {
     let start = Instant::now();
     let mut bell: Option<(Arc<Bell>, Duration)> = None;
@@ -66,7 +69,7 @@ pub(crate) fn done(event: &ffi::Event, timeout: Duration) -> Result<()> {
     }
 }
 
-/// The same for any event: what it stands for now.
+/// Waits for what any event stands for now.
 pub(crate) fn settled(context: &Context, event: &ffi::Event, timeout: Duration) -> Result<()> {
     if event.status()? == Status::Complete {
         return Ok(());
@@ -76,7 +79,7 @@ pub(crate) fn settled(context: &Context, event: &ffi::Event, timeout: Duration) 
     done(&now, timeout.saturating_sub(begun.elapsed()))
 }
 
-/// Why a failed command failed; waiting for it does not block any more.
+/// The error of a failed command; waiting for it does not block any more.
 fn failure(event: &ffi::Event) -> Result<()> {
     event.settle()?;
     Err(Error::runtime("urEventGetInfo", crate::Code::ERROR_IN_EVENT_LIST_EXEC_STATUS, "", 0))

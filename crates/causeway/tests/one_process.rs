@@ -1,4 +1,4 @@
-//! What the crate promises within one process; `processes` is for two.
+//! The behaviour of the crate within one process; `processes` tests two.
 use causeway::{
     Buffer, Code, Context, Device, Error, ErrorKind, Event, PhysicalMemory, Queue, Rights, Status,
     Ticket,
@@ -14,7 +14,7 @@ fn start() -> (Context, Queue) {
     (context, queue)
 }
 
-/// A command that holds `queue` until the sender says so, or is dropped.
+/// A command that holds `queue` until the sender is used or dropped.
 fn hold(queue: &Queue) -> mpsc::Sender<()> {
     let (open, opened) = mpsc::channel();
     queue
@@ -110,7 +110,7 @@ fn commands_keep_what_they_need() {
         let source = Buffer::<u32>::new(&context, 50_000).unwrap();
         queue.upload(vec![7; 50_000], &source).unwrap();
         queue.copy(&source, &result).unwrap();
-    } // dropped with all three commands still to come
+    } // dropped while all three commands are still pending
     let download = queue.download(&result).unwrap();
     drop((queue, result));
     assert_ne!(download.event().status().unwrap(), Status::Complete);
@@ -165,7 +165,7 @@ fn a_wait_is_for_what_was_signalled_by_then() {
     event.wait().unwrap();
 }
 
-/// Refused for what the object is, with the Rust call that makes another in the sentence, and none of C's.
+/// The object is unsuitable, and the sentence names the Rust call that makes a suitable one, and no C name.
 #[track_caller]
 fn unsuitable<T: std::fmt::Debug>(result: causeway::Result<T>, names: &str) {
     let error = result.unwrap_err();
@@ -223,7 +223,7 @@ fn a_ticket_of_another_length_is_refused() {
     let text = export.ticket().to_string();
     let words: Ticket<Buffer<u32>> = text.parse().unwrap();
     assert_eq!(context.open(&words).unwrap_err().kind(), ErrorKind::WrongType);
-    // A handle from C says nothing of values: what the memory is, is all there is to go by.
+    // A handle from C does not state the type of the values: only the size of the memory is known.
     let from_c = export.ticket().handle_bytes().to_vec();
     let error = context.open(&Ticket::<Buffer<[u8; 3]>>::from_bytes(from_c)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Length, "{error}");

@@ -1,31 +1,31 @@
-//! Properties as the bytes that an adapter answers with, whatever they mean.
+//! Properties as the bytes that an adapter returns, whatever their type.
 use super::{Api, Device, Platform, slot};
 use crate::Result;
 use std::ffi::c_void;
 use ur_sys::*;
 
 impl Platform {
-    /// The answer to any question; nothing if the adapter has none.
+    /// The answer to any query; `None` if the adapter does not support it.
     pub(crate) fn bytes(&self, name: u32) -> Result<Option<Vec<u8>>> {
         let get = slot(self.api.table.platform.get_info, "urPlatformGetInfo")?;
         self.api.bytes("urPlatformGetInfo", |size, value, needed| {
-            // SAFETY: `bytes` lends `size` bytes at `value`.
+            // SAFETY: `bytes` provides `size` bytes at `value`.
             unsafe { get(self.raw, ur_platform_info_t(name), size, value, needed) }
         })
     }
 }
 impl Device {
-    /// The answer to any question; nothing if the adapter has none.
+    /// The answer to any query; `None` if the adapter does not support it.
     pub(crate) fn bytes(&self, name: u32) -> Result<Option<Vec<u8>>> {
         let get = slot(self.api.table.device.get_info, "urDeviceGetInfo")?;
         self.api.bytes("urDeviceGetInfo", |size, value, needed| {
-            // SAFETY: `bytes` lends `size` bytes at `value`.
+            // SAFETY: `bytes` provides `size` bytes at `value`.
             unsafe { get(self.raw, ur_device_info_t(name), size, value, needed) }
         })
     }
 }
 impl Api {
-    /// Asks by the size first.
+    /// Queries the size first, then the value.
     fn bytes(
         &self,
         entry: &'static str,

@@ -1,11 +1,11 @@
-//! Events: made, asked for their status, waited for. When to give up waiting is left to `wait`.
+//! Events: creation, status, waiting. `wait` decides when to give up waiting.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Context, handle::Owned, slot};
 use crate::{Result, Status, wait::Bell};
 use std::{ffi::c_void, sync::Arc};
 use ur_sys::*;
 
-/// An event: of a command, made for reuse, or opened from another process.
+/// An event of a command, one made for reuse, or one opened from another process.
 pub(crate) struct Event(Owned<ur_event_handle_t>);
 
 impl Event {
@@ -13,7 +13,7 @@ impl Event {
     pub(super) fn adopt(context: &Context, raw: ur_event_handle_t) -> Arc<Self> {
         Arc::new(Self(Owned::new(context.api(), raw)))
     }
-    /// An event that queues can signal again and again, shareable if asked for.
+    /// Makes an event that queues can signal repeatedly, and that can be shared if `shareable`.
     pub(crate) fn reusable(context: &Context, shareable: bool) -> Result<Arc<Self>> {
         const ENTRY: &str = "urEventCreateExp";
         let api = context.api();
@@ -22,7 +22,7 @@ impl Event {
         let stype = ur_structure_type_t::EXP_EVENT_DESC;
         let desc = ur_exp_event_desc_t { stype, pNext: std::ptr::null(), flags };
         let mut raw = ur_event_handle_t::NULL;
-        // SAFETY: live handles, a whole descriptor, a place for the handle.
+        // SAFETY: live handles, an initialised descriptor, a place for the handle.
         let code = unsafe { create(context.raw(), context.raw_device(), &desc, &mut raw) };
         api.check(ENTRY, code)?;
         Ok(Self::adopt(context, raw))
@@ -30,13 +30,13 @@ impl Event {
     pub(super) fn raw(&self) -> ur_event_handle_t {
         self.0.raw()
     }
-    /// What the adapter says now. Never blocks.
+    /// The current status. Never blocks.
     pub(crate) fn status(&self) -> Result<Status> {
         const ENTRY: &str = "urEventGetInfo";
         let get = slot(self.0.api.table.event.get_info, ENTRY)?;
         let name = ur_event_info_t::COMMAND_EXECUTION_STATUS;
         let status: u32 = self.0.api.value(ENTRY, |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`; the event is live.
+            // SAFETY: `value` provides `size` bytes at `value`; the event is live.
             unsafe { get(self.raw(), name, size, value, needed) }
         })?;
         Ok(match ur_event_status_t(status) {
@@ -46,7 +46,7 @@ impl Event {
             _ => Status::Failed,
         })
     }
-    /// Has `bell` rung when the event has ended, well or not.
+    /// Has `bell` rung when the event has completed or failed.
     pub(crate) fn ring_at_end(&self, bell: &Arc<Bell>) -> Result<()> {
         const ENTRY: &str = "urEventSetCallback";
         let set = slot(self.0.api.table.event.set_callback, ENTRY)?;
@@ -54,11 +54,11 @@ impl Event {
         // SAFETY: a live event; `ring` takes over the reference in `data`, and is called once.
         let code = unsafe { set(self.raw(), ur_execution_info_t::COMPLETE, Some(ring), data) };
         self.0.api.check(ENTRY, code).inspect_err(|_| {
-            // SAFETY: made above, and not taken over: a callback that was refused is never called.
+            // SAFETY: made above and not taken over, because a callback that was refused is never called.
             drop(unsafe { Arc::from_raw(data.cast::<Bell>()) });
         })
     }
-    /// Blocks until the event is complete or failed: for events that are known to be, to learn why.
+    /// Blocks until the event is complete or failed. It is called for events that already are, to get the error.
     pub(crate) fn settle(&self) -> Result<()> {
         const ENTRY: &str = "urEventWait";
         let wait = slot(self.0.api.table.event.wait, ENTRY)?;
@@ -68,9 +68,9 @@ impl Event {
     }
 }
 
-/// Rings the bell behind `data`.
+/// Rings the bell to which `data` points.
 unsafe extern "C" fn ring(_: ur_event_handle_t, _: ur_execution_info_t, data: *mut c_void) {
-    // SAFETY: `ring_at_end` left a reference in it, for this one call.
+    // SAFETY: `ring_at_end` left a reference in it for this one call.
     let bell = unsafe { Arc::from_raw(data.cast::<Bell>()) };
     bell.ring();
 }

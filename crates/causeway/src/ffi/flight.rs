@@ -1,5 +1,6 @@
-//! What commands on their way still need: memory and host data are kept until the device is done with them,
-//! whatever the user drops meanwhile. And whether one failed, for who finishes the queue. Nothing here waits.
+//! Commands in flight: the memory and host data that they need are kept until the device has finished with them,
+//! whatever the user drops. Also records whether a command failed, for the thread that finishes the queue. Nothing here
+//! waits.
 use super::Event;
 use crate::Status;
 use std::{
@@ -9,7 +10,7 @@ use std::{
 };
 use ur_lock::{locked, unpoisoned};
 
-/// A command on its way, and what it needs.
+/// A command in flight and what it needs.
 pub(super) struct Flight {
     pub event: Arc<Event>,
     /// Dropped when the command is done.
@@ -17,16 +18,16 @@ pub(super) struct Flight {
     pub needs: Box<dyn Any + Send>,
 }
 impl Flight {
-    /// Whether the device may still touch what the command needs. Unknown counts as yes.
+    /// Whether the device may still access what the command needs. An unknown status counts as yes.
     fn is_up(&self) -> bool {
         !matches!(self.event.status(), Ok(Status::Complete | Status::Failed))
     }
 }
 
-/// What outlived its queue. Looked through whenever a queue is made or dropped.
+/// Commands that outlived their queue. They are checked whenever a queue is made or dropped.
 static STRAYS: Mutex<VecDeque<Flight>> = Mutex::new(VecDeque::new());
 
-/// The commands of one queue that may still be on their way.
+/// The commands of one queue that may still be in flight.
 #[derive(Default)]
 pub(super) struct Flights(Mutex<List>);
 
@@ -34,7 +35,7 @@ pub(super) struct Flights(Mutex<List>);
 struct List {
     /// Oldest first.
     up: VecDeque<Flight>,
-    /// The first that failed and was not told of.
+    /// The first command that failed and was not reported yet.
     failed: Option<Arc<Event>>,
 }
 
@@ -42,8 +43,8 @@ impl Flights {
     fn lock(&self) -> MutexGuard<'_, List> {
         locked(&self.0)
     }
-    /// Notes one more, and lets go of the oldest ones that have landed: two at most, so that submitting stays cheap
-    /// and the list still shrinks.
+    /// Adds a command, and releases the oldest ones that are done: at most two, so that submitting stays cheap and the
+    /// list still shrinks.
     pub(super) fn add(&self, flight: Flight) {
         let oldest: Vec<_> = {
             let mut list = self.lock();
@@ -53,13 +54,14 @@ impl Flights {
         };
         self.put_back(oldest);
     }
-    /// Lets go of all that have landed; one that failed, once.
+    /// Releases all commands that are done; returns one that failed, once.
     pub(super) fn sweep(&self) -> Option<Arc<Event>> {
         let all = std::mem::take(&mut self.lock().up);
         self.put_back(all);
         self.lock().failed.take()
     }
-    /// Puts back the older ones that are still up. Asked and dropped outside the lock: both call the driver.
+    /// Puts back those that are still in flight. Status queries and drops happen outside the lock, because both call
+    /// the driver.
     fn put_back(&self, older: impl IntoIterator<Item = Flight>) {
         let (up, landed): (Vec<_>, Vec<_>) = older.into_iter().partition(Flight::is_up);
         let failed = landed.iter().find(|one| matches!(one.event.status(), Ok(Status::Failed)));
@@ -83,7 +85,7 @@ impl Drop for Flights {
     }
 }
 
-/// Lets go of what queues left behind and has landed since.
+/// Releases commands left behind by queues that are done by now.
 pub(super) fn sweep_strays() {
     let mut all = std::mem::take(&mut *locked(&STRAYS));
     all.retain(Flight::is_up);

@@ -1,13 +1,13 @@
-//! Counted handles that give their reference back; and the context, from which all others come.
+//! Reference-counted handles that release their reference on drop; and the context, from which all others are made.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Api, Device, slot};
 use crate::Result;
 use std::sync::Arc;
 use ur_sys::*;
 
-/// A kind of handle with a count.
+/// A kind of handle with a reference count.
 pub(super) trait Counted: Copy {
-    /// The entry that gives a reference back, and its name.
+    /// The entry that releases a reference, and its name.
     fn release(table: &ur_dditable_t) -> (Option<Release<Self>>, &'static str);
 }
 type Release<H> = unsafe extern "C" fn(H) -> ur_result_t;
@@ -28,7 +28,7 @@ counted! {
     ur_physical_mem_handle_t: physical_mem, "urPhysicalMemRelease";
 }
 
-/// One reference to an object, given back on drop.
+/// One reference to an object, released on drop.
 pub(super) struct Owned<H: Counted> {
     pub api: &'static Api,
     raw: H,
@@ -51,9 +51,9 @@ impl<H: Counted> Drop for Owned<H> {
     fn drop(&mut self) {
         let (release, entry) = H::release(self.api.table);
         if let Some(release) = release {
-            // SAFETY: this reference is ours, and this is its end.
+            // SAFETY: this value owns the reference, and is being dropped.
             let code = unsafe { release(self.raw) };
-            // Nobody to tell: the adapter has said it to its logger.
+            // The error is dropped here: the adapter has logged it.
             let _ = self.api.check(entry, code);
         }
     }
@@ -65,7 +65,7 @@ pub(crate) struct Context {
     device: &'static Device,
 }
 impl Context {
-    /// A new context for `device`.
+    /// Makes a context for `device`.
     pub(crate) fn new(device: &'static Device) -> Result<Arc<Self>> {
         const ENTRY: &str = "urContextCreate";
         let api = device.api;
@@ -88,14 +88,14 @@ impl Context {
     pub(crate) fn device(&self) -> &'static Device {
         self.device
     }
-    /// The unit, in bytes, in which physical memory is made and mapped.
+    /// The unit in bytes in which physical memory is made and mapped.
     pub(crate) fn granularity(&self) -> Result<usize> {
         const ENTRY: &str = "urVirtualMemGranularityGetInfo";
         let api = self.api();
         let get = slot(api.table.virtual_mem.granularity_get_info, ENTRY)?;
         let name = ur_virtual_mem_granularity_info_t::RECOMMENDED;
         api.value(ENTRY, |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`; both handles are live.
+            // SAFETY: `value` provides `size` bytes at `value`; both handles are live.
             unsafe { get(self.raw(), self.raw_device(), 1, name, size, value, needed) }
         })
     }

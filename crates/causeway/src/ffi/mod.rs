@@ -1,6 +1,6 @@
-//! The one place of this crate that calls C: every call goes through a slot of the loader's `ur_dditable_t`, as a
-//! program in C would make it. What comes out is owned and bounded; names, types and deadlines for users are left
-//! to the modules above.
+//! The only module of this crate that calls C. Every call goes through a slot of the loader's `ur_dditable_t`, as a C
+//! program would make it. Results are owned and have known bounds; names, types and deadlines for users are left to the
+//! modules above.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 
 mod ask;
@@ -28,7 +28,8 @@ use ur_loader::entry;
 use ur_sys::*;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// One adapter of this process: the table by which it is called, and the handle under which it keeps its last error.
+/// One adapter of this process: the table through which it is called, and the handle under which it keeps its last
+/// error.
 pub(crate) struct Api {
     table: &'static ur_dditable_t,
     adapter: ur_adapter_handle_t,
@@ -39,7 +40,7 @@ unsafe impl Send for Api {}
 unsafe impl Sync for Api {}
 
 impl Api {
-    /// A code as a result; the adapter's sentence is fetched at once, before this thread makes another call.
+    /// Converts a code to a result. The adapter's sentence is fetched at once, before this thread makes another call.
     fn check(&self, entry: &'static str, code: ur_result_t) -> Result<()> {
         if code == ur_result_t::SUCCESS { Ok(()) } else { Err(self.failure(entry, code)) }
     }
@@ -51,18 +52,18 @@ impl Api {
     fn last_error(&self) -> Option<(String, i32)> {
         let get = self.table.adapter.get_last_error?;
         let (mut message, mut native) = (std::ptr::null(), 0);
-        // SAFETY: the adapter is ours for good, and both places outlive the call.
+        // SAFETY: the adapter is never released, and both places outlive the call.
         let code = unsafe { get(self.adapter, &mut message, &mut native) };
         if code != ur_result_t::SUCCESS || message.is_null() {
             return None;
         }
-        // SAFETY: a C string that lives until the next failing call of this thread, which is not before the copy.
+        // SAFETY: a C string that is valid until this thread's next failing call, which comes after the copy.
         let message = unsafe { CStr::from_ptr(message) };
         Some((message.to_string_lossy().into_owned(), native))
     }
 }
 
-/// The function in a slot; an empty one is an error like any other.
+/// The function in a slot of the table; an empty slot is an error.
 fn slot<F>(function: Option<F>, entry: &'static str) -> Result<F> {
     function.ok_or_else(|| {
         Error::runtime(
@@ -74,37 +75,37 @@ fn slot<F>(function: Option<F>, entry: &'static str) -> Result<F> {
     })
 }
 
-/// The adapters that the loader finds, those built into this program among them. The loader is started once
-/// and never ended: what this crate made may live as long as the program.
+/// The adapters that the loader finds, including those built into this program. The loader is started once and never
+/// torn down, because objects of this crate may live as long as the program.
 ///
 /// # Errors
-/// What the loader said; a later call tries again.
+/// Returns the loader's error; a later call tries again.
 pub(crate) fn apis() -> Result<&'static [Api]> {
     static APIS: OnceLock<Vec<Api>> = OnceLock::new();
     if let Some(apis) = APIS.get() {
         return Ok(apis);
     }
-    // A second thread that comes here meanwhile starts it a second time, which only counts.
+    // A second thread that gets here meanwhile starts it again, which only adds a reference.
     let flags = ur_device_init_flags_t(0);
     let code = ur_loader::life::loader_init(flags, ur_loader_config_handle_t::NULL);
     well("urLoaderInit", code)?;
     let mut count = 0;
-    // SAFETY: asks for the count only.
+    // SAFETY: queries only the count.
     let code = unsafe { entry::adapter_get(0, std::ptr::null_mut(), &mut count) };
     well("urAdapterGet", code)?;
     let mut adapters = vec![ur_adapter_handle_t::NULL; count as usize];
     if count > 0 {
         let place = adapters.as_mut_ptr();
-        // SAFETY: `adapters` has room for `count` handles.
+        // SAFETY: `adapters` has space for `count` handles.
         let code = unsafe { entry::adapter_get(count, place, &mut count) };
         well("urAdapterGet", code)?;
         adapters.truncate(count as usize);
     }
     let api = |adapter: &ur_adapter_handle_t| Api { table: &entry::TABLE, adapter: *adapter };
     let found = adapters.iter().filter(|adapter| !adapter.is_null()).map(api).collect();
-    Ok(APIS.get_or_init(|| found)) // two threads at once cost one reference more, held for good either way
+    Ok(APIS.get_or_init(|| found)) // if two threads race, one more reference is held for ever, which does no harm
 }
-/// A code of the loader's own, which keeps no sentence but writes it to its log.
+/// Converts a code of the loader, which keeps no sentence but writes it to its log.
 fn well(entry: &'static str, code: ur_result_t) -> Result<()> {
     if code == ur_result_t::SUCCESS {
         return Ok(());
@@ -112,7 +113,7 @@ fn well(entry: &'static str, code: ur_result_t) -> Result<()> {
     Err(Error::runtime(entry, code, "UR_LOG_LOADER=level:info makes the loader say why", 0))
 }
 
-/// A platform; it lives as long as the program.
+/// A platform. It lives as long as the program.
 pub(crate) struct Platform {
     api: &'static Api,
     raw: ur_platform_handle_t,
@@ -123,11 +124,11 @@ unsafe impl Send for Platform {}
 // SAFETY: as above.
 unsafe impl Sync for Platform {}
 
-/// A root device; it lives as long as the program.
+/// A root device. It lives as long as the program.
 pub(crate) struct Device {
     api: &'static Api,
     raw: ur_device_handle_t,
-    /// Which of the list of platforms it belongs to.
+    /// The index of its platform in the list.
     pub(crate) platform: usize,
 }
 // SAFETY: UR handles may be used from any thread.
@@ -138,7 +139,7 @@ unsafe impl Sync for Device {}
 /// All platforms with their devices, listed once.
 ///
 /// # Errors
-/// What the adapter said; a later call tries again.
+/// Returns the adapter's error; a later call tries again.
 pub(crate) fn platforms() -> Result<&'static [Platform]> {
     static PLATFORMS: OnceLock<Vec<Platform>> = OnceLock::new();
     if let Some(platforms) = PLATFORMS.get() {
@@ -160,18 +161,18 @@ fn list_platforms(api: &Api) -> Result<Vec<ur_platform_handle_t>> {
     const ENTRY: &str = "urPlatformGet";
     let get = slot(api.table.platform.get, ENTRY)?;
     let mut count = 0;
-    // SAFETY: asks for the count only.
+    // SAFETY: queries only the count.
     api.check(ENTRY, unsafe { get(api.adapter, 0, std::ptr::null_mut(), &mut count) })?;
     let mut list = vec![ur_platform_handle_t::NULL; count as usize];
     if count > 0 {
-        // SAFETY: `list` has room for `count` handles.
+        // SAFETY: `list` has space for `count` handles.
         api.check(ENTRY, unsafe { get(api.adapter, count, list.as_mut_ptr(), &mut count) })?;
     }
     Ok(list)
 }
 
-/// Those that `ONEAPI_DEVICE_SELECTOR` leaves a program, parts among them if it names parts. A part is kept for good,
-/// as all devices are.
+/// The devices that `ONEAPI_DEVICE_SELECTOR` selects, including sub-devices if it names them. Sub-devices are never
+/// released, like all devices.
 fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_device_handle_t>> {
     const ENTRY: &str = "urDeviceGetSelected";
     if let Some(wrong) = ur_loader::selected::complaint() {
@@ -179,7 +180,7 @@ fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_devi
     }
     let (all, mut count) = (ur_device_type_t::ALL, 0);
     let get = ur_loader::selected::device_get_selected;
-    // SAFETY: asks for the count only.
+    // SAFETY: queries only the count.
     let code = unsafe { get(platform, all, 0, std::ptr::null_mut(), &mut count) };
     if code == ur_result_t::ERROR_DEVICE_NOT_FOUND {
         return Ok(Vec::new());
@@ -187,7 +188,7 @@ fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_devi
     api.check(ENTRY, code)?;
     let mut list = vec![ur_device_handle_t::NULL; count as usize];
     if count > 0 {
-        // SAFETY: `list` has room for `count` handles.
+        // SAFETY: `list` has space for `count` handles.
         api.check(ENTRY, unsafe { get(platform, all, count, list.as_mut_ptr(), &mut count) })?;
         list.truncate(count as usize);
     }
@@ -195,45 +196,46 @@ fn list_devices(api: &Api, platform: ur_platform_handle_t) -> Result<Vec<ur_devi
 }
 
 impl Platform {
-    /// A property that is text.
+    /// A text property.
     pub(crate) fn text(&self, name: ur_platform_info_t) -> Result<String> {
         let get = slot(self.api.table.platform.get_info, "urPlatformGetInfo")?;
         self.api.text("urPlatformGetInfo", |size, value, needed| {
-            // SAFETY: `text` lends `size` bytes at `value`.
+            // SAFETY: `text` provides `size` bytes at `value`.
             unsafe { get(self.raw, name, size, value, needed) }
         })
     }
-    /// A property of one size.
+    /// A property of fixed size.
     pub(crate) fn value<T: FromBytes + IntoBytes>(&self, name: ur_platform_info_t) -> Result<T> {
         let get = slot(self.api.table.platform.get_info, "urPlatformGetInfo")?;
         self.api.value("urPlatformGetInfo", |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`.
+            // SAFETY: `value` provides `size` bytes at `value`.
             unsafe { get(self.raw, name, size, value, needed) }
         })
     }
 }
 
 impl Device {
-    /// A property that is text.
+    /// A text property.
     pub(crate) fn text(&self, name: ur_device_info_t) -> Result<String> {
         let get = slot(self.api.table.device.get_info, "urDeviceGetInfo")?;
         self.api.text("urDeviceGetInfo", |size, value, needed| {
-            // SAFETY: `text` lends `size` bytes at `value`.
+            // SAFETY: `text` provides `size` bytes at `value`.
             unsafe { get(self.raw, name, size, value, needed) }
         })
     }
-    /// A property of one size.
+    /// A property of fixed size.
     pub(crate) fn value<T: FromBytes + IntoBytes>(&self, name: ur_device_info_t) -> Result<T> {
         let get = slot(self.api.table.device.get_info, "urDeviceGetInfo")?;
         self.api.value("urDeviceGetInfo", |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`.
+            // SAFETY: `value` provides `size` bytes at `value`.
             unsafe { get(self.raw, name, size, value, needed) }
         })
     }
 }
 
 impl Api {
-    /// Asks for a property of one size through `query(size, place, size needed)`.
+    /// Queries a property of fixed size by calling `query` with its size, a place for it, and a place for the actual
+    /// size.
     fn value<T: FromBytes + IntoBytes>(
         &self,
         entry: &'static str,
@@ -248,7 +250,7 @@ impl Api {
             format!("the adapter answered {length} bytes where {} belong", size_of::<T>());
         Err(Error::runtime(entry, ur_result_t::ERROR_INVALID_SIZE, &sentence, 0))
     }
-    /// Asks for a property that is a C string, by its size first.
+    /// Queries a C string: its size first, then the text.
     fn text(
         &self,
         entry: &'static str,

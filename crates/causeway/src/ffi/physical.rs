@@ -1,11 +1,11 @@
-//! Physical memory objects: made or opened, shared, and given back.
+//! Physical memory objects: made or opened, shared, and released.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Context, Exported, handle::Owned, slot};
 use crate::Result;
 use std::{mem::ManuallyDrop, sync::Arc};
 use ur_sys::*;
 
-/// A physical memory object; one that was opened is closed on drop, one that was made is released.
+/// A physical memory object. On drop it is closed if it was opened, and released if it was made.
 pub(crate) struct Physical {
     handle: ManuallyDrop<Owned<ur_physical_mem_handle_t>>,
     context: Arc<Context>,
@@ -13,7 +13,7 @@ pub(crate) struct Physical {
     opened: bool,
 }
 impl Physical {
-    /// A new object of `bytes`, a multiple of the granularity.
+    /// Makes an object of `bytes`, a multiple of the granularity.
     pub(crate) fn new(context: &Arc<Context>, bytes: usize, shareable: bool) -> Result<Arc<Self>> {
         const ENTRY: &str = "urPhysicalMemCreate";
         let api = context.api();
@@ -26,13 +26,13 @@ impl Physical {
         };
         let properties = ur_physical_mem_properties_t { stype, pNext: std::ptr::null_mut(), flags };
         let (device, mut raw) = (context.raw_device(), ur_physical_mem_handle_t::NULL);
-        // SAFETY: live handles, whole properties, a place for the handle.
+        // SAFETY: live handles, initialised properties, a place for the handle.
         let code = unsafe { create(context.raw(), device, bytes, &properties, &mut raw) };
         api.check(ENTRY, code)?;
         let handle = ManuallyDrop::new(Owned::new(api, raw));
         Ok(Arc::new(Self { handle, context: context.clone(), bytes, opened: false }))
     }
-    /// Opens what `handle` names.
+    /// Opens the object that `handle` names.
     pub(crate) fn open(context: &Arc<Context>, handle: &[u8]) -> Result<Arc<Self>> {
         const ENTRY: &str = "urIPCOpenPhysMemHandleExp";
         let api = context.api();
@@ -53,11 +53,11 @@ impl Physical {
         let get = slot(api.table.physical_mem.get_info, ENTRY)?;
         let name = ur_physical_mem_info_t::SIZE;
         api.value(ENTRY, |size, value, needed| {
-            // SAFETY: `value` lends `size` bytes at `value`; the object is live.
+            // SAFETY: `value` provides `size` bytes at `value`; the object is live.
             unsafe { get(self.raw(), name, size, value, needed) }
         })
     }
-    /// Offers the object to other processes.
+    /// Shares the object with other processes.
     pub(crate) fn share(self: &Arc<Self>) -> Result<Exported> {
         Exported::physical(&self.context, self.raw(), self.clone())
     }
@@ -81,9 +81,10 @@ impl Drop for Physical {
         const ENTRY: &str = "urIPCClosePhysMemHandleExp";
         let api = self.context.api();
         if let Ok(close) = slot(api.table.ipc_exp.close_phys_mem_handle_exp, ENTRY) {
-            // SAFETY: an object that an open gave us; closing takes our reference, which `handle` then never does.
+            // SAFETY: an object that an open returned; closing it takes the reference, which `handle` then never
+            // releases.
             let code = unsafe { close(self.context.raw(), self.raw()) };
-            // Nobody to tell: the adapter has said it to its logger.
+            // The error is dropped here: the adapter has logged it.
             let _ = api.check(ENTRY, code);
         }
     }

@@ -1,11 +1,11 @@
-//! Handle bytes for other processes, and their withdrawal. Opening is with the objects that come out of it.
+//! Handle bytes for other processes, and their withdrawal. Opening is in the modules of the opened objects.
 #![expect(unsafe_code, reason = "calls the C ABI")]
 use super::{Context, Event, slot};
 use crate::Result;
 use std::{any::Any, ffi::c_void, sync::Arc};
 use ur_sys::*;
 
-/// Handle bytes that stand until this is dropped. What they name is kept until then.
+/// Handle bytes that are valid until this is dropped, which also keeps the object that they name.
 pub(crate) struct Exported {
     context: Arc<Context>,
     kind: Kind,
@@ -14,7 +14,7 @@ pub(crate) struct Exported {
     bytes: Vec<u8>,
     _names: Arc<dyn Any + Send + Sync>,
 }
-// SAFETY: `data` is only handed back to the adapter, whose entries may be called from any thread.
+// SAFETY: `data` is only passed back to the adapter, whose entries may be called from any thread.
 unsafe impl Send for Exported {}
 // SAFETY: as above; nothing is changed through a shared reference.
 unsafe impl Sync for Exported {}
@@ -27,7 +27,7 @@ enum Kind {
 }
 
 impl Exported {
-    /// Offers device memory from `at` on.
+    /// Shares device memory from `at` on.
     pub(super) fn memory(
         context: &Arc<Context>,
         at: *mut c_void,
@@ -36,11 +36,11 @@ impl Exported {
         const ENTRY: &str = "urIPCGetMemHandleExp";
         let get = slot(context.api().table.ipc_exp.get_mem_handle_exp, ENTRY)?;
         Self::get(context, Kind::Memory, names, ENTRY, |data, size| {
-            // SAFETY: a live context, an address that the adapter looks up, places for the answer.
+            // SAFETY: a live context, an address that the adapter looks up, places for the results.
             unsafe { get(context.raw(), at, data, size) }
         })
     }
-    /// Offers device memory that others allocated, from `address` on.
+    /// Shares device memory that other code allocated, from `address` on.
     pub(crate) fn foreign(
         context: &Arc<Context>,
         address: usize,
@@ -48,7 +48,7 @@ impl Exported {
     ) -> Result<Self> {
         Self::memory(context, address as *mut c_void, names)
     }
-    /// Offers a physical memory object.
+    /// Shares a physical memory object.
     pub(super) fn physical(
         context: &Arc<Context>,
         object: ur_physical_mem_handle_t,
@@ -57,16 +57,16 @@ impl Exported {
         const ENTRY: &str = "urIPCGetPhysMemHandleExp";
         let get = slot(context.api().table.ipc_exp.get_phys_mem_handle_exp, ENTRY)?;
         Self::get(context, Kind::Physical, names, ENTRY, |data, size| {
-            // SAFETY: live handles (`names` keeps the object), places for the answer.
+            // SAFETY: live handles (`names` keeps the object), places for the results.
             unsafe { get(context.raw(), object, data, size) }
         })
     }
-    /// Offers an event.
+    /// Shares an event.
     pub(crate) fn event(context: &Arc<Context>, event: &Arc<Event>) -> Result<Self> {
         const ENTRY: &str = "urIPCGetEventHandleExp";
         let get = slot(context.api().table.ipc_exp.get_event_handle_exp, ENTRY)?;
         Self::get(context, Kind::Event, event.clone(), ENTRY, |data, size| {
-            // SAFETY: a live event, places for the answer.
+            // SAFETY: a live event, places for the results.
             unsafe { get(event.raw(), data, size) }
         })
     }
@@ -88,7 +88,7 @@ impl Exported {
         }
         Ok(exported)
     }
-    /// What other processes open.
+    /// The bytes with which other processes open the object.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -99,19 +99,19 @@ impl Exported {
             Kind::Memory => {
                 const ENTRY: &str = "urIPCPutMemHandleExp";
                 let put = slot(table.put_mem_handle_exp, ENTRY)?;
-                // SAFETY: what `Get` gave us, put once.
+                // SAFETY: returned by `Get`, and put only once.
                 api.check(ENTRY, unsafe { put(context, self.data) })
             }
             Kind::Physical => {
                 const ENTRY: &str = "urIPCPutPhysMemHandleExp";
                 let put = slot(table.put_phys_mem_handle_exp, ENTRY)?;
-                // SAFETY: what `Get` gave us, put once.
+                // SAFETY: returned by `Get`, and put only once.
                 api.check(ENTRY, unsafe { put(context, self.data) })
             }
             Kind::Event => {
                 const ENTRY: &str = "urIPCPutEventHandleExp";
                 let put = slot(table.put_event_handle_exp, ENTRY)?;
-                // SAFETY: what `Get` gave us, put once.
+                // SAFETY: returned by `Get`, and put only once.
                 api.check(ENTRY, unsafe { put(context, self.data) })
             }
         }
@@ -119,13 +119,13 @@ impl Exported {
 }
 impl Drop for Exported {
     fn drop(&mut self) {
-        // Nobody to tell: the adapter has said it to its logger.
+        // The error is dropped here: the adapter has logged it.
         let _ = self.put();
     }
 }
 
 impl Event {
-    /// Opens what `handle` names.
+    /// Opens the event that `handle` names.
     pub(crate) fn open(context: &Context, handle: &[u8]) -> Result<Arc<Self>> {
         const ENTRY: &str = "urIPCOpenEventHandleExp";
         let api = context.api();

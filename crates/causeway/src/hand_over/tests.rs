@@ -1,4 +1,4 @@
-//! What becomes of a hand-over whose second side ends while it opens it.
+//! Hand-overs whose second side ends while it is being opened.
 use super::*;
 use crate::Device;
 use std::{
@@ -13,12 +13,12 @@ fn context() -> Context {
     Context::new(&Device::first().unwrap()).unwrap()
 }
 
-/// The other process of the next test: dies between its claim and its ticket.
+/// The other process of the next test: it dies between its claim and its ticket.
 #[test]
 fn claims_and_dies() {
     let Ok(ticket) = env::var(ROLE) else { return };
     let claimed = HandOver::claimed(&context(), &ticket.parse().unwrap());
-    process::exit(if claimed.is_ok() { 77 } else { 1 }); // without a destructor
+    process::exit(if claimed.is_ok() { 77 } else { 1 }); // without running destructors
 }
 #[test]
 fn a_second_side_that_died_between_its_claim_and_its_ticket_is_gone() {

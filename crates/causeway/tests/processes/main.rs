@@ -1,5 +1,5 @@
-//! What the crate promises between processes. Without arguments of the harness's, in a role, this program is the
-//! other process: it takes orders, a line each, and answers in lines.
+//! The behaviour of the crate between processes. If a role is set in the environment, this program is the other
+//! process: it takes orders, one per line, and answers in lines.
 mod peer;
 
 use causeway::{
@@ -44,20 +44,20 @@ fn main() -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), tests).exit_code()
 }
 
-/// A test that did not panic.
+/// Runs a test, which panics if it fails.
 fn passed(test: fn()) -> Result<(), Failed> {
     test();
     Ok(())
 }
 
 fn start() -> (Context, Queue, Peer) {
-    let peer = Peer::start(); // before this process has threads of the runtime's
+    let peer = Peer::start(); // before the runtime has started threads in this process
     let context = Context::new(&Device::first().unwrap()).unwrap();
     let queue = Queue::new(&context).unwrap();
     (context, queue, peer)
 }
 
-/// A command that holds `queue` until the sender says so, or is dropped.
+/// A command that holds `queue` until the sender is used or dropped.
 fn hold(queue: &Queue) -> mpsc::Sender<()> {
     let (open, opened) = mpsc::channel();
     queue
@@ -103,7 +103,7 @@ fn a_withdrawn_ticket_opens_nothing() {
     let order = format!("open {}", export.ticket());
     peer.must(&order);
     drop(export);
-    let sentence = peer.ask(&order).unwrap_err(); // a warm open obeys too
+    let sentence = peer.ask(&order).unwrap_err(); // opening it again must fail too
     assert!(!sentence.is_empty());
     assert_eq!(peer.kind(), "Withdrawn");
     assert_eq!(peer.must("sum"), "100"); // what is open stays open
@@ -150,14 +150,14 @@ fn work_waits_for_a_signal_of_the_other() {
     let (memory, signal) = (buffer.share().unwrap(), event.share().unwrap());
     peer.must(&format!("open {}", memory.ticket()));
     peer.must(&format!("event {}", signal.ticket()));
-    assert_eq!(peer.must("status"), "Complete"); // a fresh event
+    assert_eq!(peer.must("status"), "Complete"); // a new event is complete
 
     let gate = hold(&queue);
     queue.fill(&buffer, 2).unwrap();
     queue.signal(&event).unwrap();
     assert_eq!(peer.must("status"), "Submitted"); // at once, in every process
-    peer.must("wait-then-double"); // submitted there, and waits for us
-    assert_eq!(event.status().unwrap(), Status::Submitted); // which by now stands for the peer's work
+    peer.must("wait-then-double"); // it is submitted there, and waits for this process
+    assert_eq!(event.status().unwrap(), Status::Submitted); // it stands for the peer's work by now
     gate.send(()).unwrap();
     event.wait().unwrap();
     assert_eq!(buffer.to_vec(&queue).unwrap(), [[2; 500], [3; 500]].concat());
@@ -195,7 +195,7 @@ fn deadline() {
     queue.finish().unwrap();
 }
 
-/// Both sides, and the buffer that they work on.
+/// Both sides of a hand-over, and the buffer that they work on.
 fn sides() -> (Context, Queue, Peer, Buffer<u8>, HandOver) {
     let (context, queue, mut peer) = start();
     let buffer = Buffer::<u8>::new(&context, 1000).unwrap();
@@ -229,7 +229,7 @@ fn death_of_a_side() {
     assert_eq!(hand_over.take(&queue).unwrap_err().kind(), ErrorKind::PeerGone);
     assert!(begun.elapsed() < Duration::from_secs(5), "after {:?}", begun.elapsed());
 
-    // The side that opened it, when the one that made it is gone.
+    // The side that opened the hand-over, after the side that made it is gone.
     let (_context, _queue, mut peer, _buffer, hand_over) = sides();
     peer.order("turns 1");
     drop(hand_over);
@@ -249,7 +249,7 @@ fn stopped_side() {
     assert_eq!(early.kind(), ErrorKind::TimedOut, "{early}");
     std::thread::scope(|threads| {
         threads.spawn(move || {
-            std::thread::sleep(Duration::from_secs(3)); // an open gives up before
+            std::thread::sleep(Duration::from_secs(3)); // long enough for an open to give up before
             signal("CONT");
         });
         hand_over.take(&queue).unwrap();
@@ -257,7 +257,7 @@ fn stopped_side() {
     peer.answer().unwrap();
 }
 
-/// The other process takes its one turn, gives it back and ends, before this side looks.
+/// The other process takes its one turn, gives it back and ends before this side checks.
 fn last_turn() {
     let (_context, queue, mut peer, buffer, mut hand_over) = sides();
     queue.fill(&buffer, 4).unwrap();
@@ -298,12 +298,12 @@ fn several_openers() {
             }
         }
         assert!(have_it <= 1, "round {round}: {have_it} processes are the second side");
-        alone.ask(&order).unwrap_err(); // whoever comes when it is over gets nothing
+        alone.ask(&order).unwrap_err(); // a process that comes after the race is refused
         assert_eq!(alone.kind(), "Denied");
     }
 }
 
-/// The tour's own pattern, with the gate held until the other process has nothing left to do but end.
+/// The pattern of the crate's tour, with the gate held until the other process only has to end.
 fn last_signals() {
     for round in 0..200 {
         let (context, queue, mut peer) = start();

@@ -1,4 +1,4 @@
-//! The other process: this test program in a role, and the test's hold on it.
+//! The other process, which is this test program in a role, and the test's handle to it.
 use causeway::{
     Buffer, Context, Device, Error, Event, Export, HandOver, PhysicalMemory, Queue, Result, Rights,
     Ticket,
@@ -14,7 +14,7 @@ use std::{
 
 const ROLE: &str = "CAUSEWAY_TEST_PEER";
 
-/// The test's end.
+/// The test's end of the connection.
 pub struct Peer {
     child: Child,
     orders: ChildStdin,
@@ -36,12 +36,12 @@ impl Peer {
         });
         Self { child, orders, answers, kind: String::new() }
     }
-    /// What it answers, or the sentence of its error.
+    /// Sends an order; returns the answer, or the sentence of the error.
     pub fn ask(&mut self, order: &str) -> Result<String, String> {
         self.order(order);
         self.answer()
     }
-    /// Has it begin with something.
+    /// Sends an order without waiting for its answer.
     pub fn order(&mut self, order: &str) {
         writeln!(self.orders, "{order}").unwrap();
     }
@@ -56,7 +56,7 @@ impl Peer {
             }
         }
     }
-    /// The kind of the error that it answered last.
+    /// The kind of the last error that it returned.
     pub fn kind(&self) -> &str {
         &self.kind
     }
@@ -68,7 +68,7 @@ impl Peer {
     pub fn wait(&mut self) {
         self.child.wait().unwrap();
     }
-    /// What sends it a signal, by name.
+    /// A function that sends it a signal, by name.
     pub fn signals(&self) -> impl Fn(&str) + Send + 'static {
         let id = self.child.id().to_string();
         move |name| {
@@ -93,7 +93,7 @@ pub fn is_role() -> bool {
     env::var_os(ROLE).is_some()
 }
 
-/// Takes orders until the test is gone.
+/// Executes orders until the test is gone.
 pub fn serve() -> ExitCode {
     let context = Context::new(&Device::first().unwrap()).unwrap();
     let queue = Queue::new(&context).unwrap();
@@ -115,7 +115,7 @@ pub fn serve() -> ExitCode {
             Err(error) => println!("error {:?} {error}", error.kind()),
         }
         if ["last-signal", "end"].contains(&verb) {
-            break; // and so drop the queue, and end
+            break; // drops the queue, and ends
         }
     }
     ExitCode::SUCCESS
@@ -201,7 +201,7 @@ impl Role {
         self.exports.push(export);
         Ok(text)
     }
-    /// A signal that is submitted and not given until `pay`.
+    /// Makes a signal that is submitted and not completed until `pay`.
     fn owe(&mut self) -> Result<String, Error> {
         let (open, opened) = mpsc::channel();
         let task = move || {
