@@ -75,7 +75,8 @@ pub trait Modules: Sized + Object {
         let _ = (target, pieces, may_be_open);
         (Error::unsupported("programs"), String::new())
     }
-    /// [`Capability::LoadedLinker`](crate::Capability::LoadedLinker): links loaded modules of one device with each other.
+    /// [`Capability::LoadedLinker`](crate::Capability::LoadedLinker): links loaded modules of one device with each
+    /// other.
     fn resolve(modules: &[&Self::Module]) -> (Result<()>, String) {
         let _ = modules;
         (Error::unsupported("a linker of loaded modules"), String::new())

@@ -143,7 +143,8 @@ pub struct StreamRequest {
     pub is_out_of_order: bool,
     /// Their priority.
     pub priority: Priority,
-    /// Whether commands may be collected until a thread waits for one or calls [`Streams::flush`](crate::Streams::flush).
+    /// Whether commands may be collected until a thread waits for one or calls
+    /// [`Streams::flush`](crate::Streams::flush).
     pub is_batched: bool,
     /// Whether it is the driver's default stream, or ordered with it.
     pub default_stream: Option<DefaultStream>,

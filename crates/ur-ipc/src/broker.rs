@@ -98,7 +98,7 @@ impl Broker {
     /// Accepts the connections that wait at an entrance.
     pub fn admit(&mut self, door: Door) {
         let Ok(desk) = DESK.get() else { return };
-        let _none_left = locked(desk).lay_in_reserve(); // without a reserve, the next peer cannot be told why it is refused
+        let _none_left = locked(desk).lay_in_reserve(); // then the next peer cannot be told why it is refused
         for _ in 0..AT_ONCE {
             let accepted = match locked(desk).entrance(door) {
                 Some(entrance) => accept(entrance), // does not block, so the lock is held only briefly

@@ -204,7 +204,7 @@ impl Host {
         locked(&self.socket).clone()
     }
     fn state(&self) -> State {
-        State::of(self.state.load(Acquire)) // pairs with the Release in `turn_to`, so that what was done before the change is visible
+        State::of(self.state.load(Acquire)) // pairs with the Release in `turn_to`
     }
     /// Changes the state if it is one of `from`. The caller passes the guard of `holds` as proof that it holds that
     /// lock.
@@ -279,7 +279,8 @@ impl Host {
         if !self.turn_to(State::Gone, &living, &locked(&self.holds)) {
             return;
         }
-        let _ = shutdown(&*self.socket(), Shutdown::Both); // a child of the exporter may keep the other end open; this process's threads then see the end all the same
+        // A child of the exporter may keep the other end open; this process's threads then see the end all the same.
+        let _ = shutdown(&*self.socket(), Shutdown::Both);
         self.unwatch();
         for arena in self.live_arenas() {
             arena.process_died(EXPORTER);

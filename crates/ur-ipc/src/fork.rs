@@ -123,7 +123,8 @@ impl Drop for Guarded {
             // The child closed it at the fork, and the number may now name another descriptor.
             let _ = fd.map(IntoRawFd::into_raw_fd);
         } else if let Some(place) = self.place {
-            SHED[place].store(0, Release); // first: a child forked in between keeps one descriptor too many but never closes an unrelated one
+            // First: a child forked in between keeps one descriptor too many but never closes an unrelated one.
+            SHED[place].store(0, Release);
         }
     }
 }

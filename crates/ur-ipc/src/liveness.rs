@@ -95,7 +95,7 @@ pub(crate) fn watch(source: Source, fd: &impl AsFd, interest: epoll::EventFlags)
     let added = epoll::add(&post.epoll, fd, epoll::EventData::new_u64(source.pack()), interest);
     match added {
         Ok(()) => watch.sources += 1,
-        Err(_) if watch.sources == 0 && watch.post.is_none() => nudge_post(&post), // ends the thread that was just started
+        Err(_) if watch.sources == 0 && watch.post.is_none() => nudge_post(&post), // ends the new thread
         Err(_) => {}
     }
     watch.post.get_or_insert(post);

@@ -138,7 +138,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
                 format!("the exporter's socket may not be used from here (tried {})", tried.text);
             errno(Error::new(ErrorKind::Denied, why))
         }
-        Some(true) if looked_there => gone_error(), // its socket refuses connections: the process now runs another program
+        Some(true) if looked_there => gone_error(), // refused: it runs another program now
         None if looked_there => gone_error(),
         runs => {
             let whether = match runs {

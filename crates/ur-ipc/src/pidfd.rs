@@ -163,7 +163,7 @@ mod tests {
         assert!(is_open(&envelope));
         assert!(!is_open(&Envelope { transport: Transport::Driver, ..envelope }));
         match fetch(&envelope) {
-            Err(e) if e.kind() == ErrorKind::Denied => return, // a seccomp filter forbids the call, even on this process itself
+            Err(e) if e.kind() == ErrorKind::Denied => return, // a seccomp filter forbids the call
             fetched => assert!(matches!(
                 fetched.unwrap().payload,
                 ArrivedPayload::Memory { base: 0, memory } if memory.bytes() == 4096

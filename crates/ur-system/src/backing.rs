@@ -252,7 +252,7 @@ impl Slab {
             slabs.push(Arc::clone(self));
         }
         if room.is_empty() && slabs.len() > 1 {
-            slabs.retain(|slab| !Arc::ptr_eq(slab, self)); // the returning block still holds a reference and drops the slab
+            slabs.retain(|slab| !Arc::ptr_eq(slab, self)); // the returning block drops the last reference
         }
     }
 }
@@ -373,7 +373,7 @@ impl Segment {
         }
         free.insert(offset, bytes);
         if bytes == SEGMENT && all.len() > 1 {
-            all.retain(|segment| !Arc::ptr_eq(segment, self)); // the returning block still holds a reference and drops the segment
+            all.retain(|segment| !Arc::ptr_eq(segment, self)); // the block drops the last reference
         }
     }
 }
