@@ -1,5 +1,5 @@
-//! What a command costs through the C entries of the CPU adapter, beside plain Rust that does the same: a thread that
-//! is handed the work and says when it is done, and rayon for what runs on all cores.
+//! Measures commands through the C entries of the CPU adapter, beside plain Rust that does the same: a thread
+//! that gets the work and reports when it is done, and rayon for work on all cores.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -33,7 +33,7 @@ macro_rules! ur { ($table:ident.$entry:ident($($argument:expr),* $(,)?)) => { {
     }
 } } }
 
-/// A device's context and its two kinds of queue.
+/// A device's context and one queue of each kind.
 struct Stage {
     device: ur_device_handle_t,
     context: ur_context_handle_t,
@@ -97,7 +97,7 @@ fn wait(event: ur_event_handle_t) -> Result<()> {
     ur!(event.release(event));
     Ok(())
 }
-/// How long `each` takes, many times over.
+/// Times `MANY` runs of `each`.
 fn block(mut each: impl FnMut() -> Result<()>) -> Result<Duration> {
     let start = Instant::now();
     for _ in 0..MANY {
@@ -105,7 +105,7 @@ fn block(mut each: impl FnMut() -> Result<()>) -> Result<Duration> {
     }
     Ok(start.elapsed())
 }
-/// A thread that does `work` whenever it is asked, and says when it is done.
+/// A thread that runs `work` on request and reports when it is done.
 struct Worker(mpsc::SyncSender<()>, mpsc::Receiver<()>);
 impl Worker {
     fn doing(mut work: impl FnMut() + Send + 'static) -> Self {
@@ -136,7 +136,7 @@ fn say(c: &Comparison, yardstick: &str) {
     );
 }
 
-/// What a queue does around a command that does nothing.
+/// Measures the overhead of a queue with commands that do nothing.
 fn barriers(name: &str, queue: ur_queue_handle_t) -> Result<()> {
     let mut stream = Vec::new();
     let mut each = Vec::new();
@@ -200,13 +200,13 @@ fn fills(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Seven numbers of three words and four of half a word: where an item is.
+/// The beginning of the state of a native CPU kernel: the global id of the work item.
 #[repr(C)]
 struct State {
     global_id: [usize; 3],
 }
 static TOUCHED: AtomicU64 = AtomicU64::new(0);
-/// One item: a few operations on its own element.
+/// One work item: a few operations on its own element.
 fn item(data: *mut u64, at: usize) {
     unsafe { data.add(at).write((at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7) };
 }
@@ -285,7 +285,7 @@ fn kernels(stage: &Stage, items: usize) -> Result<()> {
     Ok(())
 }
 
-/// Large copies of USM and of buffers, as a share of what rayon's threads reach with memcpy.
+/// Measures large copies of USM and of buffers, relative to memcpy by rayon's threads.
 fn bandwidth(stage: &Stage) -> Result<()> {
     let (from, to) = (usm(stage, LARGE)?, usm(stage, LARGE)?);
     let finish = |start: Instant| -> Result<Duration> {

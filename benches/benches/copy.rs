@@ -1,4 +1,5 @@
-//! What a queue costs beside plain memcpy: a small copy enqueued and waited for, and a large one's bandwidth.
+//! Measures a queue beside plain memcpy: a small copy that is enqueued and waited for, and the bandwidth of a
+//! large one.
 use causeway::{Buffer, Context, Device, Queue};
 use causeway_benches::*;
 use std::{
@@ -50,7 +51,7 @@ fn small(context: &Context, queue: &Queue) -> Result<()> {
     );
     Ok(())
 }
-/// A thread that is handed a job and says when it is done: what any asynchronous queue pays at least.
+/// Times a hand-over to a thread and back, which is the least that any asynchronous queue costs.
 fn thread_hand_over() -> Result<Duration> {
     let (give, given) = mpsc::sync_channel::<()>(1);
     let (say, said) = mpsc::sync_channel::<()>(1);
@@ -106,7 +107,7 @@ fn memcpy(source: &[u8], target: &mut [u8], threads: usize) -> Duration {
     });
     start.elapsed()
 }
-/// How many threads copy fastest here.
+/// Returns the number of threads that copies fastest here.
 fn best_threads(source: &[u8], target: &mut [u8]) -> usize {
     let median_of = |n, target: &mut [u8]| {
         let mut times: Vec<_> = (0..3).map(|_| memcpy(source, target, n)).collect();

@@ -1,5 +1,5 @@
-//! CUDA: our adapter beside the driver alone, in the same run. Without a driver and a device it says so
-//! and measures nothing.
+//! CUDA: measures our adapter beside the driver alone, in the same run. Without a driver and a device it says
+//! so and measures nothing.
 #[path = "cuda/api.rs"]
 mod api;
 #[path = "cuda/bare.rs"]
@@ -20,9 +20,9 @@ use ur_sys::ur_event_handle_t;
 
 const GIB: usize = 1 << 30;
 const MIB: usize = 1 << 20;
-/// Calls in one block, of what takes microseconds.
+/// Calls in one block, for calls that take microseconds.
 const MANY: u32 = 1_000;
-/// A kernel that does nothing with its one argument.
+/// A kernel with one argument that does nothing.
 const PTX: &CStr = c".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry nothing(.param .u64 at)\n{\n  ret;\n}\n";
 
 fn main() -> Result<()> {
@@ -52,7 +52,7 @@ fn timed(mut body: impl FnMut() -> Result<()>) -> Result<Duration> {
     body()?;
     Ok(start.elapsed())
 }
-/// `body` often; afterwards, out of the time, `after`.
+/// Times `MANY` runs of `body`; afterwards runs `after`, which is not timed.
 fn often(
     mut body: impl FnMut() -> Result<()>,
     after: impl FnOnce() -> Result<()>,
@@ -115,7 +115,7 @@ fn memory(ur: &Ur) -> Result<()> {
         || block(&mut || raw::free(black_box(raw::alloc(MIB)?))),
     )?
     .report(TIMES, "cuMemAlloc, cuMemFree", 0.05);
-    // One stays shared: the thread that answers importers is there.
+    // One allocation stays shared, so that the thread that serves importers is running already.
     let (at, other) = (ur.alloc(GIB)?, ur.alloc(MIB)?);
     let kept = ur.get(other)?;
     let mut times: Vec<_> = (0..BLOCKS)
@@ -133,8 +133,8 @@ fn memory(ur: &Ur) -> Result<()> {
     ur.free(at)
 }
 
-/// Handles of memory that another library of this process allocated, got again while an export of it stands. The
-/// driver's own handle, of the same memory where it has one, is the yardstick.
+/// Measures handles of memory that another library of this process allocated, got again while it is exported.
+/// The yardstick is the driver's own IPC handle of the same memory, where it has one.
 fn foreign(ur: &Ur) -> Result<()> {
     const BYTES: usize = 96 * MIB;
     const TIMES: u32 = 100;
@@ -194,8 +194,8 @@ fn copies(ur: &Ur) -> Result<()> {
     [to, from].into_iter().try_for_each(|at| ur.free(at))
 }
 
-/// What the importer asks for: `fresh`, a handle of 1 GiB that it has never opened and will close
-/// again; `keep`, one that it keeps open.
+/// Serves the importer's requests: `fresh`, a handle of 1 GiB that it has never opened and will close again;
+/// `keep`, one that it keeps open.
 fn opens(ur: &Ur) -> Result<()> {
     let door = bare::Door::open()?;
     let mut peer = Peer::start("importer")?;
@@ -215,7 +215,7 @@ fn opens(ur: &Ur) -> Result<()> {
         if asked == "keep" {
             continue;
         }
-        peer.hear()?; // it has opened and closed
+        peer.hear()?; // the importer has opened and closed it
         ur.put(data)?;
         ur.free(at)?;
         ur.finish()?;

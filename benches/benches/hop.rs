@@ -1,7 +1,9 @@
-//! What a hand-over between two processes costs: a chain of waits and signals behind one gate, beside two bare words.
+//! Measures a hand-over between two processes: a chain of waits and signals behind one gate, beside two bare
+//! words.
 //!
-//! Naive ping-pong of events measures nothing: a fresh event is complete, and a wait is for what was submitted. So
-//! each process in turn submits a wait and a signal, and says so; then the gate is opened and the chain is timed.
+//! A plain ping-pong of events would not measure this: a new event is complete, and a wait refers to the
+//! latest signal that was submitted. So the processes submit a wait and a signal in turn and tell each other;
+//! then the gate is opened and the chain is timed.
 use causeway::{Context, Device, Event, Queue, Status, Ticket};
 use causeway_benches::*;
 use std::{
@@ -9,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// What a chain of spinning sides is long: as long as its start, where three threads are asleep and are woken, costs
-/// little of it. Bare words spin from the beginning.
+/// The length of a chain with spinning sides: long enough that its start, when three sleeping threads are
+/// woken, is a small part of its time. The bare words spin from the beginning.
 const SPINNING: u32 = 5_000;
-/// Here each hop is a sleep and a wake-up anyway.
+/// Here every hop sleeps and wakes anyway.
 const BLOCKED: u32 = 1_000;
 
 fn main() -> Result<()> {
@@ -35,7 +37,7 @@ fn spinning() -> Result<()> {
     compare("spinning", Waiting::Spinning, SPINNING, 1.5)
 }
 fn blocked() -> Result<()> {
-    // On one processor nobody spins: each hop is a sleep and a wake, on both sides of the comparison.
+    // On one processor no side spins: each hop sleeps and wakes, in both measurements.
     pin(0)?;
     compare("blocked", Waiting::Blocked, BLOCKED, 1.3)
 }
@@ -69,7 +71,8 @@ fn compare(name: &str, how: Waiting, hops: u32, at_most: f64) -> Result<()> {
     Ok(())
 }
 
-/// One chain: submitted hop by hop behind a gate, then timed from the gate's opening to the last signal.
+/// Times one chain: submitted hop by hop behind a gate, then timed from the opening of the gate to the last
+/// signal.
 fn chain(
     peer: &mut Peer,
     queue: &Queue,
@@ -77,7 +80,8 @@ fn chain(
     pong: &Event,
     hops: u32,
 ) -> Result<Duration> {
-    // Threads of queues note the times themselves: this one sleeps, or it would take their processor.
+    // The queues' threads take the times themselves, so that this thread can sleep and does not use their
+    // processor.
     let gates = Queue::new(queue.context())?;
     let (open, opened) = mpsc::channel::<()>();
     let (note, noted) = mpsc::channel::<Instant>();
@@ -109,7 +113,7 @@ fn chain(
     Ok(end.duration_since(start))
 }
 
-/// The other side: does what it is asked.
+/// The other side, which executes requests.
 fn second(name: &str) -> Result<()> {
     let how = match name {
         "spinning" => Waiting::Spinning,

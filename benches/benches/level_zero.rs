@@ -1,7 +1,8 @@
-//! Level Zero: our adapter beside the one that oneAPI ships (its second version), in one process, in turn, on one
-//! software driver that runs what it can in the calling thread: what is left is what the adapters do
-//! (`CAUSEWAY_LEVEL_ZERO=real`: on the machine's driver). Needs the
-//! shipped adapter and its libraries: `UR_REFERENCE_LEVEL_ZERO`, or what the conformance task installs under `target`.
+//! Level Zero: measures our adapter beside the one that oneAPI ships (its second version), in one process,
+//! alternately, on one software driver. The driver runs commands in the calling thread where possible, so
+//! that mostly the adapters' own work is measured (`CAUSEWAY_LEVEL_ZERO=real` uses the machine's driver).
+//! Needs the shipped adapter and its libraries: `UR_REFERENCE_LEVEL_ZERO`, or what the conformance task
+//! installs under `target`.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -22,10 +23,10 @@ use ur_sys::*;
 
 /// Calls in one block.
 const CALLS: u32 = 500;
-/// Says to a process that its libraries are in place, and which the shipped adapter is.
+/// Tells a process that its libraries are in place, and gives the path of the shipped adapter.
 const READY: &str = "CAUSEWAY_BENCH_SHIPPED";
 
-/// One adapter with its queues and what is measured on them.
+/// An adapter with its queues and the objects that are measured.
 struct Adapter {
     table: &'static ur_dditable_t,
     context: ur_context_handle_t,
@@ -46,7 +47,7 @@ macro_rules! ur {
     }};
 }
 impl Adapter {
-    /// On the adapter's first device.
+    /// Starts it on the adapter's first device.
     fn start(table: &'static ur_dditable_t, adapter: ur_adapter_handle_t) -> Result<Self> {
         let (mut platform, mut device) = (ur_platform_handle_t::NULL, ur_device_handle_t::NULL);
         ur!(table, platform.get(adapter, 1, &mut platform, null_mut()))?;
@@ -72,7 +73,7 @@ impl Adapter {
         ur!(table, kernel.create(program, c"nothing".as_ptr(), &mut kernel))?;
         Ok(Self { table, context, device, queues, kernel, host, memory })
     }
-    /// The shipped adapter in a library.
+    /// Opens the shipped adapter from a library.
     fn open(path: &Path) -> Result<Self> {
         type Getter = unsafe extern "C" fn(u32, *mut ur_adapter_dditable_t) -> ur_result_t;
         let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
@@ -87,7 +88,7 @@ impl Adapter {
         if code != ur_result_t::SUCCESS {
             return Err(format!("urAdapterGet: {code:?}").into());
         }
-        std::mem::forget(library); // its threads may outlive everything
+        std::mem::forget(library); // never unloaded, because its threads may still run
         Self::start(unsafe { &**adapter.0.cast::<*const ur_dditable_t>() }, adapter)
     }
     fn ours() -> Result<Self> {
@@ -132,7 +133,7 @@ impl Adapter {
         )?;
         self.finish_and_release(event)
     }
-    /// An event that may be shared.
+    /// Creates an event that can be shared.
     fn event(&self) -> Result<ur_event_handle_t> {
         let desc = ur_exp_event_desc_t {
             stype: ur_structure_type_t::EXP_EVENT_DESC,
@@ -143,7 +144,8 @@ impl Adapter {
         ur!(self.table, event_exp.create_exp(self.context, self.device, &desc, &mut event))?;
         Ok(event)
     }
-    /// Gets a handle of the event, opens it here and lets go of what was opened; the handle.
+    /// Gets a handle of the event, opens it in this process and releases the opened event; returns the
+    /// handle.
     fn share(&self, event: ur_event_handle_t) -> Result<*mut c_void> {
         let (mut data, mut size, mut opened) = (null_mut(), 0, ur_event_handle_t::NULL);
         ur!(self.table, ipc_exp.get_event_handle_exp(event, &mut data, &mut size))?;
@@ -155,7 +157,7 @@ impl Adapter {
         Ok(ur!(self.table, ipc_exp.put_event_handle_exp(self.context, data))?)
     }
 }
-/// SPIR-V of a kernel that does nothing, and takes nothing.
+/// SPIR-V of a kernel without parameters that does nothing.
 fn nothing() -> Vec<u32> {
     let name = [u32::from_le_bytes(*b"noth"), u32::from_le_bytes(*b"ing\0")];
     let mut code = vec![0x0723_0203, 0x0001_0000, 0, 5, 0];
@@ -191,7 +193,7 @@ fn measure(shipped: &Path) -> Result<()> {
         }
     }
     let (mine, other) = (ours.event()?, theirs.event()?);
-    // One stays shared: the thread that answers importers is there, and does not come and go.
+    // One event stays shared, so that the thread that serves importers keeps running.
     for adapter in [&ours, &theirs] {
         let (mut data, mut size) = (null_mut(), 0);
         let event = adapter.event()?;
@@ -208,7 +210,7 @@ fn measure(shipped: &Path) -> Result<()> {
         .report(CALLS, "shipped", 0.9);
     Ok(())
 }
-/// One block of sharing: handles are put back off the clock.
+/// Times a block of shares; the puts are not timed.
 fn share_block(adapter: &Adapter, event: ur_event_handle_t) -> Result<Duration> {
     const AT_ONCE: usize = 50;
     let (mut took, mut handles) = (Duration::ZERO, Vec::with_capacity(AT_ONCE));
@@ -232,7 +234,7 @@ fn shipped() -> Option<PathBuf> {
     let installed = root().join("target/conformance/wheel").join(NAME);
     given.into_iter().chain([installed]).find_map(|path| path.canonicalize().ok())
 }
-/// The software driver as `libze_loader.so.1` in a folder.
+/// Builds the software driver and puts it into a folder as `libze_loader.so.1`.
 fn driver(folder: &Path) -> Result<()> {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--release", "--package", "ze-software"]);
@@ -252,7 +254,7 @@ fn main() -> Result<()> {
     };
     let folder = std::env::temp_dir().join(format!("causeway-bench-ze-{}", std::process::id()));
     fs::create_dir_all(&folder)?;
-    // `real`: the machine's driver, which the dynamic linker finds.
+    // With `real`, the dynamic linker finds the machine's driver.
     if std::env::var("CAUSEWAY_LEVEL_ZERO").as_deref() != Ok("real") {
         driver(&folder)?;
     }
@@ -260,7 +262,7 @@ fn main() -> Result<()> {
     let mut folders = vec![folder.clone(), beside.to_owned()];
     let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
     folders.extend(std::env::split_paths(&given).filter(|path| !path.as_os_str().is_empty()));
-    // The dynamic linker reads its path once, when a process starts.
+    // The dynamic linker reads `LD_LIBRARY_PATH` only when a process starts.
     let mut again = Command::new(std::env::current_exe()?);
     again.env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
     again.env("ZE_SOFTWARE_INLINE", "1").env("UR_LOADER_USE_LEVEL_ZERO_V2", "1");

@@ -1,7 +1,7 @@
-//! What our loader costs beside the one that oneAPI ships, in one process, on one adapter that does nothing, in turn: a
-//! call above the same call made through the adapter's own table, with one adapter, with two, and with layers; and the
-//! start. Needs a C compiler, and the shipped loader: `UR_REFERENCE_LOADER`, or the runtime that
-//! `cargo test -p native-cpu` installs under `target/sycl`.
+//! Measures our loader beside the one that oneAPI ships, in one process, on an adapter that does nothing,
+//! alternately: a call compared with the same call through the adapter's own table, with one adapter, with
+//! two, and with layers; and the start. Needs a C compiler, and the shipped loader: `UR_REFERENCE_LOADER`, or
+//! the runtime that `cargo test -p native-cpu` installs under `target/sycl`.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -22,10 +22,10 @@ use ur_sys::*;
 
 /// Calls in one block.
 const CALLS: u32 = 20_000;
-/// Starts of fresh processes.
+/// Starts of new processes.
 const STARTS: usize = 61;
 
-/// One loader's functions.
+/// The functions of one loader.
 struct Loader {
     _library: Library,
     init: ur_pfnLoaderInit_t,
@@ -33,7 +33,7 @@ struct Loader {
     adapters: ur_pfnAdapterGet_t,
     calls: Calls,
 }
-/// The functions that are measured: one, five and eight arguments.
+/// The functions that are measured, with one, five and eight arguments.
 #[derive(Clone, Copy)]
 struct Calls {
     flush: ur_pfnQueueFlush_t,
@@ -58,7 +58,7 @@ impl Loader {
             })
         }
     }
-    /// Starts it; gives how long that took.
+    /// Starts it; returns how long that took.
     fn start(&self) -> Result<Duration> {
         let begin = Instant::now();
         let code =
@@ -75,7 +75,7 @@ impl Loader {
             code => Err(format!("urLoaderTearDown: {code:?}").into()),
         }
     }
-    /// An object of the first adapter, and its own functions.
+    /// Returns an object of the first adapter, and the adapter's own functions.
     fn object(&self, adapters: u32) -> Result<(*mut c_void, Calls)> {
         let mut all = [ur_adapter_handle_t::NULL; 4];
         let mut count = 0;
@@ -93,7 +93,7 @@ impl Loader {
     }
 }
 
-/// A block of calls of one kind.
+/// Times a block of calls of one kind.
 fn block(which: usize, calls: &Calls, object: *mut c_void) -> Duration {
     let (queue, event) = (ur_queue_handle_t(object), ur_event_handle_t(object));
     let name = ur_event_info_t::REFERENCE_COUNT;
@@ -112,7 +112,7 @@ fn block(which: usize, calls: &Calls, object: *mut c_void) -> Duration {
     begin.elapsed()
 }
 
-/// One mode of both loaders: the calls in turn with the same calls made directly.
+/// Measures one mode of both loaders, alternately with the same calls made directly.
 fn mode(
     what: &str,
     ours: &Loader,
@@ -153,7 +153,7 @@ fn mode(
     theirs.stop()
 }
 
-/// Starts and ends in this process, in turn.
+/// Measures starts in this process, alternately.
 fn starts(ours: &Loader, theirs: &Loader, adapter: &Path) -> Result<()> {
     unsafe { std::env::set_var("UR_ADAPTERS_FORCE_LOAD", adapter) };
     unsafe { std::env::set_var("UR_ENABLE_LAYERS", "") };
@@ -166,7 +166,7 @@ fn starts(ours: &Loader, theirs: &Loader, adapter: &Path) -> Result<()> {
         .report(1, "shipped", 1.0);
     Ok(())
 }
-/// Starts of processes that have done nothing yet.
+/// Measures starts in new processes.
 fn first_starts(ours: &Path, theirs: &Path) -> Result<()> {
     let once = |what: &str, path: &Path| {
         let out = Command::new(std::env::current_exe()?).arg(what).arg(path).output()?;
@@ -176,7 +176,7 @@ fn first_starts(ours: &Path, theirs: &Path) -> Result<()> {
     let start = |path: &Path| once("start", path);
     Comparison::of("urLoaderInit, first", STARTS, || start(ours), || start(theirs))?
         .report(1, "shipped", 1.0);
-    // What is not done at the start may have been done when the file was loaded.
+    // Work that is not done at the start may have been done when the file was loaded.
     let whole = |path: &Path| once("load", path);
     let what = "dlopen and urLoaderInit, first";
     Comparison::of(what, STARTS, || whole(ours), || whole(theirs))?.report(1, "shipped", 1.0);
@@ -186,7 +186,7 @@ fn first_starts(ours: &Path, theirs: &Path) -> Result<()> {
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
-/// Two adapters that do nothing.
+/// Builds two adapters that do nothing.
 fn adapters(folder: &Path) -> Result<[PathBuf; 2]> {
     let [first, second] = ["one", "two"].map(|name| folder.join(format!("libnothing_{name}.so")));
     let mut cc = Command::new("cc");
@@ -198,7 +198,7 @@ fn adapters(folder: &Path) -> Result<[PathBuf; 2]> {
     fs::copy(&first, &second)?;
     Ok([first, second])
 }
-/// Our loader as it is shipped.
+/// Builds our loader as it is shipped.
 fn ours(folder: &Path) -> Result<PathBuf> {
     if let Some(given) = std::env::var_os("CAUSEWAY_LOADER") {
         return Ok(given.into());

@@ -1,6 +1,6 @@
-//! What opening costs an importer: memory for the first time, beside a bare descriptor passed and mapped, both sides free
-//! to run where they are put and each on a processor of its own, at once and with other work in between; many small
-//! allocations, beside UMF; and anything for the second time.
+//! Measures opens by an importer. First opens of memory are compared with passing and mapping a bare
+//! descriptor, with both sides unpinned and with each pinned to its own processor, and with and without other
+//! work in between. Many small allocations are compared with UMF. Second opens are measured alone.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -32,13 +32,13 @@ use std::{
 use ur_mapping::SharedWords;
 
 const BYTES: usize = 1 << 20;
-/// Opens in one block, for what takes less than a microsecond.
+/// Opens in one block, for opens that take less than a microsecond.
 const MANY: u32 = 1_000;
 /// Small allocations that are opened one after the other, by processes of their own.
 const SMALL: (usize, usize) = (1_000, 4096);
-/// Blocks of those.
+/// Blocks of these.
 const PROCESSES: usize = 15;
-/// What is touched between two opens where other work comes in between: more than the caches nearest to a processor hold.
+/// The memory that is touched between two opens to simulate other work: more than the inner caches hold.
 const OTHER_WORK: usize = 8 << 20;
 
 fn main() -> Result<()> {
@@ -64,7 +64,7 @@ fn main() -> Result<()> {
     }
 }
 
-/// What the importer asks for: bare descriptors from a thread, tickets from here.
+/// Serves the importer: a thread sends bare descriptors, this thread sends tickets.
 fn exporter(how: &str) -> Result<()> {
     let address = format!("causeway-bench-{}-{how}", std::process::id());
     let door = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None)?;
@@ -91,7 +91,7 @@ fn exporter(how: &str) -> Result<()> {
         let buffer = Buffer::<u8>::new(&context, BYTES)?;
         buffer.fill(&queue, 7)?;
         kept.push(buffer.share()?);
-        // Far more than one block ago: nobody will open it any more. It goes before the time is taken.
+        // More than a block ago, so it is not opened any more. It is dropped before the time is taken.
         if kept.len() > 8 {
             drop(kept.remove(0));
         }
@@ -99,7 +99,7 @@ fn exporter(how: &str) -> Result<()> {
         peer.tell(&export.ticket().to_string())?;
     }
 }
-/// Passes one descriptor for each datagram. The next one is made by another thread, outside of the time that is taken.
+/// Sends one descriptor for each datagram. Another thread prepares the next one, which is not timed.
 fn serve(door: &OwnedFd) -> Result<()> {
     let (give, made) = mpsc::sync_channel(4);
     thread::spawn(move || -> Result<()> {
@@ -123,7 +123,7 @@ fn serve(door: &OwnedFd) -> Result<()> {
     }
     Ok(())
 }
-/// One bare round trip, and the mapping.
+/// Times one bare round trip with the mapping.
 fn bare(broker: &OwnedFd) -> Result<(Duration, SharedWords)> {
     let start = Instant::now();
     send(broker, &[1], SendFlags::NOSIGNAL)?;
@@ -145,7 +145,7 @@ fn importer() -> Result<()> {
     connect(&broker, &SocketAddrUnix::new_abstract_name(first[0].as_bytes())?)?;
     let context = Context::new(&Device::first()?)?;
 
-    // What comes before any other open: the directory, the socket, the exporter's ledger.
+    // Includes what precedes any other open: the directory, the socket, the exporter's ledger.
     let ticket = fresh()?;
     let start = Instant::now();
     let first_kept = context.open(&ticket)?;
@@ -177,7 +177,7 @@ fn importer() -> Result<()> {
                 Ok(bare(&broker)?.0)
             },
         )?;
-        // Printed by the exporter: this process's output is the pipe.
+        // The exporter prints it, because this process's output is the pipe.
         answer(&line(&compared, 1.2))?;
     }
 
@@ -198,7 +198,7 @@ fn fresh() -> Result<Ticket<Buffer<u8>>> {
     answer("fresh")?;
     Ok(asked()?.ok_or("the exporter is gone")?[0].parse()?)
 }
-/// Median time of one, of blocks of many.
+/// Returns the median time of one open, from blocks of many.
 fn many(mut one: impl FnMut() -> causeway::Result<()>) -> Result<Duration> {
     let mut times = Vec::new();
     for _ in 0..BLOCKS {
@@ -224,8 +224,8 @@ fn within(what: &str, time: Duration) -> String {
     format!("{what:<44}{time:>10.3?}  (at most 0.3 µs)")
 }
 
-/// Many small allocations, each opened for the first time: by processes that have done nothing before, in turn with such
-/// of the peer's.
+/// Measures many small allocations, each opened for the first time, by new processes; alternately with new
+/// processes that use UMF.
 fn small() -> Result<()> {
     let (count, bytes) = SMALL;
     let context = Context::new(&Device::first()?)?;

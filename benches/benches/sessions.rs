@@ -1,10 +1,11 @@
-//! What a session costs after very many others: a process joins an exporter's arena, opens an event, takes a counter,
-//! signals, and leaves or dies. Neither the cost nor the memory may grow with the number of sessions, of which there are far more
-//! than an arena has counters.
+//! Measures a session after very many others: a process joins an exporter's arena, opens an event, takes a
+//! counter, signals, and leaves or dies. Neither the time nor the memory may grow with the number of
+//! sessions, which is far more than the number of counters in an arena.
 //!
-//! All sessions are of this one process, over a link that calls the exporter's side where a broker would stand between,
-//! so that ten million of them take minutes; what a connection costs is in `open`. Each third session ends in a way of its own:
-//! everything done and left, a signal owed and left, a signal owed and dead.
+//! All sessions are in this one process, over a link that calls the exporter's side directly instead of
+//! through a broker, so that ten million of them take minutes; `open` measures connections. The sessions end
+//! in turn in three ways: with the signal complete, with a pending signal by leaving, and with a pending
+//! signal by dying.
 use causeway_benches::Result;
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use std::{
@@ -22,15 +23,15 @@ use ur_ipc::{
     arena::{self, Arena, Captured, Link, Progress, Slot},
 };
 
-/// More than an arena has counters, so that the short form wraps round too.
+/// More than an arena has counters, so that the short form reuses counters, too.
 const SHORT: u32 = 200_000;
 const LONG: u32 = 10_000_000;
 
-/// Asks the exporter's arena directly.
+/// Calls the exporter's arena directly.
 struct Direct {
     exporter: Arena,
     participant: u32,
-    /// Whoever died says nothing.
+    /// A dead participant sends no messages.
     is_dead: AtomicBool,
 }
 impl Link for Direct {
@@ -54,7 +55,7 @@ impl Link for Direct {
     }
 }
 
-/// A process that has ended and is not reaped, so that nothing else gets its number.
+/// A process that has ended and is not reaped, so that its id is not reused.
 struct Ended {
     child: Child,
     pidfd: Arc<OwnedFd>,
@@ -64,7 +65,7 @@ impl Ended {
         let mut child = Command::new("sleep").arg("1000").stdin(Stdio::null()).spawn()?;
         let pidfd = Arc::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?);
         child.kill()?;
-        // The pidfd can be read once the process has ended.
+        // The pidfd becomes readable once the process has ended.
         let mut ended = [rustix::event::PollFd::new(&*pidfd, rustix::event::PollFlags::IN)];
         while rustix::event::poll(&mut ended, None) == Err(rustix::io::Errno::INTR) {}
         Ok(Self { child, pidfd })
@@ -72,7 +73,7 @@ impl Ended {
 }
 impl Drop for Ended {
     fn drop(&mut self) {
-        let _ = self.child.wait(); // it was killed when it was made
+        let _ = self.child.wait(); // it was killed when it was created
     }
 }
 
@@ -112,7 +113,7 @@ impl Exporter {
             End::Owing => {}
             End::Dead => {
                 link.is_dead.store(true, Relaxed);
-                counter.fail(); // what the death does to it; so that nothing here writes it later
+                counter.fail(); // as the death does to it, so that nothing here writes it later
                 exporter.participant_died(participant);
             }
         }
@@ -133,7 +134,7 @@ impl Exporter {
     }
 }
 
-/// Resident memory of this process, in KiB.
+/// Returns the resident memory of this process, in KiB.
 fn resident() -> Result<u64> {
     let pages = fs::read_to_string("/proc/self/statm")?;
     let pages: u64 = pages.split(' ').nth(1).ok_or("/proc/self/statm is short")?.parse()?;

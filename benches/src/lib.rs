@@ -1,5 +1,6 @@
-//! How the benchmarks measure: a thing and its yardstick in turn, in the same run, many times; medians and their
-//! ratio; and the yardstick against itself, which must come out as 1 or nothing was learnt.
+//! How the benchmarks measure: a subject and its yardstick alternate many times in the same run; the results
+//! are medians, their ratio, and the ratio of the yardstick to itself, which must be about 1 for the result
+//! to count.
 mod peer;
 mod words;
 
@@ -8,39 +9,39 @@ pub use words::{Bare, Waiting};
 
 use std::time::Duration;
 
-/// What an error is here: a sentence, and the benchmark is over.
+/// The result of a benchmark's steps; an error ends the benchmark.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Blocks of each kind in one comparison. Odd, so that the median is one of them.
+/// Blocks of each kind in a comparison. The number is odd, so that the median is one of them.
 pub const BLOCKS: usize = 101;
-/// How far the yardstick may be from itself.
+/// The allowed ratio of the yardstick to itself.
 const CONTROL: std::ops::RangeInclusive<f64> = 0.95..=1.05;
 
-/// The middle one. `times` is not empty.
+/// Returns the median. `times` must not be empty.
 pub fn median(times: &mut [Duration]) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
 
-/// A thing measured beside a yardstick.
+/// The result of measuring a subject beside a yardstick.
 #[derive(Debug)]
 pub struct Comparison {
-    /// What was measured.
+    /// The name of the subject.
     pub what: String,
-    /// Median of the thing.
+    /// The median of the subject.
     pub ours: Duration,
-    /// Median of the yardstick.
+    /// The median of the yardstick.
     pub bare: Duration,
-    /// The yardstick's odd blocks against its even ones.
+    /// The ratio of the yardstick's two series, of which every round has one block each.
     pub control: f64,
 }
 
 impl Comparison {
-    /// Measures `ours` and `bare` in turn, each of which does one block and says what it took. The yardstick runs
-    /// twice a round, which makes the control.
+    /// Measures `ours` and `bare` alternately; each call runs one block and returns its time. The yardstick
+    /// runs twice in each round, which gives the control.
     ///
     /// # Errors
-    /// What a block says.
+    /// Returns the first error of a block.
     pub fn of(
         what: impl Into<String>,
         blocks: usize,
@@ -53,7 +54,7 @@ impl Comparison {
         }
         let (mut thing, mut first, mut second) = (Vec::new(), Vec::new(), Vec::new());
         for block in 0..blocks {
-            // The order turns round, so that what comes first has no advantage.
+            // The order alternates, so that neither position has an advantage.
             if block % 2 == 0 {
                 first.push(bare()?);
                 thing.push(ours()?);
@@ -69,11 +70,11 @@ impl Comparison {
         let (ours, bare) = (median(&mut thing), median(&mut first));
         Ok(Self { what: what.into(), ours, bare, control })
     }
-    /// How many times the yardstick the thing takes.
+    /// Returns the ratio of the subject to the yardstick.
     pub fn ratio(&self) -> f64 {
         self.ours.as_secs_f64() / self.bare.as_secs_f64()
     }
-    /// One line for people: both medians for each of `per`, the ratio and what it should be.
+    /// Prints one line: both medians divided by `per`, the ratio and its limit.
     pub fn report(&self, per: u32, yardstick: &str, at_most: f64) {
         let verdict = match (CONTROL.contains(&self.control), self.ratio() <= at_most) {
             (false, _) => "inconclusive: the yardstick differs from itself",
@@ -91,17 +92,17 @@ impl Comparison {
     }
 }
 
-/// Keeps this thread, and threads that it starts, on one processor, if there is such a one.
+/// Pins this thread, and threads that it starts, to one processor.
 ///
 /// # Errors
-/// What the kernel says.
+/// Returns the kernel's error, for example if there is no such processor.
 pub fn pin(cpu: usize) -> Result<()> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu);
     rustix::thread::sched_setaffinity(None, &set)?;
     Ok(())
 }
-/// Processors that this process may use.
+/// Returns the number of processors that this process may use.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

@@ -1,4 +1,5 @@
-//! The other process of a benchmark: the same program again, asked line by line over its standard input.
+//! The other process of a benchmark: the same program run again, which gets requests line by line over its
+//! standard input.
 use crate::Result;
 use std::{
     env,
@@ -8,15 +9,15 @@ use std::{
 
 const ROLE: &str = "CAUSEWAY_BENCH_ROLE";
 
-/// The name of the part that this process plays; `None` in the one that a person started.
+/// The role of this process; `None` in the process that the user started.
 pub type Role = Option<String>;
 
-/// Which part this process plays.
+/// Returns the role of this process.
 pub fn role() -> Role {
     env::var(ROLE).ok()
 }
 
-/// A second process, which ends with this.
+/// A second process, which is killed on drop.
 #[derive(Debug)]
 pub struct Peer {
     child: Child,
@@ -27,7 +28,7 @@ impl Peer {
     /// Starts this program again as `role`.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the kernel's error.
     pub fn start(role: &str) -> Result<Self> {
         let mut command = Command::new(env::current_exe()?);
         command.env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -36,18 +37,18 @@ impl Peer {
         let from = child.stdout.take().ok_or("the second process has no output")?;
         Ok(Self { child, to, from: BufReader::new(from) })
     }
-    /// Says something without waiting for an answer.
+    /// Sends a line without waiting for an answer.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// Fails if the peer has ended.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         writeln!(self.to, "{line}")?;
         Ok(self.to.flush()?)
     }
-    /// The peer's next answer.
+    /// Returns the peer's next answer.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// Fails if the peer has ended.
     pub fn hear(&mut self) -> Result<String> {
         let mut line = String::new();
         match self.from.read_line(&mut line)? {
@@ -55,10 +56,10 @@ impl Peer {
             _ => Ok(line.trim().to_string()),
         }
     }
-    /// Says something and waits for the answer.
+    /// Sends a line and waits for the answer.
     ///
     /// # Errors
-    /// The peer is gone.
+    /// Fails if the peer has ended.
     pub fn ask(&mut self, line: &str) -> Result<String> {
         self.tell(line)?;
         self.hear()
@@ -66,25 +67,25 @@ impl Peer {
 }
 impl Drop for Peer {
     fn drop(&mut self) {
-        // It may have ended by itself; either way it is reaped here.
+        // It may have ended by itself; in any case it is reaped here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// In the second process: what the first one says next; `None` when it is gone.
+/// In the second process: reads the next request as words; `None` when the first process has ended.
 ///
 /// # Errors
-/// What the kernel says.
+/// Returns the kernel's error.
 pub fn asked() -> Result<Option<Vec<String>>> {
     let mut line = String::new();
     let more = stdin().lock().read_line(&mut line)? != 0;
     Ok(more.then(|| line.split_whitespace().map(str::to_string).collect()))
 }
-/// In the second process: an answer.
+/// In the second process: sends an answer.
 ///
 /// # Errors
-/// The first process is gone.
+/// Fails if the first process has ended.
 pub fn answer(line: &str) -> Result<()> {
     let mut out = stdout().lock();
     writeln!(out, "{line}")?;

@@ -1,4 +1,4 @@
-//! The yardsticks of a hand-over: two words that two processes share, and nothing else.
+//! The yardsticks of a hand-over: two bare words that two processes share.
 use crate::Result;
 use rustix::{
     fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create},
@@ -14,14 +14,14 @@ use ur_mapping::SharedWords;
 /// How a side waits for its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waiting {
-    /// It reads the word again and again.
+    /// It reads the word in a loop.
     Spinning,
-    /// It sleeps on the word, and is woken.
+    /// It sleeps on the word with a futex and is woken.
     Blocked,
 }
 
 const BYTES: usize = 4096;
-/// A line of cache apart.
+/// The distance of the words, a cache line.
 const LINE: usize = 8;
 
 /// One side of a bare ping-pong.
@@ -30,10 +30,10 @@ pub struct Bare {
     words: SharedWords,
 }
 impl Bare {
-    /// Memory of our own.
+    /// Creates the shared memory.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the kernel's error.
     pub fn new() -> Result<Self> {
         let fd = memfd_create("bare", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         ftruncate(&fd, BYTES as u64)?;
@@ -41,23 +41,23 @@ impl Bare {
         let words = SharedWords::map(fd.as_fd(), BYTES)?;
         Ok(Self { fd, words })
     }
-    /// Where a child of ours finds it.
+    /// The path by which a child process can open the memory.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.fd.as_raw_fd())
     }
-    /// The memory that a parent named.
+    /// Opens the memory at a path that the parent sent.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the kernel's error.
     pub fn at(path: &str) -> Result<Self> {
         let fd = OwnedFd::from(File::options().read(true).write(true).open(path)?);
         let words = SharedWords::map(fd.as_fd(), BYTES)?;
         Ok(Self { fd, words })
     }
-    /// Hands over `hops` times, every other one from this side: the first process begins.
+    /// Plays `hops` hand-overs, every other one from this side; the first process begins.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the kernel's error.
     pub fn play(&self, first: bool, from: u32, hops: u32, how: Waiting) -> Result<()> {
         let (mine, theirs) = if first { (0, LINE) } else { (LINE, 0) };
         for hop in 1..=hops / 2 {

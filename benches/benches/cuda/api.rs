@@ -1,4 +1,4 @@
-//! Our adapter through its table of C functions, as a program of any language calls it.
+//! Calls our adapter through its table of C functions, as a program in any language does.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -99,7 +99,7 @@ impl Ur {
         ur!(kernel.create(program, name.as_ptr(), &raw mut kernel))?;
         Ok(kernel)
     }
-    /// One group of one item, with one argument.
+    /// Launches one block of one thread, with one argument.
     pub fn launch(
         &self,
         kernel: ur_kernel_handle_t,
@@ -171,7 +171,7 @@ impl Ur {
     pub fn host_wait(&self, event: ur_event_handle_t) -> Result<()> {
         Ok(ur!(event.wait(1, &raw const event))?)
     }
-    /// Nothing behind it in the queue runs before `gate` is true.
+    /// Blocks the commands behind it in the queue until `gate` is true.
     pub fn gate(&self, gate: &'static std::sync::atomic::AtomicBool) -> Result<()> {
         unsafe extern "C" fn pass(gate: *mut c_void) {
             let gate = unsafe { &*gate.cast::<std::sync::atomic::AtomicBool>() };

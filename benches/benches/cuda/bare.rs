@@ -1,4 +1,4 @@
-//! A bare descriptor passed from process to process, and what is made of it.
+//! The yardstick: a bare descriptor that is passed between processes, imported and mapped.
 use crate::raw;
 use causeway_benches::Result;
 use rustix::net::{
@@ -13,7 +13,7 @@ use std::{
     thread,
 };
 
-/// A thread that sends the descriptor of 1 GiB to whoever asks.
+/// The name of a socket through which a thread sends the descriptor of 1 GiB on request.
 pub struct Door(String);
 impl Door {
     pub fn open() -> Result<Self> {
@@ -21,7 +21,7 @@ impl Door {
         let door = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None)?;
         bind(&door, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
         listen(&door, 1)?;
-        // Kept for as long as the process is there.
+        // The memory lives as long as the process.
         let (_, fd) = raw::physical(super::GIB)?;
         thread::spawn(move || serve(&door, &fd));
         Ok(Self(name))
@@ -43,7 +43,7 @@ fn serve(door: &OwnedFd, fd: &OwnedFd) -> Result<()> {
     Ok(())
 }
 
-/// The other end.
+/// The receiving end.
 pub struct Caller {
     socket: OwnedFd,
     bytes: usize,
@@ -54,7 +54,7 @@ impl Caller {
         connect(&caller, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
         Ok(Self { socket: caller, bytes })
     }
-    /// One round trip, import, reservation, mapping and access.
+    /// Makes one round trip, imports and maps the memory, and sets the access.
     pub fn open(&self) -> Result<(u64, u64)> {
         send(&self.socket, &[1], SendFlags::NOSIGNAL)?;
         let mut answer = [0u8; 1];

@@ -1,5 +1,5 @@
-//! A chain of waits and signals of two processes' queues, all submitted behind one gate: shared events
-//! of ours beside words of shared memory that streams write and wait for with nothing around them.
+//! A chain of waits and signals between queues of two processes, all submitted behind one gate: our shared
+//! events beside bare words in shared memory that streams write and wait for.
 use crate::{api::Ur, raw};
 use causeway_benches::*;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
@@ -13,11 +13,11 @@ use ur_mapping::SharedWords;
 
 const HOPS: u64 = 1_000;
 const WORDS: usize = 8192;
-/// Where the words are: the gate, and the counter of each side.
+/// The indices of the words: the gate, and the counter of each side.
 const GATE: usize = 0;
 const SIDE: [usize; 2] = [8, 16];
 
-/// Words that both processes have, registered with the driver.
+/// Words that both processes map and register with the driver.
 struct Shared {
     words: SharedWords,
     device: u64,
@@ -35,7 +35,7 @@ impl Shared {
     fn word(&self, word: usize) -> &AtomicU64 {
         self.words.word(word)
     }
-    /// One side's half of the chain that starts at `base`.
+    /// Submits one side's half of the chain whose values start at `base`.
     fn submit(&self, side: usize, base: u64, gate: u64) -> Result<()> {
         for hop in 1..=HOPS / 2 {
             match (side, hop) {

@@ -1,4 +1,4 @@
-//! The driver alone: what ours is measured against. Failures end the benchmark.
+//! The driver alone, as the yardstick. Failures end the benchmark.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -16,7 +16,7 @@ use ur_cuda::driver::{
     layout::{AccessDesc, AllocationProp, Location, PoolProps},
 };
 
-/// Calls a row of the driver's table.
+/// Calls a function of the driver's table.
 macro_rules! cu {
     ($name:ident($($argument:expr),*)) => {{
         let outcome = unsafe { Cuda::driver().$name($($argument),*) };
@@ -27,7 +27,7 @@ macro_rules! cu {
     }};
 }
 
-/// The primary context of the first device, current on this thread.
+/// Makes the primary context of the first device current on this thread.
 pub fn start() -> Result<RawContext> {
     let (mut device, mut context) = (0, None);
     cu!(init(0))?;
@@ -70,7 +70,7 @@ pub fn function(ptx: &CStr, name: &CStr) -> Result<RawFunction> {
     cu!(module_function(&raw mut function, module.ok_or("no module")?, name.as_ptr()))?;
     Ok(function.ok_or("no function")?)
 }
-/// One group of one item, with one argument.
+/// Launches one block of one thread, with one argument.
 pub fn launch(function: RawFunction, argument: &mut u64, stream: RawStream) -> Result<()> {
     let mut arguments = [std::ptr::from_mut(argument).cast::<c_void>()];
     Ok(cu!(launch(
@@ -93,7 +93,7 @@ fn device() -> Location {
 fn properties() -> AllocationProp {
     AllocationProp { handle_types: 1, location: device(), ..AllocationProp::default() }
 }
-/// Physical memory of the first device, and its descriptor.
+/// Allocates physical memory of the first device; returns it with its descriptor.
 pub fn physical(bytes: usize) -> Result<(u64, OwnedFd)> {
     let (mut memory, mut fd, properties) = (0, -1_i32, properties());
     cu!(physical_create(&raw mut memory, bytes, &raw const properties, 0))?;
@@ -103,7 +103,7 @@ pub fn physical(bytes: usize) -> Result<(u64, OwnedFd)> {
 pub fn release(memory: u64) -> Result<()> {
     Ok(cu!(physical_release(memory))?)
 }
-/// Imports, reserves, maps, grants: what it takes to use a descriptor.
+/// Imports a descriptor, reserves addresses, maps the memory and sets the access.
 pub fn open(fd: &OwnedFd, bytes: usize) -> Result<(u64, u64)> {
     let (mut memory, mut at) = (0, 0);
     let handle = std::ptr::without_provenance_mut(fd.as_raw_fd() as usize);
@@ -119,13 +119,13 @@ pub fn close((memory, at): (u64, u64), bytes: usize) -> Result<()> {
     cu!(address_free(at, bytes))?;
     release(memory)
 }
-/// The driver's old handle of what `alloc` gave.
+/// Returns the driver's legacy IPC handle of memory from `alloc`.
 pub fn handle(at: u64) -> Result<[u8; 64]> {
     let mut bytes = [0; 64];
     cu!(ipc_get_memory(&raw mut bytes, at))?;
     Ok(bytes)
 }
-/// Memory of a pool that other processes can be given. It stays until the process ends.
+/// Allocates memory from an exportable pool. It is never freed.
 pub fn pooled(bytes: usize) -> Result<u64> {
     let properties = PoolProps { handle_types: 1, location: device(), ..PoolProps::default() };
     let (mut pool, mut at) = (None, 0);
@@ -134,8 +134,8 @@ pub fn pooled(bytes: usize) -> Result<u64> {
     cu!(stream_synchronize(None))?;
     Ok(at)
 }
-/// Physical memories of `piece` bytes each, mapped one behind the other, `bytes` together, in a larger reservation. They
-/// stay until the process ends.
+/// Allocates physical memory in pieces of `piece` bytes, mapped one behind the other to `bytes` in total, in
+/// a larger reservation. It is never freed.
 pub fn segment(bytes: usize, piece: usize) -> Result<u64> {
     let (mut at, properties) = (0, properties());
     let access = AccessDesc { location: device(), flags: 3 };
@@ -149,7 +149,7 @@ pub fn segment(bytes: usize, piece: usize) -> Result<u64> {
     }
     Ok(at)
 }
-/// Words that streams of this process reach, where the host sees them.
+/// Registers words of host memory; returns their device address.
 pub fn register(words: &[AtomicU64]) -> Result<u64> {
     let (at, mut to) = (words.as_ptr().cast::<c_void>().cast_mut(), 0);
     cu!(host_register(at, size_of_val(words), 3))?;
@@ -170,7 +170,7 @@ pub fn is_there() -> bool {
         && cu!(device_count(&raw mut count)).is_ok()
         && count > 0
 }
-/// What the device and the driver are called.
+/// Returns the names of the device and the driver.
 pub fn names() -> Result<String> {
     let (mut name, mut version) = ([0; 256], 0);
     cu!(device_name(name.as_mut_ptr(), 256, 0))?;

@@ -1,5 +1,5 @@
-//! The peer of many small opens: Unified Memory Framework, a pool over shared memory of the system's. Its library is found
-//! by `CAUSEWAY_BENCH_UMF`; PyPI's wheel `umf` has it.
+//! The yardstick for many small opens: a pool of the Unified Memory Framework over shared system memory.
+//! `CAUSEWAY_BENCH_UMF` names the library, which PyPI's wheel `umf` contains.
 use causeway_benches::Result;
 use libloading::os::unix::Library;
 use std::{
@@ -8,22 +8,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Where the library is.
+/// The environment variable with the library's path.
 pub const VARIABLE: &str = "CAUSEWAY_BENCH_UMF";
 /// `UMF_MEM_MAP_SHARED`
 const SHARED: i32 = 2;
 
 type Handle = *mut c_void;
 
-/// Slabs of a pool, as the CPU adapter has them.
+/// The size of a pool's slabs, the same as in the CPU adapter.
 const SLAB: usize = 2 << 20;
 
-/// What its allocations consist of.
+/// How allocations are backed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Each by itself: each open asks the system for what it needs.
+    /// Each allocation by itself: each open makes its own system calls.
     Alone,
-    /// Parts of slabs: the first open in a slab maps it, and no exporter is asked again, not even whether it still shares.
+    /// Parts of slabs: the first open in a slab maps it, and later opens do not ask the exporter, not even
+    /// whether it still shares.
     Pooled,
 }
 
@@ -51,7 +52,7 @@ macro_rules! call {
 }
 
 impl Pool {
-    /// One from the library that the environment names.
+    /// Creates a pool with the library that the environment names.
     pub fn new(shape: Shape) -> Result<Self> {
         let path = std::env::var_os(VARIABLE).ok_or("the environment names no library of UMF's")?;
         let library = unsafe { Library::new(path) }?;
@@ -92,7 +93,7 @@ impl Pool {
         );
         Ok(Self { library, pool })
     }
-    /// Allocates `bytes` and shares them; what an importer needs.
+    /// Allocates `bytes` and shares them; returns the handle for an importer.
     pub fn share(&self, bytes: usize) -> Result<Vec<u8>> {
         let name = b"umfPoolMalloc\0";
         let malloc = unsafe {
@@ -113,7 +114,7 @@ impl Pool {
         );
         Ok(unsafe { std::slice::from_raw_parts(handle, size) }.to_vec())
     }
-    /// Opens all; what that takes.
+    /// Opens all handles; returns the time.
     pub fn open(&self, handles: &mut [Vec<u8>]) -> Result<Duration> {
         let mut handler = null_mut::<c_void>();
         call!(self.library, "umfPoolGetIPCHandler", (Handle, *mut Handle), self.pool, &mut handler);
