@@ -1,5 +1,5 @@
-//! Signals, waits and deaths across real processes: the test binary runs itself in a role, with the two descriptors of
-//! an arena inherited. How they travel in earnest is the broker's and tested there.
+//! Signals, waits and deaths across real processes: the test binary runs itself in a role and inherits the two
+//! descriptors of an arena. Sending descriptors through the broker is tested elsewhere.
 use libtest_mimic::{Arguments, Trial};
 use rustix::{
     fd::{AsRawFd, OwnedFd},
@@ -65,7 +65,7 @@ fn owe(slot: &Slot, counter: &Counter) -> u64 {
 
 // The parent's side.
 
-/// A child in its role, taken into the arena.
+/// A child process in its role, which has joined the arena.
 struct Peer {
     child: Child,
     to: ChildStdin,
@@ -74,11 +74,11 @@ struct Peer {
     participant: u32,
 }
 impl Peer {
-    /// Starts the role with these events open, one counter granted, and perhaps a place where it is to be killed.
+    /// Starts the role with these events open, one counter granted, and possibly a point at which it is to be killed.
     fn start(role: &str, slots: &[Slot], kill_at: Option<&str>) -> Tested<Self> {
         let arena = slots[0].arena().clone();
         let (arena_fd, ledger_fd) = arena.descriptors()?;
-        // Without close-on-exec, unlike the originals.
+        // Duplicates, which unlike the originals are not close-on-exec.
         let (a, l): (OwnedFd, OwnedFd) = (rustix::io::dup(arena_fd)?, rustix::io::dup(ledger_fd)?);
         let mut command = Command::new(std::env::current_exe()?);
         command.env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -114,7 +114,7 @@ impl Peer {
         writeln!(self.to, "{word}")?;
         Ok(())
     }
-    /// What the watcher does when the pidfd says so.
+    /// Does what the watcher thread does when the pidfd reports the death.
     fn bury(mut self) -> Tested<ExitStatus> {
         let status = self.child.wait()?;
         self.arena.participant_died(self.participant);
@@ -123,7 +123,7 @@ impl Peer {
 }
 impl Drop for Peer {
     fn drop(&mut self) {
-        // Gone already if all went well.
+        // The process has ended already if the test succeeded.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -177,7 +177,7 @@ fn swap() -> Tested {
     if progress != Progress::Complete {
         return Err(format!("it had paid, and the wait ended {progress:?}").into());
     }
-    // Not by the second look that every sleeper takes after a second.
+    // Woken by the owner, and not by the check that every sleeping thread makes after a second.
     let took = end.saturating_duration_since(start);
     if took > Duration::from_millis(800) {
         Err(format!("only after {took:?}").into())
@@ -221,7 +221,7 @@ fn any_moment() -> Tested {
         let mut peer = Peer::start("signal for ever", slice::from_ref(&slot), None)?;
         let (waited, wake) = (slot.clone(), Arc::new(LocalWake::new()));
         let called = wake.clone();
-        // Waits for whatever is owed, one way and the other, until nobody owes any more or it is called away.
+        // Waits for pending signals in two ways alternately, until none is pending any more or it is interrupted.
         let waiter = thread::spawn(move || {
             let mut signals = 0_u64;
             loop {
@@ -245,7 +245,8 @@ fn any_moment() -> Tested {
             }
         });
         peer.hear("signalling")?;
-        // Some moment: so many spins, odd and growing, that no two kills hit the same place by design.
+        // A varying moment: the number of spins is odd and grows, so that no two kills come at the same point by
+        // design.
         let spins = 1 + kill * 7919 % 20_011 * 50;
         (0..spins).for_each(|_| std::hint::spin_loop());
         peer.child.kill()?;
@@ -262,7 +263,7 @@ fn any_moment() -> Tested {
 
 // The child's side.
 
-/// Has one counter, granted beforehand.
+/// A link that has one counter, which was granted in advance.
 struct Granted(Mutex<Option<(u16, u32)>>);
 impl Link for Granted {
     fn take_counter(&self) -> Result<(u16, u32), Error> {
@@ -284,7 +285,7 @@ fn listen() -> Tested<String> {
     stdin().read_line(&mut line)?;
     Ok(line)
 }
-/// Joins the arena that the parent tells of.
+/// Joins the arena that the parent describes.
 fn join() -> Tested<(Arena, Vec<Slot>)> {
     let line = listen()?;
     let mut numbers = line.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! What becomes of the living when a process that they share with dies, by whatever way and at whatever point.
+//! The effects of a process's death on the processes that share with it, in every way and at every point.
 mod common;
 use common::*;
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ fn role() {
 }
 use common::{no_clone as cloned, no_fork as forked};
 
-/// How soon a death must be known.
+/// How soon a death must be noticed.
 const SOON: Duration = Duration::from_millis(100);
 
-/// The descriptors of an exporter that has served somebody who is gone.
+/// The number of descriptors of an exporter that has served a process which is gone.
 fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
     Peer::at(&place.0).ask(&format!("open {ticket}"));
     eventually("all is quiet", || exporter.ask("leased 1") == "false");
-    // The lease ends an instant before its connection is closed.
+    // The lease ends slightly before its connection is closed.
     let (mut count, mut since) = (exporter.ask("descriptors"), Instant::now());
     eventually("the count stays", || {
         let now = exporter.ask("descriptors");
@@ -115,7 +115,7 @@ fn an_importer_killed_at_any_point_of_an_open_leaves_nothing_behind() {
         eventually("nothing is left", || exporter.ask("descriptors") == before);
     }
 }
-/// One after the other they take more counters than there are, and each time an event names one of them.
+/// One after another they take more counters than there are, and each time an event names one of them.
 #[test]
 fn counters_of_killed_importers_come_back() {
     const EACH: usize = 5000;
@@ -158,7 +158,7 @@ fn an_importer_killed_at_random_moments_leaves_nothing_behind() {
             std::hint::spin_loop();
         }
         importer.kill();
-        // Whatever it owed has failed, or was never submitted.
+        // Its pending signal has failed, or was never submitted.
         let ended = match exporter.ask("wait e 10000") {
             waiting if waiting == "waiting" => exporter.hear(),
             at_once => at_once,

@@ -1,5 +1,5 @@
-//! What the system around a process does to sharing: namespaces, cleaners of temporary directories, full disks, filters of
-//! system calls, limits. What a system does not permit is skipped, with the reason.
+//! How the environment of a process affects sharing: namespaces, cleaners of temporary directories, full disks, system
+//! call filters, limits. Tests that the system does not permit are skipped, with the reason.
 mod common;
 use common::*;
 use common::{no_clone as cloned, no_fork as forked};
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 
 const GRANTED: &str = "remote hello 16 32";
 
-/// Opens a ticket in a fresh process, which thus finds the exporter by itself.
+/// Opens a ticket in a new process, which has to find the exporter first.
 #[track_caller]
 fn opens(place: &Path, ticket: &str) {
     assert_eq!(Peer::at(place).ask(&format!("open {ticket}")), GRANTED);
@@ -53,7 +53,7 @@ fn opens(place: &Path, ticket: &str) {
 
 // Namespaces.
 
-/// Starts programs in a mount namespace with another boot id.
+/// A command prefix that starts programs in a mount namespace with another boot id.
 fn with_another_boot_id(place: &Place) -> Result<Vec<String>, Skip> {
     let fake = place.0.join("boot_id");
     fs::write(&fake, "11111111-2222-4333-8444-555555555555\n").unwrap();
@@ -101,14 +101,14 @@ fn of_another_boot() -> Verdict {
     Ok(())
 }
 
-/// Has its user be root, in a user namespace.
+/// Makes the user root in a user namespace.
 const ROOTLESS: [&str; 2] = ["unshare", "--map-root-user"];
 fn can_be_rootless() -> Verdict {
     let by: &[&str] = if is_root() { &["setpriv", "--reuid=41234"] } else { &[] };
     can(&[by, &ROOTLESS, &["true"]].concat())
 }
-/// A folder of the user's for whom namespaces are tried, and two peers of it, started by another program: one on the
-/// host, and one that is root in a namespace.
+/// Two peers of the user for whom namespaces are tested, with a folder of that user, started by another program: one on
+/// the host, and one that is root in a namespace.
 fn both_sides(place: &Place, by: &[&str]) -> [Peer; 2] {
     let rootless = [by, &ROOTLESS].concat();
     if is_root() {
@@ -149,7 +149,7 @@ fn other_user() -> Verdict {
     fs::set_permissions(&place.0, fs::Permissions::from_mode(0o711)).unwrap();
     let ticket = rootless.ask("export hello 1 same");
     let answer = as_user(&place, OTHER).ask(&format!("open {ticket}"));
-    // Not by the number that the ticket tells, and not by the kernel's own rules either.
+    // Neither by the user id in the ticket nor by the kernel's own rules.
     assert!(answer.starts_with("Denied:"), "{answer}");
     assert_eq!(rootless.ask("leased 1"), "false");
     Ok(())
@@ -157,7 +157,7 @@ fn other_user() -> Verdict {
 
 // Names that go away.
 
-/// What an exporter says of its socket.
+/// Whether the exporter has issued the notice that it has bound its socket again.
 fn is_told(exporter: &mut Peer) -> bool {
     exporter.ask("notices").contains("it is bound again in")
 }
@@ -193,14 +193,14 @@ fn removed_and_not_noticed() -> Verdict {
     let mut exporter = Peer::at(&place.0);
     let ticket = exporter.ask("export hello 1 same");
     let mut importer = Peer::at(&place.0);
-    exporter.signal(rustix::process::Signal::STOP); // so that it does not notice meanwhile
+    exporter.signal(rustix::process::Signal::STOP); // so that it does not notice the removal meanwhile
     fs::remove_file(place.socket()).unwrap();
     let said = importer.ask(&format!("open {ticket}"));
     assert!(said.starts_with("Unreachable") && said.contains("within two seconds"), "{said}");
     exporter.signal(rustix::process::Signal::CONT);
     eventually("it is bound again", || importer.ask(&format!("open {ticket}")) == GRANTED);
     importer.ask(&format!("close {ticket}"));
-    // Whoever shares nothing any more has no socket either.
+    // An exporter that no longer shares anything has no socket either.
     assert_eq!(exporter.ask(&format!("put {ticket}")), "ok");
     eventually("its door is closed", || place.names().is_empty());
     let said = importer.ask(&format!("open {ticket}"));
@@ -264,7 +264,7 @@ fn ends_cleanly() -> Verdict {
     Ok(())
 }
 
-// Directories that are not as they should be.
+// Directories in an unsuitable state.
 
 fn full_directory() -> Verdict {
     let place = Place::new();
@@ -294,7 +294,7 @@ fn listable() -> Verdict {
 fn umask() -> Verdict {
     let place = Place::new();
     if is_root() {
-        // Root passes whatever the mode is.
+        // Root may traverse it whatever its mode.
         chown(&place.0, Some(STRANGER), Some(STRANGER)).unwrap();
     }
     let made = place.0.join("made");
@@ -311,7 +311,7 @@ fn umask() -> Verdict {
     Ok(())
 }
 
-// Calls that are denied, and limits.
+// Denied system calls, and limits.
 
 fn no_pidfd_open() -> Verdict {
     let place = Place::new();
@@ -347,7 +347,7 @@ fn no_threads() -> Verdict {
     let mut exporter = match is_root() {
         true => {
             chown(&place.0, Some(STRANGER), Some(STRANGER)).unwrap();
-            as_user(&place, STRANGER) // the limit is none of root's
+            as_user(&place, STRANGER) // the limit does not apply to root
         }
         false => Peer::at(&place.0),
     };
@@ -357,7 +357,7 @@ fn no_threads() -> Verdict {
     Ok(())
 }
 
-// Faults of our own.
+// Faults in this library.
 
 fn panicking(place: &Place) -> Peer {
     Peer::start(&place.0, |command| {
@@ -369,7 +369,7 @@ fn watcher_panics() -> Verdict {
     let mut exporter = panicking(&place);
     let ticket = exporter.ask("export hello 1 same");
     let mut importer = Peer::at(&place.0);
-    // The connection over which it asks first is given up, and it asks again.
+    // The connection over which it makes its first request is given up, and it repeats the request.
     assert_eq!(importer.ask(&format!("open {ticket}")), GRANTED);
     assert!(exporter.ask("notices").contains("a fault in the thread"));
     opens(&place.0, &ticket);

@@ -1,4 +1,5 @@
-//! Fork and exec of either side: a child shares nothing with its parent by accident, and keeps nothing of it alive.
+//! Fork and exec on either side: a child does not accidentally share with its parent, and does not keep its resources
+//! alive.
 #![expect(unsafe_code, reason = "forks, as C programs do")]
 mod common;
 use common::*;
@@ -15,7 +16,8 @@ fn role() {
 fn forked(stay: bool, then: impl FnOnce()) -> String {
     std::io::stdout().flush().unwrap();
     let mut pipe = stay.then(|| std::io::pipe().unwrap());
-    // SAFETY: as safe as the fork of any threaded program; what the child does is what is tested here.
+    // SAFETY: the child does only what is tested here, with the same restrictions as in any threaded program that
+    // forks.
     match unsafe { libc::fork() } {
         0 => {
             then();
@@ -23,7 +25,7 @@ fn forked(stay: bool, then: impl FnOnce()) -> String {
                 is_done.write_all(b".").unwrap();
                 stay_on()
             }
-            // SAFETY: ends the child at once; its parent's handlers are not its own.
+            // SAFETY: ends the child at once, without running its parent's exit handlers.
             unsafe { libc::_exit(0) }
         }
         child => {
@@ -32,13 +34,13 @@ fn forked(stay: bool, then: impl FnOnce()) -> String {
                 return child.to_string();
             }
             let mut status = 0;
-            // SAFETY: a pid of ours, and a place for its status.
+            // SAFETY: a child of this process, and a place for its status.
             assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
             format!("child ended with {status}")
         }
     }
 }
-/// A child that the C library knows nothing of.
+/// A child that was not made through the C library.
 fn cloned() -> String {
     // SAFETY: the bare system call; the child only sleeps.
     match unsafe { libc::syscall(libc::SYS_fork) } {
@@ -47,14 +49,14 @@ fn cloned() -> String {
     }
 }
 fn stay_on() -> ! {
-    // SAFETY: sets a timer, which ends this process even if its test has lost sight of it.
+    // SAFETY: sets a timer, which ends this process even if its test has lost track of it.
     unsafe { libc::alarm(30) };
     loop {
         // SAFETY: only sleeps.
         unsafe { libc::pause() };
     }
 }
-/// A process that is killed when the test ends, whatever way.
+/// A process that is killed when the test ends, whether or not it succeeds.
 struct Stayer(i32);
 impl Stayer {
     fn of(pid: &str) -> Self {
@@ -203,7 +205,7 @@ fn whoever_waits_for_an_exporter_that_runs_another_program_is_told() {
     assert!(left.elapsed() < Duration::from_secs(5));
     assert!(importer.ask(&format!("open-event {ticket}")).starts_with("ExporterGone"));
 }
-/// A bare `clone` keeps the parent's sockets, so that nobody sees it hang up.
+/// After a bare `clone` the child keeps the parent's sockets, so that peers do not see the parent hang up.
 #[test]
 fn whoever_waits_for_a_dead_exporter_is_told_although_its_child_holds_the_connection() {
     for way in ["fork-and-stay idle", "clone-and-stay"] {

@@ -1,5 +1,5 @@
-//! The counter protocol under every interleaving that matters: loom's atomics in place of shared memory, and a futex
-//! made of loom's mutex and condition variable. A lost wake-up shows as a deadlock.
+//! The counter protocol under every relevant interleaving: loom's atomics replace shared memory, and loom's mutex and
+//! condition variable replace the futex. A lost wake-up shows up as a deadlock.
 //! Run: `RUSTFLAGS="--cfg loom" cargo test -p ur-ipc --release --test loom`
 #![cfg(loom)]
 use loom::{
@@ -13,7 +13,7 @@ use loom::{
 use std::time::Instant;
 use ur_ipc::arena::protocol::{self, DEAD, ENDED, Progress, WAITERS, Word};
 
-/// A word as the kernel's futex treats it: whoever sleeps looks at the word under the lock that wakers take.
+/// A word as the kernel's futex treats it: a sleeping thread compares the word under the lock that wakers take.
 struct Model {
     word: AtomicU64,
     mark: AtomicU64,
@@ -59,7 +59,7 @@ impl Word for Model {
     }
     fn sleep(&self, seen: u64, _deadline: Option<Instant>) {
         let bucket = self.bucket.lock().unwrap();
-        // Only the low half, as the kernel has it.
+        // Only the low half, like the kernel.
         if self.word.load(Relaxed) as u32 == seen as u32 {
             drop(self.woken.wait(bucket).unwrap());
         }
@@ -113,7 +113,7 @@ fn two_signallers_leave_the_event_to_one_of_them() {
                 protocol::complete(&words[i as usize], 1);
             })
         });
-        // Whatever was published when it was captured is waited for, and comes.
+        // The signal that was published when it was captured is waited for, and completes.
         let (captured, ()) = protocol::capture(0, || 0, || pair.load(Acquire), |_| ()).unwrap();
         if let Some(counter) = (captured >> 48).checked_sub(1) {
             let owed = (captured & 0xffff, 0);
@@ -162,10 +162,10 @@ fn an_owner_that_dies_between_its_swap_and_its_wake_leaves_nobody_asleep() {
         let owner = {
             let word = word.clone();
             thread::spawn(move || {
-                word.swap(1 << 2); // and here it is killed, having taken the flag with it
+                word.swap(1 << 2); // it is killed here, having cleared the flag
             })
         };
-        owner.join().unwrap(); // a death is known after it only
+        owner.join().unwrap(); // a death is only noticed afterwards
         protocol::bury(&*word, || true);
         assert_eq!(waiting.join().unwrap(), Progress::Complete);
     });
@@ -177,7 +177,7 @@ fn a_waiter_that_dies_holding_the_bit_costs_a_wake_and_nothing_else() {
         let dying = {
             let word = word.clone();
             thread::spawn(move || {
-                protocol::announce(&*word, word.load()); // and here it is killed
+                protocol::announce(&*word, word.load()); // it is killed here
             })
         };
         let waiting = waiter(&word, 1);
@@ -195,7 +195,7 @@ fn a_death_racing_publication_is_seen_by_whoever_captures_the_debt() {
         let owner = {
             let (pair, dead) = (pair.clone(), dead.clone());
             thread::spawn(move || {
-                pair.store(1 << 48 | 1, Release); // publishes what it will never do
+                pair.store(1 << 48 | 1, Release); // publishes a signal that it will never complete
                 dead.store(true, Release);
             })
         };
@@ -227,7 +227,7 @@ fn an_owner_taken_for_dead_learns_of_it_and_pays_regardless() {
         };
         let accused = protocol::complete(&*word, 1);
         watcher.join().unwrap();
-        // In one order the owner is told, in the other the flag stays for its next value. Both end the wait.
+        // In one order the owner is told; in the other the flag stays for its next value. Both end the wait.
         assert!(accused || word.load() & ENDED != 0 && word.mark() & DEAD != 0);
         assert!(matches!(waiting.join().unwrap(), Progress::Complete | Progress::Failed));
     });
@@ -252,14 +252,14 @@ fn a_counter_granted_anew_is_not_buried_with_its_former_owner() {
             let (word, holder) = (word.clone(), holder.clone());
             thread::spawn(move || protocol::bury(&*word, || holder.load(Acquire) == THEIRS))
         };
-        // The exporter, which took the counter back before the death was known.
+        // The exporter, which took the counter back before it noticed the death.
         holder.store(0, Release);
         let adopted = protocol::adopt(&*word, 100);
         if adopted.is_some() {
             holder.store(OURS, Release);
         }
         watcher.join().unwrap();
-        // Buried first, then it is not granted; granted, then it is not buried.
+        // If it was marked dead first, it is not granted; if it was granted first, it is not marked dead.
         assert_eq!(adopted.is_none(), word.mark() & DEAD != 0);
     });
 }
@@ -288,7 +288,7 @@ fn a_late_write_of_a_dead_ones_device_does_not_take_its_death_away() {
         let word = Arc::new(Model::new(0));
         let device = {
             let word = word.clone();
-            // A store in earnest; loom would order a store before an exchange that has not seen it.
+            // A store in production; loom would order a store before an exchange that has not seen it.
             thread::spawn(move || drop(word.word.swap(1 << 2, AcqRel)))
         };
         protocol::bury(&*word, || true);
@@ -338,9 +338,9 @@ fn a_stale_holders_signal_never_lands_in_the_next_event() {
                 protocol::publish(1, || line.load(Acquire), || pair.load(Acquire), replace)
             })
         };
-        // The exporter gives the place to another event, whose pair begins otherwise.
+        // The exporter gives the slot to another event, whose pair begins with another word.
         line.store(2, Release);
-        pair.swap(2, AcqRel); // a store in earnest, as above
+        pair.swap(2, AcqRel); // a store in production, as above
         let published = stale.join().unwrap();
         assert_eq!(pair.load(Acquire), 2, "published: {published}");
     });

@@ -1,4 +1,5 @@
-//! Connections that end while the processes at both ends live: nobody is taken for dead, and what was opened stands.
+//! Connections that end while the processes at both ends live: no process is taken for dead, and what was opened
+//! stands.
 mod common;
 use common::*;
 use rustix::process::Signal;
@@ -45,8 +46,9 @@ fn main() -> ExitCode {
     })
 }
 
-/// An exporter whose broker will have a fault at one of its visitors, two of them that wait for an event of its, and what
-/// it exported: that event, another which the first visitor signals, and memory which the first visitor has open.
+/// An exporter whose broker will panic while serving one connection; two peers that wait for one of its events; and
+/// what it has exported: that event, another one which the first peer signals, and memory which the first peer has
+/// open.
 struct Scene {
     place: Place,
     exporter: Peer,
@@ -61,7 +63,8 @@ impl Scene {
     fn new(prepare: impl FnOnce(&mut std::process::Command)) -> Self {
         let place = Place::new();
         let mut exporter = Peer::start(&place.0, |command| {
-            // Late enough for all to be opened before; and then only the one speaks that is to be cut off.
+            // Late enough that everything is open by then; after that, only the peer whose connection is to fail makes
+            // requests.
             command.env("CAUSEWAY_PANIC_AT", "watcher.hear:40");
             prepare(command);
         });
@@ -86,7 +89,7 @@ impl Scene {
     fn has_had_its_fault(&mut self) -> bool {
         self.exporter.ask("notices").contains("a fault in the thread")
     }
-    /// The visitor opens and closes until the broker has its fault at it, and notices nothing.
+    /// The first peer opens and closes until the broker panics while serving it; the peer notices nothing.
     fn cut_off(&mut self) {
         assert!(!self.has_had_its_fault(), "too early");
         let (open, close) = (format!("open {}", self.spare), format!("close {}", self.spare));
@@ -96,7 +99,7 @@ impl Scene {
             self.has_had_its_fault()
         });
     }
-    /// Nobody was told of anybody's death, what is open is kept, and what is closed is given back.
+    /// No process was told of a death, what is open is kept, and what was closed is given back.
     fn goes_on(mut self) {
         for peer in [&mut self.exporter, &mut self.cut, &mut self.other] {
             assert_eq!(peer.ask("is-waiting"), "true");
@@ -118,7 +121,7 @@ impl Scene {
         assert_eq!(self.cut.hear(), "ok");
         assert_eq!(self.exporter.hear(), "lease of 1 gone");
         eventually("what was closed is given back", || self.exporter.ask("leased 2") == "false");
-        // New signals both ways, by the counters that there were.
+        // New signals in both directions, with the existing counters.
         assert_eq!(self.exporter.ask("signal e"), "ok");
         assert_eq!(self.cut.ask(&format!("wait-aside {}", self.event)), "waiting");
         assert_eq!(self.exporter.ask("complete"), "ok");
@@ -152,7 +155,7 @@ fn stopped_before_it_answers() -> Verdict {
     scene.goes_on();
     Ok(())
 }
-/// Opens until the exporter stops itself: what the importer was told then, and after how long.
+/// Opens until the exporter stops itself; returns the last answer that the importer got, and after how long.
 fn eventually_stopped(scene: &mut Scene, open: &str, close: &str) -> (String, Duration) {
     let mut told = None;
     eventually("the exporter is stopped", || {
@@ -168,12 +171,12 @@ fn eventually_stopped(scene: &mut Scene, open: &str, close: &str) -> (String, Du
     });
     told.unwrap()
 }
-/// Stopped as it is about to bind its name again, for longer than any running exporter takes for that.
+/// The exporter is stopped just before it binds its name again, for longer than a running exporter takes for that.
 fn is_waited_for(mut scene: Scene) {
     let (open, close) = (format!("open {}", scene.spare), format!("close {}", scene.spare));
     let directory = scene.place.0.clone();
     let told = loop {
-        // It binds the name again as long as it runs.
+        // While it runs, it binds the name again.
         let names = scene.place.names();
         names.iter().for_each(|name| std::fs::remove_file(directory.join(name)).unwrap_or(()));
         let answer = scene.cut.ask(&open);
@@ -209,7 +212,7 @@ fn stopped_in_another_network() -> Verdict {
     }));
     Ok(())
 }
-/// Starts programs where other sockets are listed than here.
+/// A command prefix that starts programs in another network namespace, where other sockets are listed.
 fn another_network() -> Result<Vec<&'static str>, Skip> {
     let mut by = vec!["unshare", "--net"];
     by.extend((!is_root()).then_some("--map-root-user"));

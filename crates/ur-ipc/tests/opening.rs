@@ -1,4 +1,4 @@
-//! What crosses between two processes that behave: descriptors, bytes, events; and what is told when it cannot.
+//! What two well-behaved processes exchange: descriptors, bytes, events; and the errors when that is not possible.
 mod common;
 use common::*;
 
@@ -32,7 +32,7 @@ fn a_drivers_descriptor_crosses_with_its_bytes_and_is_the_drivers_to_judge() {
     assert_eq!(exporter.ask(&format!("open-driver {ticket}")), "local 4");
     assert!(exporter.ask("export-driver 65530 65536").starts_with("Unsupported"));
 }
-/// The exporter sends their descriptor once, and again when this process has given up all that it had open there.
+/// The exporter sends their descriptor once, and again after the importer has closed everything that it had open there.
 #[test]
 fn objects_in_one_memory_arrive_as_one_memory() {
     let (_place, mut exporter, mut importer) = pair();
@@ -46,11 +46,11 @@ fn objects_in_one_memory_arrive_as_one_memory() {
             ["leased 900", "leased 941", "leased 979"].iter().all(|of| exporter.ask(of) == "false")
         });
     }
-    // A connection, a ledger that is mapped, the watcher's two; but no memory.
+    // A connection, a mapped ledger, the watcher thread's two descriptors; but no memory.
     let (before, after) = (before.parse::<usize>(), importer.ask("descriptors").parse::<usize>());
     assert!(after.unwrap() <= before.unwrap() + 5);
 }
-/// One answer brings 64: a run of more comes in parts, each of them a lease that ends when all have come.
+/// One answer brings 64: a longer run comes in parts, each of them a lease that ends when all parts have come.
 #[test]
 fn a_run_of_a_drivers_descriptors_crosses_whole_and_in_order() {
     for count in [1, 2, 64, 65, 154, 700] {
@@ -124,7 +124,7 @@ fn a_put_is_told_from_a_free_and_from_what_never_was() {
     assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
     assert!(importer.ask(&format!("open {freed}")).starts_with("Freed"));
     assert!(exporter.ask(&format!("standing {freed}")).starts_with("Freed"));
-    // A warm open sees a free as well.
+    // A free also affects a ticket that is open.
     importer.ask(&format!("open {kept}"));
     exporter.ask("free 1");
     assert!(importer.ask(&format!("open {kept}")).starts_with("Freed"));
@@ -175,7 +175,7 @@ fn why_a_ticket_opens_nothing_is_known_after_its_place_in_the_ledger_went_to_oth
     assert!(importer.ask(&format!("open {put}")).starts_with("Withdrawn"));
     exporter.ask(&format!("put {freed}"));
     assert!(importer.ask(&format!("open {freed}")).starts_with("Withdrawn"));
-    // What was put long after its line went to another takes nothing from that one.
+    // Putting a ticket long after its line was reused does not affect the line's new export.
     assert_eq!(importer.ask(&format!("open {keep}")), "remote keep 16 32");
 }
 #[test]
@@ -281,7 +281,7 @@ fn an_adapter_that_takes_long_to_free_memory_makes_no_importer_wait() {
     exporter.ask("free 9");
     exporter.ask("free 10");
     importer.ask(&format!("close {freed}"));
-    assert_eq!(exporter.hear(), "lease of 9 gone"); // and the adapter is not done with it
+    assert_eq!(exporter.hear(), "lease of 9 gone"); // the adapter is still processing this
     for importer in [&mut importer, &mut other] {
         assert_eq!(importer.ask(&format!("open {kept}")), "remote hello 16 32");
     }
@@ -314,7 +314,7 @@ fn broker_thread_and_socket_end_with_the_last_export_and_lease() {
         assert_eq!(place.names().len(), 2);
         importer.ask(&format!("open {ticket}"));
         exporter.ask(&format!("put {ticket}"));
-        // The lease alone keeps it.
+        // Only the lease keeps it.
         assert_eq!(exporter.ask("watchers"), "1");
         eventually("the importer has its own", || importer.ask("watchers") == "1");
         importer.ask(&format!("close {ticket}"));
@@ -372,7 +372,7 @@ fn a_used_up_descriptor_limit_is_told_and_passes() {
     }
     let other = exporter.ask("export other 2 same");
     assert_eq!(importer.ask(&format!("open {other}")), "remote other 16 32");
-    // There is a connection now, and the descriptor itself is what finds no room.
+    // There is a connection now, and only the descriptor itself cannot be received.
     is_told(&mut importer, &ticket, 0);
     eventually("its lease went back", || exporter.ask("leased 1") == "false");
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");

@@ -1,4 +1,4 @@
-//! Sessions across processes, however they end: none of them uses up what others need.
+//! Sessions across processes: however they end, none uses up what others need.
 mod common;
 use common::*;
 
@@ -8,8 +8,8 @@ fn role() {
 }
 use common::{no_clone as cloned, no_fork as forked};
 
-/// Some hundred processes sign in, owe a signal, and are killed, end, or leave; each time the exporter hears of it, and
-/// what it had is free again.
+/// More than a hundred processes join, submit a signal, and are killed, exit, or leave. Each time the exporter learns
+/// of it, and what the process had is free again.
 #[test]
 fn processes_that_owe_and_end_leave_nothing_behind() {
     let place = Place::new();
@@ -25,7 +25,7 @@ fn processes_that_owe_and_end_leave_nothing_behind() {
         importer.ask(&format!("signal {e}"));
         match round % 3 {
             0 => importer.kill(),
-            1 => assert!(importer.exits().success(), "round {round}"), // owing, and without a word
+            1 => assert!(importer.exits().success(), "round {round}"), // with a signal pending, and without telling the exporter
             _ => {
                 importer.ask("complete");
                 importer.ask(&format!("close-event {e}"));
@@ -37,15 +37,15 @@ fn processes_that_owe_and_end_leave_nothing_behind() {
         };
         let expected = if round % 3 == 2 { "complete at once" } else { "Failed" };
         assert_eq!(ended, expected, "round {round}");
-        // Somebody else signals all the while.
+        // Another process signals all the time.
         witness.ask(&format!("signal {f}"));
         witness.ask("complete");
         assert_eq!(exporter.ask("wait f 10000"), "complete at once");
     }
     eventually("nothing of theirs is open", || exporter.ask("descriptors") == before);
 }
-/// A process that takes all counters that it can get, and keeps them: whoever comes later opens, signals and is heard, while
-/// it lives and when it is killed.
+/// A process takes all the counters that it can get, and keeps them. Processes that come later can still open and
+/// signal, while it lives and after it is killed.
 #[test]
 fn a_process_that_takes_all_counters_it_can_keeps_nobody_else_from_signalling() {
     let place = Place::new();
@@ -70,12 +70,12 @@ fn a_process_that_takes_all_counters_it_can_keeps_nobody_else_from_signalling() 
         assert_eq!(exporter.ask("complete"), "ok");
     };
     others_signal(&mut exporter);
-    exporter.ask("slot f"); // where counters are free
+    exporter.ask("slot f"); // in an arena with free counters
     others_signal(&mut exporter);
     hog.kill();
     let mut next = Peer::at(&place.0);
     next.ask(&format!("open-event {e}"));
-    // Of what the hog left it would be half of a half.
+    // Without the hog's counters it would get half of the remaining half.
     eventually("what it had comes back", || next.take_counters(&e, usize::MAX).0 > taken * 3 / 4);
     others_signal(&mut exporter);
 }

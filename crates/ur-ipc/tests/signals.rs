@@ -1,5 +1,5 @@
-//! Signals by the thousand, as profilers and language runtimes send them, to importer and exporter: they say nothing of
-//! what a system call was asked. `CAUSEWAY_TEST_OPENS` is how many opens there are; a million takes minutes.
+//! Thousands of signals to importer and exporter, as profilers and language runtimes send them: they must not affect
+//! the results of system calls. `CAUSEWAY_TEST_OPENS` sets the number of opens; a million takes minutes.
 #![expect(unsafe_code, reason = "asks the C library for signals")]
 mod common;
 use common::*;
@@ -16,7 +16,7 @@ use std::{
 };
 
 const RATE: &str = "CAUSEWAY_TEST_SIGNALS";
-/// How long an open may take at the most, as it is documented, and what a busy machine adds to it.
+/// How long an open may take according to its documentation, and what a busy machine adds to that.
 const DOCUMENTED: Duration = Duration::from_secs(2);
 const SLACK: Duration = Duration::from_millis(700);
 
@@ -32,26 +32,26 @@ use common::{no_clone as cloned, no_fork as forked};
 extern "C" fn count(_: libc::c_int) {
     SIGNALS.fetch_add(1, Relaxed);
 }
-/// Has this thread interrupted so many times a second, whatever it waits for, and no call resumed.
+/// Interrupts this thread `rate` times a second, whatever it waits for, without system calls being restarted.
 fn interrupt(rate: i64) {
     // SAFETY: zeros are a valid action: no flags, no mask.
     let mut action: libc::sigaction = unsafe { zeroed() };
     action.sa_sigaction = count as *const () as usize;
-    // SAFETY: a whole action, whose handler touches an atomic only.
+    // SAFETY: an initialised action, whose handler only uses an atomic.
     assert_eq!(unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) }, 0);
     // SAFETY: zeros are a valid event.
     let mut event: libc::sigevent = unsafe { zeroed() };
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = libc::SIGPROF;
-    // SAFETY: takes nothing.
+    // SAFETY: takes no arguments.
     event.sigev_notify_thread_id = unsafe { libc::gettid() };
     let mut timer = null_mut();
     let (event, place) = (&raw mut event, &raw mut timer);
-    // SAFETY: a whole event, and a place for the timer.
+    // SAFETY: an initialised event, and a place for the timer.
     assert_eq!(unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, event, place) }, 0);
     let every = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000_000 / rate };
     let times = libc::itimerspec { it_interval: every, it_value: every };
-    // SAFETY: the timer made above, and whole times.
+    // SAFETY: the timer made above, and initialised times.
     assert_eq!(unsafe { libc::timer_settime(timer, 0, &raw const times, null_mut()) }, 0);
 }
 fn interrupted(place: &Place, rate: u32) -> Peer {

@@ -1,5 +1,5 @@
-//! Who is let in, and the second way for those who find no broker. What needs another user's process needs to run as
-//! root, and is skipped without it.
+//! Which processes are admitted, and the second way to a descriptor for those that find no broker. Tests that need a
+//! process of another user have to run as root, and are skipped otherwise.
 mod common;
 use common::*;
 use common::{no_clone as cloned, no_fork as forked};
@@ -51,8 +51,8 @@ fn main() -> ExitCode {
         ]
     })
 }
-/// All other tests of this binary, in a process that root started as a user without any right: exporter, importer and the
-/// test itself are that user's.
+/// Runs all other tests of this binary in a process that root started as a user without privileges: exporter, importer
+/// and the test itself run as that user.
 fn as_an_ordinary_user() -> Verdict {
     may_be_others()?;
     let place = Place::with_mode(0o711);
@@ -62,13 +62,13 @@ fn as_an_ordinary_user() -> Verdict {
     let mut command = std::process::Command::new(program(&place));
     command.args(["--skip", "what_root_tests_alone", "--test-threads", "2"]);
     command.env("TMPDIR", &theirs).current_dir("/");
-    // Every user id and group id becomes the ordinary one, and no supplementary group stays.
+    // All user ids and group ids become the ordinary user's, and no supplementary group stays.
     std::os::unix::process::CommandExt::uid(&mut command, ORDINARY);
     std::os::unix::process::CommandExt::gid(&mut command, ORDINARY);
     let said = command.output().unwrap();
     let text = String::from_utf8_lossy(&said.stdout).into_owned();
     assert!(said.status.success(), "{text}{}", String::from_utf8_lossy(&said.stderr));
-    // Not a run in which nothing was to be had: those without a second user have passed.
+    // Checks that not all tests were skipped: those that need no second user have passed.
     for name in ["one_process_is_admitted", "a_directory_that_cannot", "a_refusal_is_final"] {
         let line = text.lines().find(|line| line.contains(name));
         assert!(line.is_some_and(|line| line.ends_with("ok")), "{name}: {text}");
@@ -84,8 +84,8 @@ fn another_user_learns_nothing_of_tickets_that_are_not_its_own() -> Verdict {
     let put = exporter.ask(&format!("export put 3 user:{STRANGER}"));
     exporter.ask(&format!("put {put}"));
     let mut stranger = as_user(&place, STRANGER);
-    // The kernel keeps it from the socket of those who share with their own user; whom the exporter does not admit is
-    // told that there is no such export.
+    // The kernel denies it access to the sockets of exporters that share with their own user only. A peer that the
+    // exporter does not admit is told that there is no such export.
     for (ticket, kind) in [(&private, "Denied"), (&others, "Unknown"), (&put, "Unknown")] {
         let answer = stranger.ask(&format!("open {ticket}"));
         assert!(answer.starts_with(kind), "{answer}");
@@ -101,7 +101,7 @@ fn an_export_to_another_user_is_opened_by_that_user_alone() -> Verdict {
     let ticket = exporter.ask(&format!("export hello 1 user:{STRANGER}"));
     assert_eq!(as_user(&place, STRANGER).ask(&format!("open {ticket}")), "remote hello 16 32");
     assert!(as_user(&place, OTHER).ask(&format!("open {ticket}")).starts_with("Unknown"));
-    // The exporter's own user is told why not.
+    // The exporter's own user is told the reason.
     assert!(Peer::at(&place.0).ask(&format!("open {ticket}")).starts_with("Denied"));
     Ok(())
 }
@@ -146,7 +146,7 @@ fn without_a_common_directory_a_descriptor_is_taken_by_pidfd() -> Verdict {
     let ticket = exporter.ask("export hello 1 same");
     let answer = importer.ask(&format!("open {ticket}"));
     if answer.starts_with("Denied") {
-        // A machine that forbids it; then the gate is named, and the way out.
+        // The machine forbids it: then the error names the check, and the way out.
         assert!(answer.contains("gate") && answer.contains("CAUSEWAY_DIR"), "{answer}");
         return Err(Skip(format!("the kernel does not permit it here: {answer}")));
     }

@@ -1,4 +1,4 @@
-//! Peers for tests across processes: this same test binary, started again to do what it is told, line by line.
+//! Peers for tests across processes: this same test binary, started again to execute commands, line by line.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 mod objects;
 mod stage;
@@ -31,12 +31,12 @@ use ur_ipc::*;
 pub use objects::*;
 use stage::Stage;
 
-/// Longer than anything here takes, and no longer than one waits for a hung test.
+/// Longer than any step takes, and short enough to wait for a hung test.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ROLE: &str = "CAUSEWAY_TEST_ROLE";
 pub const DEVICE: [u8; 16] = *b"a test's device!";
 
-/// A socket directory of the test's own, removed when it ends.
+/// A socket directory for one test, removed when the test ends.
 pub struct Place(pub PathBuf);
 impl Place {
     pub fn new() -> Self {
@@ -53,7 +53,7 @@ impl Place {
         let names = fs::read_dir(&self.0).unwrap();
         names.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
     }
-    /// The one socket in it.
+    /// The only socket in it.
     pub fn socket(&self) -> PathBuf {
         let name = self.names().into_iter().find(|name| !name.ends_with(".lock"));
         self.0.join(name.expect("an exporter listens"))
@@ -75,10 +75,10 @@ pub fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Why a test is not to be had here: not a pass, and not a failure.
+/// Why a test cannot run here. It counts neither as passed nor as failed.
 pub struct Skip(pub String);
 pub type Verdict = Result<(), Skip>;
-/// A test that fails by panicking, and is reported as ignored, with the reason, where it is skipped.
+/// A test that fails by panicking, and that is reported as ignored, with the reason, if it is skipped.
 pub fn trial(name: &str, test: fn() -> Verdict) -> Trial {
     Trial::ignorable_test(name, move || {
         Ok(match test() {
@@ -87,7 +87,7 @@ pub fn trial(name: &str, test: fn() -> Verdict) -> Trial {
         })
     })
 }
-/// Runs the tests of a binary, or the role in which one of them started it.
+/// Runs the tests of a binary, or the role in which a test started it.
 pub fn main(trials: impl FnOnce() -> Vec<Trial>) -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
         role();
@@ -109,23 +109,23 @@ pub fn may_be_others() -> Verdict {
         false => Err(Skip("only root can start processes of other users".into())),
     }
 }
-/// This program, where other users can run it.
+/// A copy of this program that other users can run.
 pub fn program(place: &Place) -> PathBuf {
     let copy = place.0.join("program");
     if !copy.exists() {
-        // By another process: none that a thread of this one forks meanwhile holds the copy open for writing, which would
-        // make it busy for whoever starts it.
+        // Copied by another process: a child that another thread of this process forks meanwhile would hold the copy
+        // open for writing, and starting it would fail because it is busy.
         let mut copies = Command::new("cp");
         copies.arg(std::env::current_exe().unwrap()).arg(&copy);
         assert!(copies.status().unwrap().success());
     }
     copy
 }
-/// A peer of another user.
+/// A peer that runs as another user.
 pub fn as_user(place: &Place, uid: u32) -> Peer {
     as_user_by(place, uid, &[])
 }
-/// The same, started by another program.
+/// Like [`as_user`], started by another program.
 pub fn as_user_by(place: &Place, uid: u32, by: &[&str]) -> Peer {
     let program = program(place);
     Peer::start(&place.0, |command| {
@@ -152,7 +152,7 @@ pub fn like(command: &Command, mut other: Command) -> Command {
     other.stdin(Stdio::piped()).stdout(Stdio::piped());
     other
 }
-/// Whether a command runs here and ends well.
+/// Whether a command can run here and succeeds.
 pub fn can(words: &[&str]) -> Verdict {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -163,7 +163,7 @@ pub fn can(words: &[&str]) -> Verdict {
     }
 }
 
-/// A process that does what it is told.
+/// A process that executes commands.
 pub struct Peer {
     pub child: Child,
     input: ChildStdin,
@@ -173,7 +173,7 @@ impl Peer {
     pub fn at(place: &Path) -> Self {
         Self::start(place, |_| {})
     }
-    /// Started by another program.
+    /// A peer that another program starts.
     pub fn started_by(place: &Path, by: &[&str]) -> Self {
         let program = std::env::current_exe().unwrap();
         Self::start(place, |command| *command = like(command, started_by(by, &program)))
@@ -187,7 +187,7 @@ impl Peer {
         let (said, answers) = channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         thread::spawn(move || {
-            // What the test harness prints of its own does not begin so.
+            // Lines of the test harness do not begin with this mark.
             for line in output.lines().map_while(Result::ok) {
                 if let Some(answer) = line.split_once("@@").map(|(_, answer)| answer.to_owned())
                     && said.send(answer).is_err()
@@ -218,7 +218,7 @@ impl Peer {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
-    /// Has it exit by itself, with all that it holds, and without a word to anybody.
+    /// Has it exit by itself, with everything that it holds, and without telling its peers.
     pub fn exits(&mut self) -> std::process::ExitStatus {
         self.tell("exit");
         let mut ended = None;
@@ -228,13 +228,14 @@ impl Peer {
         });
         ended.unwrap()
     }
-    /// Has it take counters where that event is, until it has so many or gets no more: how many, and why no more.
+    /// Has it take counters in the arena of that event until it has `most` or gets no more; returns how many, and the
+    /// last error.
     pub fn take_counters(&mut self, ticket: &str, most: usize) -> (usize, String) {
         let answer = self.ask(&format!("take-counters {ticket} {most}"));
         let (taken, refusal) = answer.split_once(' ').unwrap();
         (taken.parse().unwrap(), refusal.to_owned())
     }
-    /// SIGKILL, without reaping: a zombie is as dead.
+    /// Kills it without reaping: a zombie counts as dead.
     pub fn kill_unreaped(&mut self) {
         self.child.kill().unwrap();
     }
@@ -268,7 +269,7 @@ pub fn role() {
     }
 }
 
-/// For test binaries in which nobody forks.
+/// For test binaries that do not fork.
 pub fn no_fork(_stay: bool, _then: impl FnOnce()) -> String {
     unreachable!("another test's")
 }

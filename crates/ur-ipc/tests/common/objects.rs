@@ -1,4 +1,4 @@
-//! What peers share: memory with a text in it, offers of all kinds, and what opening them comes to.
+//! What peers share: memory with a text in it, offers of all kinds, and the results of opening them.
 use super::*;
 
 pub static MEMORY: Importer<File> = Importer::new(Kind::Memory, 7);
@@ -6,7 +6,7 @@ pub static PHYSICAL: Importer<File> = Importer::new(Kind::PhysicalMemory, 7);
 pub static BYTES: Importer<Vec<u8>> = Importer::new(Kind::Memory, 8);
 pub static EVENTS: Importer<arena::Slot> = Importer::new(Kind::Event, 7);
 pub static IMPORTS: AtomicU32 = AtomicU32::new(0);
-/// How many signals interrupted this process, where a test has it interrupted.
+/// How many signals interrupted this process, in tests that interrupt it.
 pub static SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 pub fn say(answer: impl std::fmt::Display) {
@@ -63,7 +63,7 @@ pub fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(byte).collect()
 }
 pub fn descriptors() -> usize {
-    fs::read_dir("/proc/self/fd").unwrap().count() - 1 // the one that reads it
+    fs::read_dir("/proc/self/fd").unwrap().count() - 1 // without the one that reads the directory
 }
 pub fn watchers() -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -78,7 +78,7 @@ pub fn file_of(memory: &SharedMemory) -> File {
     File::from(memory.fd().try_clone().unwrap())
 }
 
-/// Opens and closes in many threads at once; how often that failed.
+/// Opens and closes in many threads at once; returns how often that failed.
 pub fn storm(tickets: &[&str]) -> String {
     let tickets: Vec<_> = tickets.iter().map(|ticket| unhex(ticket)).collect();
     let import = |arrived: Arrived, _: &()| match arrived.payload {
@@ -107,7 +107,7 @@ pub fn storm(tickets: &[&str]) -> String {
     format!("{} failed", failed.into_inner())
 }
 
-/// Has a system call fail with EPERM in this thread and those that it starts.
+/// Makes a system call fail with EPERM in this thread and those that it starts.
 pub fn deny(number: i64) {
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
     let arch: TargetArch = std::env::consts::ARCH.try_into().unwrap();

@@ -1,4 +1,4 @@
-//! What a peer does that is told to, word by word.
+//! The commands that a peer executes.
 use super::*;
 
 /// What a peer holds.
@@ -15,7 +15,7 @@ pub struct Stage {
     aside: Option<thread::JoinHandle<arena::Progress>>,
     slow_frees: Option<std::sync::MutexGuard<'static, ()>>,
 }
-/// Locked while whatever is told of ended leases is to take long.
+/// Locked while the function that is told of ended leases is to take long.
 static FREES: Mutex<()> = Mutex::new(());
 static NOTICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -54,13 +54,13 @@ impl Stage {
                 self.export(Offer { payload, backend: 8, ..offer(text, 3, Access::SameUser) })
             }
             ["export-driver", base, exposes] => {
-                // No memfd that could be verified: what it is, its driver says.
+                // Not a memfd that could be verified: only its driver knows what it is.
                 let fd = Arc::new(std::fs::File::open("/dev/null").unwrap().into());
                 let (base, exposes) = (base.parse().unwrap(), exposes.parse().unwrap());
                 let payload = Payload::Driver { fd, base, exposes, bytes: b"driver"[..].into() };
                 self.export(Offer { payload, backend: 8, ..offer("", 4, Access::SameUser) })
             }
-            // As many descriptors as said, each of memory that has its own number as a text.
+            // As many descriptors as stated, each of memory that contains its own number as text.
             ["export-run", count] => {
                 let one = |n: usize| Arc::new(memory(&format!("<{n}>"), 64).into());
                 let fds = (0..count.parse().unwrap()).map(one).collect();
@@ -68,7 +68,7 @@ impl Stage {
                 let payload = Payload::DriverRun { fds, base: 0, exposes: 1 << 20, bytes };
                 self.export(Offer { payload, backend: 8, ..offer("", 5, Access::SameUser) })
             }
-            // Objects in one memory, each of which begins with its number as a text.
+            // Objects in one memory, each of which begins with its number as text.
             ["export-pooled", count] => {
                 let count: u64 = count.parse().unwrap();
                 let file = memory("", count * 4096);
@@ -82,7 +82,7 @@ impl Stage {
                 });
                 exports.collect::<Vec<_>>().join(" ")
             }
-            // How many of them show their own numbers, and how many memories that is.
+            // How many of them show their own numbers, and in how many memories they are.
             ["open-pooled", ref tickets @ ..] => {
                 static POOLED: Importer<(Arc<SharedMemory>, u64)> = Importer::new(Kind::Memory, 7);
                 let import = |arrived: Arrived, (): &()| match arrived.payload {
@@ -228,7 +228,7 @@ impl Stage {
             ["descriptors"] => descriptors().to_string(),
             ["watchers"] => watchers().to_string(),
             ["instance"] => instance().unwrap().to_string(),
-            // All descriptors are in use but so many.
+            // Uses up all descriptors except for the stated number.
             ["exhaust", but] => {
                 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
                 let limit = Rlimit { current: Some(256), ..getrlimit(Resource::Nofile) };
@@ -252,7 +252,7 @@ impl Stage {
                 }
                 "ok".into()
             }
-            // All are kept.
+            // Keeps all of them.
             ["take-counters", name, most] => {
                 let (arena, most) = (self.slot(name).arena().clone(), most.parse().unwrap());
                 let mut refusal = None;
@@ -264,10 +264,10 @@ impl Stage {
                 }
                 format!("{} {}", self.hoard.len(), refusal.unwrap_or_default())
             }
-            // Nothing is dropped: what it holds is not given back.
+            // Drops nothing: what it holds is not given back.
             ["exit"] => std::process::exit(0),
             ["wait", ticket, milliseconds] => self.wait(ticket, milliseconds),
-            // The same in another thread; how it ended is said by "waited".
+            // Waits in another thread; "waited" reports the result.
             ["wait-aside", ticket] => {
                 let debt = match self.slot(ticket).capture() {
                     Ok(arena::Captured::Debt(debt)) => debt,
@@ -284,9 +284,9 @@ impl Stage {
             ["is-waiting"] => {
                 self.aside.as_ref().is_some_and(|aside| !aside.is_finished()).to_string()
             }
-            // In a forked child; what it says comes before what the parent says, its exit status.
+            // Runs in a forked child; its answer comes before the parent's, which is the child's exit status.
             ["fork", ref then @ ..] => crate::forked(false, || say(self.act(then))),
-            // In a forked child, which then stays; its pid is said.
+            // Runs in a forked child, which then stays; its pid is the answer.
             ["fork-and-stay", ref then @ ..] => crate::forked(true, || say(self.act(then))),
             ["clone-and-stay"] => crate::cloned(),
             ["exec"] => {
@@ -310,7 +310,7 @@ impl Stage {
                 setrlimit(Resource::Nofile, limit).unwrap();
                 "ok".into()
             }
-            // Some of which may be turned away again.
+            // Some of these connections may be refused again.
             ["connect-silently", path, count] => {
                 use rustix::net::*;
                 for _ in 0..count.parse().unwrap() {
@@ -321,7 +321,7 @@ impl Stage {
                 }
                 "ok".into()
             }
-            // This user has all the threads that it may have.
+            // This user already has all the threads that it may have.
             ["no-threads"] => {
                 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
                 let limit = Rlimit { current: Some(1), ..getrlimit(Resource::Nproc) };
@@ -344,8 +344,8 @@ impl Stage {
             ticket
         })
     }
-    /// Four opens: of memory, cold and warm, of physical memory and of an event, which is signalled and waited for. All is
-    /// closed again.
+    /// Makes four opens: of memory, the second time while it is open, of physical memory, and of an event, which is
+    /// signalled and waited for. Everything is closed again.
     fn open_all(
         &mut self,
         [memory, physical, event]: [&str; 3],
@@ -410,7 +410,7 @@ impl Stage {
             }
         })
     }
-    /// The event of that ticket, or of that name.
+    /// The event with that ticket or that name.
     fn slot(&self, name: &str) -> arena::Slot {
         let opened = self.events.iter().find(|(ticket, _)| ticket == name);
         opened.map_or_else(|| self.slots[name].clone(), |(_, remote)| (**remote).clone())
@@ -429,7 +429,7 @@ impl Stage {
         }
         "ok".into()
     }
-    /// Says "waiting" once the debt is captured, and then how it ended, and after how many milliseconds.
+    /// Answers "waiting" once the signal is captured, then the result of the wait.
     fn wait(&mut self, name: &str, milliseconds: &str) -> String {
         let debt = match self.slot(name).capture() {
             Ok(arena::Captured::Complete) => return "complete at once".into(),
@@ -440,7 +440,7 @@ impl Stage {
         let patience = Duration::from_millis(milliseconds.parse().unwrap());
         format!("{:?}", debt.wait(Some(Instant::now() + patience)))
     }
-    /// The median of many opens of what is open already.
+    /// The median time of many opens of something that is open already.
     fn time_opens(&mut self, ticket: &str, microseconds: &str) -> String {
         let bytes = unhex(ticket);
         let mut times: Vec<_> = (0..2001)

@@ -1,4 +1,4 @@
-//! Silence, floods, garbage, forged tickets, descriptors that nobody asked for, and what the dead left.
+//! Silence, floods, garbage, forged tickets, descriptors that were not requested, and names left by dead exporters.
 use super::*;
 
 #[test]
@@ -8,7 +8,7 @@ fn silent_peers_stall_nobody_and_are_shown_out() {
     let silent: Vec<_> = (0..200).map(|_| connect(&place.socket()).unwrap()).collect();
     is_served(&place, &ticket);
     for socket in &silent {
-        // Turned away with a word, or its time was over.
+        // Refused with an answer, or disconnected after its timeout.
         if let Some(said) = answer(socket) {
             assert_eq!((said, answer(socket)), ((FULL, 0, 0), None));
         }
@@ -54,7 +54,7 @@ fn garbage_ends_its_own_connection_only() {
         say(&socket, &request(what, 1, 77, 1, &[]));
         assert_eq!(answer(&socket), None, "request {what}");
     }
-    // A question about an arena that was never joined, or a session that is not known, is answered, with a refusal.
+    // A request about an arena that was never joined, or an unknown session, is answered with a refusal.
     for what in [4, 7, 12] {
         let socket = connect(&place.socket()).unwrap();
         say(&socket, &request(what, 1, 77, 1, &[]));
@@ -84,7 +84,7 @@ fn descriptors_that_nobody_asked_for_are_closed() {
         assert_eq!(answer(&socket), Some((1, 0, 0)));
     }
     drop(theirs);
-    // Only when all copies are closed is this the end.
+    // This is the end only if all copies are closed.
     assert_eq!(recv(&ours, &mut [0; 1][..], RecvFlags::empty()).unwrap().0, 0);
     drop(socket);
     eventually("nothing is left", || exporter.ask("descriptors") == before);
@@ -95,12 +95,12 @@ fn a_forged_ticket_is_unknown_even_under_a_right_checksum() {
     let (place, _exporter, ticket) = exporter();
     let socket = connect(&place.socket()).unwrap();
     let mut bytes = unhex(&ticket);
-    bytes[90] ^= 1; // in the secret; the checksum is then wrong, which is nonsense
+    bytes[90] ^= 1; // in the secret; the checksum is then wrong, which violates the protocol
     say(&socket, &request(FETCH, 1, 0, 0, &bytes));
     let (verdict, nonce, rights) = answer(&socket).unwrap();
     assert!(verdict != 1 && nonce == 0 && rights == 0, "{verdict}");
 }
-/// A program that a process of ours becomes has none of its connections, and no connection makes its broker wait.
+/// A program that replaces the exporter has none of its connections, and no connection can make its broker wait.
 #[test]
 fn a_brokers_sockets_are_for_no_other_program_and_make_nobody_wait() {
     let (place, exporter, ticket) = exporter();

@@ -1,4 +1,4 @@
-//! What becomes of grants that are not read, not acknowledged, or read late by one that was stopped.
+//! Grants that are not read, not acknowledged, or read late by an importer that was stopped.
 use super::*;
 
 #[test]
@@ -14,7 +14,7 @@ fn a_grant_that_is_not_acknowledged_in_time_is_taken_back_alone() {
     eventually("it is taken back", || exporter.ask("leased 2") == "false");
     assert_eq!(exporter.ask("leased 1"), "true", "what was acknowledged stands");
     is_served(&place, &kept);
-    // It reads the answer after all, asks whether it still counts, and asks anew.
+    // It reads the answer after all, asks whether it still stands, and repeats the request.
     let (verdict, nonce, rights) = answer(&socket).unwrap();
     assert_eq!((verdict, rights), (1, 2));
     say(&socket, &request(READ, 0, nonce, 0, &[]));
@@ -29,7 +29,7 @@ fn a_grant_that_is_not_acknowledged_in_time_is_taken_back_alone() {
         (exporter.ask("leased 1"), exporter.ask("leased 2")),
         ("true".into(), "true".into())
     );
-    // What it gives back by its nonce ends once, and nothing else does.
+    // What it gives back by its nonce ends once, and nothing else ends.
     say(&socket, &request(GIVE_BACK, 0, nonce, 0, &[]));
     say(&socket, &request(GIVE_BACK, 0, nonce, 0, &[]));
     eventually("it is given back", || exporter.ask("leased 2") == "false");
@@ -51,12 +51,12 @@ fn a_lease_is_given_back_by_one_that_owes_an_acknowledgement() {
     say(&socket, &closed(1));
     eventually("it is heard", || exporter.ask("leased 1") == "false");
     let (_, nonce, _) = answer(&socket).unwrap();
-    // But a question is not, before it has read what it was sent.
+    // But a request is not answered before it has read the previous answer.
     say(&socket, &request(PING, 3, 0, 0, &[]));
     assert_eq!(answer(&socket), None);
     assert_ne!(nonce, 0);
 }
-/// It need not say so: the kernel does. Nor does it have to be asked anything more for that.
+/// It does not have to acknowledge: the kernel reports the receipt, and no further request is needed for that.
 #[test]
 fn a_grant_that_was_received_stands_although_nobody_says_so() {
     let (place, mut exporter, ticket) = exporter();
@@ -84,7 +84,7 @@ fn what_was_closed_is_said_soon_although_nothing_else_is() {
         assert!(closed.elapsed() < Duration::from_secs(5), "{:?}", closed.elapsed());
     }
 }
-/// At either side of reading the answer, and longer than the exporter waits for that.
+/// Stopped before or after reading the answer, and for longer than the exporter waits for that.
 #[test]
 fn an_importer_that_is_stopped_during_an_open_loses_nothing_that_it_had() {
     for (point, is_read) in [("fetch.before_answer:2", false), ("fetch.before_acknowledge:2", true)]
@@ -117,7 +117,7 @@ fn an_importer_that_is_stopped_during_an_open_loses_nothing_that_it_had() {
         assert_eq!(importer.hear(), "remote second 16 32", "{point}");
         assert_eq!(exporter.ask("leased 2"), "true", "{point}: open");
         assert_eq!(importer.ask(&format!("read {first}")), "hello");
-        // Not by time, once it is acknowledged.
+        // No timeout applies once it is acknowledged.
         importer.signal(rustix::process::Signal::STOP);
         let stopped = Instant::now();
         eventually("longer than any patience", || {
@@ -131,7 +131,7 @@ fn an_importer_that_is_stopped_during_an_open_loses_nothing_that_it_had() {
         assert_eq!(exporter.ask("leased 2"), "true", "{point}");
     }
 }
-/// The open of an event that was stopped: the importer stays in the arena, and signals and waits there.
+/// An importer was stopped while it opened an event: it stays in the arena, and can signal and wait there.
 #[test]
 fn an_importer_that_is_stopped_while_it_opens_keeps_its_place_in_the_arena() {
     let (place, mut exporter, _ticket) = exporter();
@@ -176,7 +176,7 @@ fn a_grant_that_is_read_in_time_is_kept() {
 #[test]
 fn unread_grants_of_one_peer_block_nobody_for_long() {
     let (place, _exporter, ticket) = exporter();
-    // Those beyond this process's share are turned away, and cannot be told anything.
+    // Connections beyond this process's share are refused and cannot send requests.
     let sockets: Vec<_> = (0..60).map(|_| connect(&place.socket()).unwrap()).collect();
     for socket in &sockets {
         let bytes = request(FETCH, 1, 0, 0, &unhex(&ticket));
@@ -187,8 +187,8 @@ fn unread_grants_of_one_peer_block_nobody_for_long() {
     drop(sockets);
     is_served(&place, &ticket);
 }
-/// It is served when somebody else reads. A fault then ends its connection, over which it would be told nothing, and what
-/// it holds is kept for it.
+/// The request is served when another peer reads its answer. A fault then ends the connection, over which the peer
+/// could no longer be answered, and what the peer holds is kept for it.
 #[test]
 fn a_fault_in_a_request_that_waited_is_told_to_who_asked_and_takes_nothing_from_it() {
     let place = Place::new();
@@ -206,11 +206,11 @@ fn a_fault_in_a_request_that_waited_is_told_to_who_asked_and_takes_nothing_from_
     let waits = fetch(&other, 1, 77);
     let (_, nonce, _) = answer(&waits).unwrap();
     say(&waits, &request(READ, 0, nonce, 0, &[]));
-    // Of one process two may be unread; the third waits for them.
+    // One process may have two unread answers; the third request waits for them.
     let unread = [fetch(&ticket, 1, 0), fetch(&ticket, 1, 0)];
     eventually("both are granted", || unread.each_ref().map(is_readable) == [true; 2]);
     say(&waits, &request(FETCH, 2, 77, 0, &unhex(&ticket)));
-    // The broker has taken it in, and has come to another since.
+    // The broker has read the request, and has served another peer since.
     eventually("it is heard", || ur_mapping::unreceived(&waits).unwrap() == 0);
     let other = connect(&place.socket()).unwrap();
     say(&other, &request(PING, 1, 0, 0, &[]));

@@ -1,7 +1,7 @@
-//! One of the same user who has taken a dead exporter's place.
+//! A process of the same user that listens in a dead exporter's place.
 use super::*;
 
-/// An answer as this protocol lays it out, that claims to bring these descriptors.
+/// An answer in this protocol's layout that claims to bring these descriptors.
 fn answer_bytes(number: u64, verdict: u16, rights: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(0x6377_6970u32.to_le_bytes());
@@ -16,7 +16,8 @@ fn answer_bytes(number: u64, verdict: u16, rights: u16) -> Vec<u8> {
     bytes.resize(70 + 256, 0);
     bytes
 }
-/// Somebody of the same user who has taken a dead exporter's place, and what importers make of what he says.
+/// A process of the same user listens in a dead exporter's place and answers with `says`; returns what an importer
+/// makes of it.
 #[track_caller]
 fn impostor(says: impl Fn(&OwnedFd) + Sync) -> String {
     let (place, mut exporter, ticket) = exporter();
@@ -70,7 +71,7 @@ fn an_impostor_who_grants_what_is_not_there_is_refused() {
     rustix::fs::ftruncate(&unsealed, 4096).unwrap();
     let sealed: OwnedFd = memory("m", 4096).into();
     let (unsealed, sealed) = (unsealed.as_fd(), sealed.as_fd());
-    // Descriptors promised: payload 1, ledger 2. Neither of these is a ledger.
+    // Descriptors announced: payload 1, ledger 2. Neither of these is a ledger.
     let sent: [(u16, &[_]); 6] = [
         (0, &[]),
         (3, &[]),
@@ -83,12 +84,12 @@ fn an_impostor_who_grants_what_is_not_there_is_refused() {
         let said = impostor(|socket| {
             answer(socket);
             say_with(socket, &answer_bytes(1, 1, rights), fds);
-            answer(socket); // until it says that it has read that, or hangs up
+            answer(socket); // until it acknowledges that, or hangs up
         });
         assert!(said.starts_with("PeerNonsense"), "{at}: {said}");
     }
 }
-/// One that answers as late as it may, and each time with a grant that it then says to have taken back.
+/// It answers as late as it may, each time with a grant that it then claims to have taken back.
 #[test]
 fn an_impostor_whose_grants_lapse_again_and_again_does_not_draw_an_open_out() {
     let opened = Instant::now();
@@ -104,7 +105,7 @@ fn an_impostor_whose_grants_lapse_again_and_again_does_not_draw_an_open_out() {
             let number = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
             let verdict = match u16::from_le_bytes([bytes[6], bytes[7]]) {
                 FETCH => {
-                    std::thread::sleep(Duration::from_millis(1800)); // a slow peer, not a wait for one
+                    std::thread::sleep(Duration::from_millis(1800)); // simulates a slow peer
                     1
                 }
                 CONFIRM => LAPSED,
@@ -114,6 +115,6 @@ fn an_impostor_whose_grants_lapse_again_and_again_does_not_draw_an_open_out() {
         }
     });
     assert!(said.starts_with("TimedOut"), "{said}");
-    // Eight seconds, with the answer that comes too late and the three seconds after it, and not thirty.
+    // Eight seconds, including the answer that comes too late and the three seconds after it, and not thirty.
     assert!(opened.elapsed() < Duration::from_secs(20), "{:?}", opened.elapsed());
 }

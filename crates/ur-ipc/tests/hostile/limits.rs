@@ -1,7 +1,8 @@
-//! Shares and limits: of connections, of descriptors, of time.
+//! Shares and limits of connections, descriptors and time.
 use super::*;
 
-/// It is asked after until it ends, as it could write its counters until then; by one descriptor.
+/// The exporter watches for the end of the process, which could write its counters until then, with a single
+/// descriptor.
 #[test]
 fn a_process_that_comes_and_goes_with_counters_costs_its_exporter_no_descriptors() {
     let place = Place::new();
@@ -47,7 +48,7 @@ fn a_process_beyond_its_share_is_told_so_and_no_other_is() {
     drop(sockets);
     eventually("there is room again", || take().1 == 1);
 }
-/// An exporter that keeps so many connections.
+/// An exporter that keeps at most this many connections.
 fn small(place: &Place, importers: &str) -> Peer {
     Peer::start(&place.0, |command| {
         command.env("CAUSEWAY_MAX_IMPORTERS", importers);
@@ -67,7 +68,8 @@ fn a_peer_beyond_the_limit_is_told_so() {
     let answer = late.ask(&open);
     assert!(answer.starts_with("Full:"), "{answer}");
     assert!(answer.contains("CAUSEWAY_MAX_IMPORTERS"), "{answer}");
-    // One that has closed what it had is silent: it makes way, and comes again when it needs to.
+    // An importer that has closed what it had is idle: its connection makes way, and it connects again when it needs
+    // to.
     importers[3].ask(&format!("close {ticket}"));
     eventually("there is room again", || late.ask(&open).starts_with("remote"));
     importers[4].ask(&format!("close {ticket}"));
@@ -90,7 +92,7 @@ fn silent_processes_lock_nobody_out() {
         assert_eq!(importer.ask(&format!("current {ticket}")), "current");
     }
 }
-/// As many as one machine runs of one user's, under the limit on descriptors that processes have by default.
+/// As many as one machine runs for one user, with the default limit on descriptors.
 #[test]
 fn two_hundred_and_fifty_six_importers_hold_memory_and_an_event_at_once() {
     const IMPORTERS: usize = 256;
@@ -143,7 +145,7 @@ fn a_stopped_exporter_costs_two_seconds_and_no_more_and_recovers() {
     exporter.signal(rustix::process::Signal::CONT);
     assert!(answer.starts_with("TimedOut"), "{answer}");
     assert!(took > Duration::from_millis(1500) && took < Duration::from_secs(8), "{took:?}");
-    // The late answer is taken in, its lease given back, and the connection goes on.
+    // The late answer is received, its lease given back, and the connection continues.
     eventually("the late lease is given back", || exporter.ask("leased 1") == "false");
     assert_eq!(importer.ask(&format!("current {other}")), "current");
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");

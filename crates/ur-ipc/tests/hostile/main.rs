@@ -1,4 +1,4 @@
-//! Peers that keep silent, flood, send garbage or descriptors, or never read: none of them stalls another.
+//! Peers that keep silent, flood, send garbage or descriptors, or never read: none of them can delay another peer.
 #[path = "../common/mod.rs"]
 mod common;
 mod garbage;

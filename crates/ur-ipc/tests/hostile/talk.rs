@@ -1,4 +1,4 @@
-//! The words of the protocol, as somebody would write them who has read its description and not its code.
+//! The protocol's messages, written from its description and not with its code.
 use super::*;
 
 pub fn connect(path: &Path) -> Result<OwnedFd, Errno> {
@@ -14,7 +14,7 @@ pub fn exporter() -> (Place, Peer, String) {
     let ticket = exporter.ask("export hello 1 same");
     (place, exporter, ticket)
 }
-/// Opens the ticket in a process of its own, sooner than anybody's patience ends.
+/// Opens the ticket in a new process, sooner than any timeout could end.
 #[track_caller]
 pub fn is_served(place: &Place, ticket: &str) {
     let mut importer = Peer::at(&place.0);
@@ -23,14 +23,14 @@ pub fn is_served(place: &Place, ticket: &str) {
     assert_eq!(importer.ask(&format!("open {ticket}")), "remote hello 16 32");
     assert!(asked.elapsed() < Duration::from_millis(1500), "{:?}", asked.elapsed());
 }
-/// The descriptors of an exporter that has served somebody who is gone.
+/// The number of descriptors of an exporter that has served a process which is gone.
 pub fn settled(place: &Place, exporter: &mut Peer, ticket: &str) -> String {
     is_served(place, ticket);
     eventually("all is quiet", || exporter.ask("leased 1") == "false");
     exporter.ask("descriptors")
 }
-/// A request as this protocol lays it out: magic, version, what, number, read, key, ledger, generation,
-/// participant, index, ticket.
+/// A request in this protocol's layout: magic, version, what, number, read, key, ledger, generation, participant,
+/// index, ticket.
 pub fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(0x6377_6970u32.to_le_bytes());
@@ -46,7 +46,7 @@ pub fn request(what: u16, number: u64, key: u64, index: u16, ticket: &[u8]) -> V
     bytes.resize(46 + ur_ipc::ENVELOPE_LEN, 0);
     bytes
 }
-/// That an open of a memory object was closed, and nothing else.
+/// Reports that an open of a memory object has ended, and nothing else.
 pub fn closed(object: u64) -> Vec<u8> {
     let mut bytes = request(READ, 0, 0, 0, &[]);
     bytes.extend(object.to_le_bytes());
@@ -68,7 +68,7 @@ pub fn answer(socket: &OwnedFd) -> Option<(u16, u64, usize)> {
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut into = [rustix::io::IoSliceMut::new(&mut bytes)];
     let mut received = recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC);
-    // A reset is told before what was said ahead of it.
+    // A reset is reported before the data that was sent ahead of it.
     if matches!(received, Err(Errno::CONNRESET)) {
         received = recvmsg(socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC);
     }
