@@ -12,8 +12,8 @@ extern "C" {
         #[out] ipc_mem_handle_data_size_ret: *mut usize,
     );
 
-    /// Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
-    /// handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
+    /// Returns the data obtained for sharing USM memory: the pointer that the get returned, once. From then on the handle
+    /// cannot be opened; what is open stays open. Optional: freeing the memory releases what its handles held.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutMemHandleExp(context: Context, ipc_mem_handle_data: *mut c_void);
 
@@ -45,8 +45,8 @@ extern "C" {
         #[out] ipc_phys_mem_handle_data_size_ret: *mut usize,
     );
 
-    /// Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
-    /// the handle from then on; what is open stays open. Optional: the object's last release does the same.
+    /// Returns the data obtained for sharing physical memory: the pointer that the get returned, once. From then on the
+    /// handle cannot be opened; what is open stays open. Optional: the object's last release does the same.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutPhysMemHandleExp(context: Context, ipc_phys_mem_handle_data: *const c_void);
 
@@ -67,7 +67,7 @@ extern "C" {
     fn urIPCClosePhysMemHandleExp(context: Context, phys_mem: PhysicalMem);
 
     /// Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
-    /// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
+    /// until it is put, or the event is released for the last time; it stays valid however often the event is signalled.
     #[error(InvalidEvent, "the event was not created as shareable between processes")]
     #[error(InvalidEvent, "the event itself came from opening another process's handle")]
     #[error(UnsupportedFeature, "the event records profiling data or timestamps")]
@@ -79,8 +79,8 @@ extern "C" {
         #[out] ipc_event_handle_data_size_ret: *mut usize,
     );
 
-    /// Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
-    /// handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
+    /// Returns the data obtained for sharing an event: the pointer that the get returned, once. From then on the handle
+    /// cannot be opened; the event, and what is open, stay as they are. Optional: the event's last release does the same.
     #[errors(InvalidContext, OutOfHostMemory, OutOfResources)]
     fn urIPCPutEventHandleExp(context: Context, ipc_event_handle_data: *mut c_void);
 

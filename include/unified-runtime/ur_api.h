@@ -4757,8 +4757,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetMemHandleExp(
     /* out */ void **ppIPCMemHandleData,
     /* out */ size_t *pIPCMemHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
- *  handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
+/** Returns the data obtained for sharing USM memory: the pointer that the get returned, once. From then on the handle
+ *  cannot be opened; what is open stays open. Optional: freeing the memory releases what its handles held.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutMemHandleExp(
     ur_context_handle_t hContext,
@@ -4792,8 +4792,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetPhysMemHandleExp(
     /* out */ void **ppIPCPhysMemHandleData,
     /* out */ size_t *pIPCPhysMemHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
- *  the handle from then on; what is open stays open. Optional: the object's last release does the same.
+/** Returns the data obtained for sharing physical memory: the pointer that the get returned, once. From then on the
+ *  handle cannot be opened; what is open stays open. Optional: the object's last release does the same.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutPhysMemHandleExp(
     ur_context_handle_t hContext,
@@ -4817,7 +4817,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCClosePhysMemHandleExp(
     ur_physical_mem_handle_t hPhysMem);
 
 /** Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
- *  until it is put, or the event is released for the last time; it stays right however often the event is signalled.
+ *  until it is put, or the event is released for the last time; it stays valid however often the event is signalled.
  *  UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes.
  *  UR_RESULT_ERROR_INVALID_EVENT: the event itself came from opening another process's handle.
  *  UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event records profiling data or timestamps.
@@ -4828,8 +4828,8 @@ UR_APIEXPORT ur_result_t UR_APICALL urIPCGetEventHandleExp(
     /* out */ void **ppIPCEventHandleData,
     /* out */ size_t *pIPCEventHandleDataSizeRet);
 
-/** Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
- *  handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
+/** Returns the data obtained for sharing an event: the pointer that the get returned, once. From then on the handle
+ *  cannot be opened; the event, and what is open, stay as they are. Optional: the event's last release does the same.
  *  Errors: UR_RESULT_ERROR_INVALID_CONTEXT, UR_RESULT_ERROR_OUT_OF_HOST_MEMORY, UR_RESULT_ERROR_OUT_OF_RESOURCES. */
 UR_APIEXPORT ur_result_t UR_APICALL urIPCPutEventHandleExp(
     ur_context_handle_t hContext,

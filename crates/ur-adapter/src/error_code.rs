@@ -3,7 +3,7 @@
 use std::fmt;
 use ur_sys::ur_result_t;
 
-/// Why a call failed, as C callers see it.
+/// Why a call failed: the codes that C callers get.
 #[repr(u32)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -38,7 +38,7 @@ pub enum Located<T> {
 
 /// Device memory that can be shared; the `urIPC*MemHandleExp` entries use this.
 pub trait SharesMemory: Objects {
-    /// The answer to `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP`, if all devices of the context agree.
+    /// Whether `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP` is true for all devices of the context.
     fn shares_memory(context: &Self::Context) -> bool;
     /// What is at an address; for device memory, the offer of the range from there to its end.
     ///
@@ -65,7 +65,7 @@ pub trait SharesMemory: Objects {
 
 /// Physical memory that can be shared; the `urIPC*PhysMemHandleExp` entries use this.
 pub trait SharesPhysicalMemory: Objects {
-    /// The answer to `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP`, if all devices of the context agree.
+    /// Whether `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP` is true for all devices of the context.
     fn shares_physical_memory(context: &Self::Context) -> bool;
     /// Whether it was made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
     fn is_shareable(memory: &Self::PhysicalMem) -> bool;
@@ -102,7 +102,7 @@ pub struct EventFacts {
 
 /// Events that can be shared; the `urIPC*EventHandleExp` entries use this.
 pub trait SharesEvents: Objects {
-    /// The answer to `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP`, if all devices of the context agree.
+    /// Whether `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` is true for all devices of the context.
     fn shares_events(context: &Self::Context) -> bool;
     /// The facts that decide whether this event can be shared.
     fn event_facts(event: &Self::Event) -> EventFacts;

@@ -118,8 +118,8 @@ impl Visitor {
         self.deadline = (!self.holds() && !self.admitted).then(|| now + PATIENCE);
         self.since = now;
     }
-    /// Watches the peer's process. It is called at the first lease, so that the death of the process is seen even if a
-    /// child of it still holds the connection's socket.
+    /// Watches the peer's process, unless it is watched already, so that its death is seen even if a child of it still
+    /// holds the connection's socket.
     pub fn watch_process(&mut self, id: u64) {
         if let (false, Some(pidfd)) = (self.watched, self.peer.pidfd()) {
             self.watched =

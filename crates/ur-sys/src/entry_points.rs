@@ -1237,8 +1237,8 @@ macro_rules! entry_points {
                     ipc_get_mem_handle_exp(context: ur_context_handle_t, mem: *mut c_void,
                     ipc_mem_handle_data: *mut *mut c_void, ipc_mem_handle_data_size_ret: *mut usize)
                     by handle context;
-                /// Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
-                /// handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
+                /// Returns the data obtained for sharing USM memory: the pointer that the get returned, once. From then on the handle
+                /// cannot be opened; what is open stays open. Optional: freeing the memory releases what its handles held.
                 put_mem_handle_exp urIPCPutMemHandleExp ur_pfnIPCPutMemHandleExp_t
                     ipc_put_mem_handle_exp(context: ur_context_handle_t,
                     ipc_mem_handle_data: *mut c_void) by handle context;
@@ -1259,8 +1259,8 @@ macro_rules! entry_points {
                     ipc_get_phys_mem_handle_exp(context: ur_context_handle_t,
                     phys_mem: ur_physical_mem_handle_t, ipc_phys_mem_handle_data: *mut *mut c_void,
                     ipc_phys_mem_handle_data_size_ret: *mut usize) by handle context;
-                /// Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
-                /// the handle from then on; what is open stays open. Optional: the object's last release does the same.
+                /// Returns the data obtained for sharing physical memory: the pointer that the get returned, once. From then on the
+                /// handle cannot be opened; what is open stays open. Optional: the object's last release does the same.
                 put_phys_mem_handle_exp urIPCPutPhysMemHandleExp ur_pfnIPCPutPhysMemHandleExp_t
                     ipc_put_phys_mem_handle_exp(context: ur_context_handle_t,
                     ipc_phys_mem_handle_data: *const c_void) by handle context;
@@ -1277,13 +1277,13 @@ macro_rules! entry_points {
                     ipc_close_phys_mem_handle_exp(context: ur_context_handle_t,
                     phys_mem: ur_physical_mem_handle_t) by handle context;
                 /// Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
-                /// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
+                /// until it is put, or the event is released for the last time; it stays valid however often the event is signalled.
                 get_event_handle_exp urIPCGetEventHandleExp ur_pfnIPCGetEventHandleExp_t
                     ipc_get_event_handle_exp(event: ur_event_handle_t,
                     ipc_event_handle_data: *mut *mut c_void,
                     ipc_event_handle_data_size_ret: *mut usize) by handle event;
-                /// Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
-                /// handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
+                /// Returns the data obtained for sharing an event: the pointer that the get returned, once. From then on the handle
+                /// cannot be opened; the event, and what is open, stay as they are. Optional: the event's last release does the same.
                 put_event_handle_exp urIPCPutEventHandleExp ur_pfnIPCPutEventHandleExp_t
                     ipc_put_event_handle_exp(context: ur_context_handle_t,
                     ipc_event_handle_data: *mut c_void) by handle context;

@@ -135,7 +135,7 @@ fn method(spec: &Spec, entry: &Entry) -> String {
     match words.is_empty() {
         true => s.push_str(".\n"),
         false => {
-            let _ = write!(s, "; these are the adapter's to find:\n{}", words.concat());
+            let _ = write!(s, "; the adapter detects these:\n{}", words.concat());
         }
     }
     let params: Vec<_> = args.iter().filter_map(|a| shape::parameter(spec, entry, a)).collect();

@@ -33,7 +33,7 @@ fn module(spec: &Spec) -> String {
     );
     let members: Vec<_> = spec.tables.iter().map(|t| names::member(&t.name)).collect();
     members.iter().for_each(|m| s.push_str(&format!("pub mod {m};\n")));
-    s.push_str("\npub use crate::shim::fill;\n\n/// The whole of an adapter, as C sees it. No slot is null.\npub const fn table<A: Adapter>() -> ur_dditable_t {\n    ur_dditable_t {\n");
+    s.push_str("\npub use crate::shim::fill;\n\n/// The complete table of an adapter for C callers. No slot is null.\npub const fn table<A: Adapter>() -> ur_dditable_t {\n    ur_dditable_t {\n");
     members.iter().for_each(|m| s.push_str(&format!("{m}: {m}::table::<A>(),\n")));
     s.push_str("    }\n}\n");
     s
@@ -77,7 +77,7 @@ fn family(spec: &Spec, table: &Table) -> String {
     }
     format!(
         "//! The C entries of `{0}`.\n#![expect(unsafe_code, reason = \"the C ABI\")]\n#![allow(clippy::manual_range_contains, reason = \"conditions as the specification writes them\")]\nuse crate::api::{2};\n{uses}use ur_sys::*;\n\n\
-         /// The entries of the family, as C calls them.\npub const fn table<A: {2}>() -> {1} {{\n    {1} {{\n{slots}    }}\n}}\n\n{bodies}",
+         /// The entries of the family, for C callers.\npub const fn table<A: {2}>() -> {1} {{\n    {1} {{\n{slots}    }}\n}}\n\n{bodies}",
         table.member,
         table.c,
         api::trait_name(table),
@@ -146,7 +146,7 @@ fn function(spec: &Spec, table: &Table, entry: &Entry) -> String {
     if !closed.is_empty() {
         let _ = writeln!(
             s,
-            "        // SAFETY: closing is C giving its reference back.\n        unsafe {{ {closed}.release() }}?;"
+            "        // SAFETY: with the close, the caller gives up its reference.\n        unsafe {{ {closed}.release() }}?;"
         );
     }
     s.push_str("        Ok(())\n    })");

@@ -20,7 +20,7 @@ pub trait AdapterApi: Objects {
     /// Answers one property query about an adapter.
     ///
     /// # Errors
-    /// As `urAdapterGetInfo` documents them; these are the adapter's to find:
+    /// As `urAdapterGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn adapter_get_info(

@@ -91,7 +91,7 @@ pub trait BindlessImagesExpApi: Objects {
     /// Queues a copy into, out of or between bindless images.
     ///
     /// # Errors
-    /// As `urBindlessImagesImageCopyExp` documents them; these are the adapter's to find:
+    /// As `urBindlessImagesImageCopyExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
     fn bindless_images_image_copy_exp(
@@ -127,7 +127,7 @@ pub trait BindlessImagesExpApi: Objects {
     /// Answers one property query about bindless image memory.
     ///
     /// # Errors
-    /// As `urBindlessImagesImageGetInfoExp` documents them; these are the adapter's to find:
+    /// As `urBindlessImagesImageGetInfoExp` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn bindless_images_image_get_info_exp(

@@ -15,7 +15,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Makes an empty command buffer for a context and device.
     ///
     /// # Errors
-    /// As `urCommandBufferCreateExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferCreateExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: an updatable buffer is asked of a device reporting no update capabilities
     fn command_buffer_create_exp(
         context: Borrowed<'_, Self::Context>,
@@ -38,7 +38,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a kernel launch at the end of a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendKernelLaunchExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendKernelLaunchExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the main kernel is also listed among its alternatives
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -77,7 +77,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a kernel launch together with its arguments in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendKernelLaunchWithArgsExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendKernelLaunchWithArgsExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the main kernel is also listed among its alternatives
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -118,7 +118,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a copy between USM pointers in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendUSMMemcpyExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendUSMMemcpyExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the source's or the destination's allocation
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -153,7 +153,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records filling USM memory with a pattern in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendUSMFillExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendUSMFillExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the allocation behind the pointer
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -184,7 +184,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a copy between two buffers in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferCopyExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferCopyExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -226,7 +226,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a write from host memory to a buffer in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferWriteExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferWriteExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -261,7 +261,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a read from a buffer to host memory in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferReadExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferReadExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -296,7 +296,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a rectangular copy between two buffers in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferCopyRectExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferCopyRectExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -346,7 +346,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a rectangular buffer write from host memory in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferWriteRectExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferWriteRectExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -396,7 +396,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a rectangular buffer read to host memory in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferReadRectExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferReadRectExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -446,7 +446,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records filling a buffer with a pattern in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendMemBufferFillExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendMemBufferFillExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the offset plus size runs past the buffer's end
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -478,7 +478,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a prefetch of USM memory in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendUSMPrefetchExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendUSMPrefetchExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the memory block's allocation
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -513,7 +513,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Records a usage hint for a USM region in a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferAppendUSMAdviseExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferAppendUSMAdviseExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the memory block's allocation
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: events are passed but the buffer's device lacks command-buffer event support
@@ -558,7 +558,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Changes kernel launches already recorded in a finalized command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferUpdateKernelLaunchExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferUpdateKernelLaunchExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: new kernel arguments are given but the device cannot update arguments
     /// - `UnsupportedFeature`: a new local size is given but the device cannot update it
     /// - `UnsupportedFeature`: a global but no local size is given; device cannot update local sizes
@@ -582,7 +582,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Swaps in a fresh signal event for a recorded command.
     ///
     /// # Errors
-    /// As `urCommandBufferUpdateSignalEventExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferUpdateSignalEventExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the command's device cannot update events in a command buffer
     /// - `InvalidOperation`: the command's buffer was not created as updatable
     /// - `InvalidOperation`: the command's buffer has not yet been finalized
@@ -596,7 +596,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Replaces the events that a recorded command waits on.
     ///
     /// # Errors
-    /// As `urCommandBufferUpdateWaitEventsExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferUpdateWaitEventsExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the command's device cannot update events in a command buffer
     /// - `InvalidOperation`: the command's buffer was not created as updatable
     /// - `InvalidOperation`: the command's buffer has not yet been finalized
@@ -612,7 +612,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Answers one property query about a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferGetInfoExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferGetInfoExp` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn command_buffer_get_info_exp(
@@ -626,7 +626,7 @@ pub trait CommandBufferExpApi: CommandApi {
     /// Gives the backend's own handle for a command buffer.
     ///
     /// # Errors
-    /// As `urCommandBufferGetNativeHandleExp` documents them; these are the adapter's to find:
+    /// As `urCommandBufferGetNativeHandleExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn command_buffer_get_native_handle_exp(
         command_buffer: Borrowed<'_, Self::ExpCommandBuffer>,

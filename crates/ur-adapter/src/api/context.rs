@@ -24,7 +24,7 @@ pub trait ContextApi: Objects {
     /// Answers one property query about a context.
     ///
     /// # Errors
-    /// As `urContextGetInfo` documents them; these are the adapter's to find:
+    /// As `urContextGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn context_get_info(
@@ -38,7 +38,7 @@ pub trait ContextApi: Objects {
     /// Gives the backend's own handle for a context.
     ///
     /// # Errors
-    /// As `urContextGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urContextGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn context_get_native_handle(
         context: Borrowed<'_, Self::Context>,
@@ -49,7 +49,7 @@ pub trait ContextApi: Objects {
     /// Wraps a backend's own context in a runtime context.
     ///
     /// # Errors
-    /// As `urContextCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urContextCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn context_create_with_native_handle(
         native_context: ur_native_handle_t,
@@ -63,7 +63,7 @@ pub trait ContextApi: Objects {
     /// Registers a function to run when the context is destroyed.
     ///
     /// # Errors
-    /// As `urContextSetExtendedDeleter` documents them; these are the adapter's to find:
+    /// As `urContextSetExtendedDeleter` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no way of doing this
     fn context_set_extended_deleter(
         context: Borrowed<'_, Self::Context>,

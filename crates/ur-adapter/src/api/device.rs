@@ -23,7 +23,7 @@ pub trait DeviceApi: Objects {
     /// Answers one property query about a device.
     ///
     /// # Errors
-    /// As `urDeviceGetInfo` documents them; these are the adapter's to find:
+    /// As `urDeviceGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn device_get_info(
@@ -59,7 +59,7 @@ pub trait DeviceApi: Objects {
     /// Gives the backend's own handle for a device.
     ///
     /// # Errors
-    /// As `urDeviceGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urDeviceGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn device_get_native_handle(device: Borrowed<'_, Self::Device>) -> Result<ur_native_handle_t> {
         let _ = (device,);
@@ -68,7 +68,7 @@ pub trait DeviceApi: Objects {
     /// Wraps a backend's own device in a runtime device.
     ///
     /// # Errors
-    /// As `urDeviceCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urDeviceCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn device_create_with_native_handle(
         native_device: ur_native_handle_t,
@@ -81,7 +81,7 @@ pub trait DeviceApi: Objects {
     /// Reads the device clock and the host clock close together.
     ///
     /// # Errors
-    /// As `urDeviceGetGlobalTimestamps` documents them; these are the adapter's to find:
+    /// As `urDeviceGetGlobalTimestamps` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no way of doing this
     fn device_get_global_timestamps(device: Borrowed<'_, Self::Device>) -> Result<(u64, u64)> {
         let _ = (device,);

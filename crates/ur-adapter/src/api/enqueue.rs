@@ -16,7 +16,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a command that completes once the listed events have.
     ///
     /// # Errors
-    /// As `urEnqueueEventsWait` documents them; these are the adapter's to find:
+    /// As `urEnqueueEventsWait` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     fn enqueue_events_wait(
@@ -29,7 +29,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a wait that also holds back every later command.
     ///
     /// # Errors
-    /// As `urEnqueueEventsWaitWithBarrier` documents them; these are the adapter's to find:
+    /// As `urEnqueueEventsWaitWithBarrier` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     fn enqueue_events_wait_with_barrier(
@@ -42,7 +42,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a read from a buffer into host memory.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferRead` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferRead` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: the offset plus size runs past the buffer's end
@@ -67,7 +67,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a write from host memory into a buffer.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferWrite` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferWrite` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: the offset plus size runs past the buffer's end
@@ -92,7 +92,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a read of a rectangular buffer region into host memory.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferReadRect` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferReadRect` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: origin, region and pitches together reach outside the buffer
@@ -132,7 +132,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a write from host memory into a rectangular buffer region.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferWriteRect` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferWriteRect` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: origin, region and pitches together reach outside the buffer
@@ -172,7 +172,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a copy of bytes from one buffer to another.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferCopy` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferCopy` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: the source offset plus size runs past the source's end
@@ -198,7 +198,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a copy of a rectangular region between two buffers.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferCopyRect` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferCopyRect` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: origin, region and pitches together reach outside the source
@@ -238,7 +238,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues filling part of a buffer with a repeated pattern.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferFill` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferFill` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: the offset plus size runs past the buffer's end
@@ -261,7 +261,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a read of an image region into host memory.
     ///
     /// # Errors
-    /// As `urEnqueueMemImageRead` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemImageRead` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -287,7 +287,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a write from host memory into an image region.
     ///
     /// # Errors
-    /// As `urEnqueueMemImageWrite` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemImageWrite` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -313,7 +313,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a copy of a region from one image to another.
     ///
     /// # Errors
-    /// As `urEnqueueMemImageCopy` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemImageCopy` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -337,7 +337,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a mapping of a buffer range into host address space.
     ///
     /// # Errors
-    /// As `urEnqueueMemBufferMap` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemBufferMap` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidSize`: the offset plus size runs past the buffer's end
@@ -358,7 +358,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues the removal of an earlier host mapping.
     ///
     /// # Errors
-    /// As `urEnqueueMemUnmap` documents them; these are the adapter's to find:
+    /// As `urEnqueueMemUnmap` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     fn enqueue_mem_unmap(
@@ -374,7 +374,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues filling USM memory with a repeated pattern.
     ///
     /// # Errors
-    /// As `urEnqueueUSMFill` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMFill` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the allocation behind the pointer
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
@@ -396,7 +396,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a copy of bytes between two USM pointers.
     ///
     /// # Errors
-    /// As `urEnqueueUSMMemcpy` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMMemcpy` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the source's or the destination's allocation
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
@@ -419,7 +419,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a hint to move USM memory before it is used.
     ///
     /// # Errors
-    /// As `urEnqueueUSMPrefetch` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMPrefetch` documents them; the adapter detects these:
     /// - `InvalidSize`: more bytes are asked for than the memory block holds
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
@@ -441,7 +441,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a hint about how a USM region will be used.
     ///
     /// # Errors
-    /// As `urEnqueueUSMAdvise` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMAdvise` documents them; the adapter detects these:
     /// - `InvalidSize`: more bytes are asked for than the memory block holds
     fn enqueue_usm_advise(
         queue: Borrowed<'_, Self::Queue>,
@@ -460,7 +460,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues filling a pitched 2D USM region with a pattern.
     ///
     /// # Errors
-    /// As `urEnqueueUSMFill2D` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMFill2D` documents them; the adapter detects these:
     /// - `InvalidSize`: pitch times height exceeds the memory allocated at the pointer
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
@@ -485,7 +485,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a copy of a 2D region between pitched USM pointers.
     ///
     /// # Errors
-    /// As `urEnqueueUSMMemcpy2D` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMMemcpy2D` documents them; the adapter detects these:
     /// - `InvalidSize`: source pitch times height exceeds the source's allocated memory
     /// - `InvalidSize`: destination pitch times height exceeds the destination's allocated memory
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
@@ -520,7 +520,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a write from host memory to a program's device global.
     ///
     /// # Errors
-    /// As `urEnqueueDeviceGlobalVariableWrite` documents them; these are the adapter's to find:
+    /// As `urEnqueueDeviceGlobalVariableWrite` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -545,7 +545,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a read of a program's device global into host memory.
     ///
     /// # Errors
-    /// As `urEnqueueDeviceGlobalVariableRead` documents them; these are the adapter's to find:
+    /// As `urEnqueueDeviceGlobalVariableRead` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -570,7 +570,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a read of data that a kernel put in a host pipe.
     ///
     /// # Errors
-    /// As `urEnqueueReadHostPipe` documents them; these are the adapter's to find:
+    /// As `urEnqueueReadHostPipe` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -590,7 +590,7 @@ pub trait EnqueueApi: CommandApi {
     /// Queues a write of host data into a pipe for kernels.
     ///
     /// # Errors
-    /// As `urEnqueueWriteHostPipe` documents them; these are the adapter's to find:
+    /// As `urEnqueueWriteHostPipe` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     #[expect(clippy::too_many_arguments, reason = "as many as C's")]
@@ -612,7 +612,7 @@ pub trait EnqueueApi: CommandApi {
     /// the barrier, again and again, and stays the caller's.
     ///
     /// # Errors
-    /// As `urEnqueueEventsWaitWithBarrierExt` documents them; these are the adapter's to find:
+    /// As `urEnqueueEventsWaitWithBarrierExt` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     fn enqueue_events_wait_with_barrier_ext(

@@ -14,7 +14,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues a kernel launch and passes its arguments in the same call.
     ///
     /// # Errors
-    /// As `urEnqueueKernelLaunchWithArgsExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueKernelLaunchWithArgsExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     /// - `InvalidOperation`: the device does not support one of the launch properties
@@ -46,7 +46,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues an allocation of device USM memory.
     ///
     /// # Errors
-    /// As `urEnqueueUSMDeviceAllocExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMDeviceAllocExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_usm_device_alloc_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -62,7 +62,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues an allocation of shared USM memory.
     ///
     /// # Errors
-    /// As `urEnqueueUSMSharedAllocExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMSharedAllocExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_usm_shared_alloc_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -78,7 +78,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues an allocation of host USM memory.
     ///
     /// # Errors
-    /// As `urEnqueueUSMHostAllocExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMHostAllocExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_usm_host_alloc_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -94,7 +94,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues the freeing of a USM allocation.
     ///
     /// # Errors
-    /// As `urEnqueueUSMFreeExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueUSMFreeExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_usm_free_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -121,7 +121,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues a finalized command buffer for execution.
     ///
     /// # Errors
-    /// As `urEnqueueCommandBufferExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueCommandBufferExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -135,7 +135,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues a host function to run in order with device work.
     ///
     /// # Errors
-    /// As `urEnqueueHostTaskExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueHostTaskExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     /// - `UnsupportedFeature`: the driver lacks Level Zero's call for appending host functions
     fn enqueue_host_task_exp(
@@ -171,7 +171,7 @@ pub trait EnqueueExpApi: CommandApi {
     /// Queues an instantiated graph for execution.
     ///
     /// # Errors
-    /// As `urEnqueueGraphExp` documents them; these are the adapter's to find:
+    /// As `urEnqueueGraphExp` documents them; the adapter detects these:
     /// - `InvalidEventWaitList`: the wait list holds something that is not an event
     fn enqueue_graph_exp(
         queue: Borrowed<'_, Self::Queue>,

@@ -13,7 +13,7 @@ pub trait EventApi: Objects {
     /// Answers one property query about an event.
     ///
     /// # Errors
-    /// As `urEventGetInfo` documents them; these are the adapter's to find:
+    /// As `urEventGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn event_get_info(
@@ -35,7 +35,7 @@ pub trait EventApi: Objects {
     /// Reads one recorded time of the command behind an event.
     ///
     /// # Errors
-    /// As `urEventGetProfilingInfo` documents them; these are the adapter's to find:
+    /// As `urEventGetProfilingInfo` documents them; the adapter detects these:
     /// - `ProfilingInfoNotAvailable`: the event's queue was created without profiling turned on
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     fn event_get_profiling_info(
@@ -49,7 +49,7 @@ pub trait EventApi: Objects {
     /// Blocks until every event of the list has completed.
     ///
     /// # Errors
-    /// As `urEventWait` documents them; these are the adapter's to find:
+    /// As `urEventWait` documents them; the adapter detects these:
     /// - `InEventListExecStatus`: an event being waited on is in the error state
     fn event_wait(event_wait_list: &[Owned<Self::Event>]) -> Result<()> {
         let _ = (event_wait_list,);
@@ -58,7 +58,7 @@ pub trait EventApi: Objects {
     /// Gives the backend's own handle for an event.
     ///
     /// # Errors
-    /// As `urEventGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urEventGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn event_get_native_handle(event: Borrowed<'_, Self::Event>) -> Result<ur_native_handle_t> {
         let _ = (event,);
@@ -67,7 +67,7 @@ pub trait EventApi: Objects {
     /// Wraps a backend's own event in a runtime event; 0 stands for one that is complete already.
     ///
     /// # Errors
-    /// As `urEventCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urEventCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn event_create_with_native_handle(
         native_event: ur_native_handle_t,

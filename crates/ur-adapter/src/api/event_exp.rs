@@ -11,7 +11,7 @@ pub trait EventExpApi: Objects {
     /// Makes a reusable event that belongs to no command yet.
     ///
     /// # Errors
-    /// As `urEventCreateExp` documents them; these are the adapter's to find:
+    /// As `urEventCreateExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: profiling is requested but the platform cannot profile single events
     fn event_create_exp(
         context: Borrowed<'_, Self::Context>,

@@ -21,7 +21,7 @@ pub trait GraphExpApi: Objects {
     /// Turns a captured graph into one that can be executed.
     ///
     /// # Errors
-    /// As `urGraphInstantiateGraphExp` documents them; these are the adapter's to find:
+    /// As `urGraphInstantiateGraphExp` documents them; the adapter detects these:
     /// - `InvalidArgument`: a queue still records into the graph, or its last capture failed
     fn graph_instantiate_graph_exp(
         graph: Borrowed<'_, Self::ExpGraph>,
@@ -32,7 +32,7 @@ pub trait GraphExpApi: Objects {
     /// Destroys a graph and frees what it holds.
     ///
     /// # Errors
-    /// As `urGraphDestroyExp` documents them; these are the adapter's to find:
+    /// As `urGraphDestroyExp` documents them; the adapter detects these:
     /// - `InvalidArgument`: a queue still records into the graph
     fn graph_destroy_exp(graph: Borrowed<'_, Self::ExpGraph>) -> Result<()> {
         let _ = (graph,);
@@ -79,7 +79,7 @@ pub trait GraphExpApi: Objects {
     /// Writes a graph's contents to a file for inspection.
     ///
     /// # Errors
-    /// As `urGraphDumpContentsExp` documents them; these are the adapter's to find:
+    /// As `urGraphDumpContentsExp` documents them; the adapter detects these:
     /// - `InvalidArgument`: the file cannot be written
     fn graph_dump_contents_exp(
         graph: Borrowed<'_, Self::ExpGraph>,
@@ -91,7 +91,7 @@ pub trait GraphExpApi: Objects {
     /// Gives the backend's own handle for a graph.
     ///
     /// # Errors
-    /// As `urGraphGetNativeHandleExp` documents them; these are the adapter's to find:
+    /// As `urGraphGetNativeHandleExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn graph_get_native_handle_exp(
         graph: Borrowed<'_, Self::ExpGraph>,
@@ -102,7 +102,7 @@ pub trait GraphExpApi: Objects {
     /// Gives the backend's own handle for an executable graph.
     ///
     /// # Errors
-    /// As `urGraphExecutableGraphGetNativeHandleExp` documents them; these are the adapter's to find:
+    /// As `urGraphExecutableGraphGetNativeHandleExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn graph_executable_graph_get_native_handle_exp(
         executable_graph: Borrowed<'_, Self::ExpExecutableGraph>,

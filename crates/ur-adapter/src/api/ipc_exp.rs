@@ -21,8 +21,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, mem);
         Error::unsupported("urIPCGetMemHandleExp")
     }
-    /// Hands back the data obtained for sharing USM memory: the pointer that the get returned, once. Nobody opens the
-    /// handle from then on; what is open stays open. Optional: freeing the memory gives back what its handles held.
+    /// Returns the data obtained for sharing USM memory: the pointer that the get returned, once. From then on the handle
+    /// cannot be opened; what is open stays open. Optional: freeing the memory releases what its handles held.
     ///
     /// # Errors
     /// As `urIPCPutMemHandleExp` documents them.
@@ -37,7 +37,7 @@ pub trait IpcExpApi: Objects {
     /// address stays valid until then, also after the handle was put or the memory freed by its owner.
     ///
     /// # Errors
-    /// As `urIPCOpenMemHandleExp` documents them; these are the adapter's to find:
+    /// As `urIPCOpenMemHandleExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the data size given differs from a memory IPC handle's
     fn ipc_open_mem_handle_exp(
         context: Borrowed<'_, Self::Context>,
@@ -60,7 +60,7 @@ pub trait IpcExpApi: Objects {
     /// it until it is put, or the object is released for the last time; other processes open copies of it.
     ///
     /// # Errors
-    /// As `urIPCGetPhysMemHandleExp` documents them; these are the adapter's to find:
+    /// As `urIPCGetPhysMemHandleExp` documents them; the adapter detects these:
     /// - `InvalidArgument`: the physical memory was not created as shareable between processes
     fn ipc_get_phys_mem_handle_exp(
         context: Borrowed<'_, Self::Context>,
@@ -69,8 +69,8 @@ pub trait IpcExpApi: Objects {
         let _ = (context, phys_mem);
         Error::unsupported("urIPCGetPhysMemHandleExp")
     }
-    /// Hands back the data obtained for sharing physical memory: the pointer that the get returned, once. Nobody opens
-    /// the handle from then on; what is open stays open. Optional: the object's last release does the same.
+    /// Returns the data obtained for sharing physical memory: the pointer that the get returned, once. From then on the
+    /// handle cannot be opened; what is open stays open. Optional: the object's last release does the same.
     ///
     /// # Errors
     /// As `urIPCPutPhysMemHandleExp` documents them.
@@ -85,7 +85,7 @@ pub trait IpcExpApi: Objects {
     /// shared again, and stays valid after the handle was put or the owner's object released.
     ///
     /// # Errors
-    /// As `urIPCOpenPhysMemHandleExp` documents them; these are the adapter's to find:
+    /// As `urIPCOpenPhysMemHandleExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the data size given differs from a physical-memory IPC handle's
     fn ipc_open_phys_mem_handle_exp(
         context: Borrowed<'_, Self::Context>,
@@ -107,10 +107,10 @@ pub trait IpcExpApi: Objects {
         Error::unsupported("urIPCClosePhysMemHandleExp")
     }
     /// Gets handle data for sharing an event with other processes. The data belongs to the adapter, which keeps it
-    /// until it is put, or the event is released for the last time; it stays right however often the event is signalled.
+    /// until it is put, or the event is released for the last time; it stays valid however often the event is signalled.
     ///
     /// # Errors
-    /// As `urIPCGetEventHandleExp` documents them; these are the adapter's to find:
+    /// As `urIPCGetEventHandleExp` documents them; the adapter detects these:
     /// - `InvalidEvent`: the event was not created as shareable between processes
     /// - `InvalidEvent`: the event itself came from opening another process's handle
     /// - `UnsupportedFeature`: the event records profiling data or timestamps
@@ -119,8 +119,8 @@ pub trait IpcExpApi: Objects {
         let _ = (event,);
         Error::unsupported("urIPCGetEventHandleExp")
     }
-    /// Hands back the data obtained for sharing an event: the pointer that the get returned, once. Nobody opens the
-    /// handle from then on; the event and opened ones stay as they are. Optional: the event's last release does the same.
+    /// Returns the data obtained for sharing an event: the pointer that the get returned, once. From then on the handle
+    /// cannot be opened; the event, and what is open, stay as they are. Optional: the event's last release does the same.
     ///
     /// # Errors
     /// As `urIPCPutEventHandleExp` documents them.
@@ -135,7 +135,7 @@ pub trait IpcExpApi: Objects {
     /// last release. Signals of either process are seen by both.
     ///
     /// # Errors
-    /// As `urIPCOpenEventHandleExp` documents them; these are the adapter's to find:
+    /// As `urIPCOpenEventHandleExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the data size given differs from an event IPC handle's
     /// - `UnsupportedFeature`: some device in the context reports no support for sharing events between processes
     fn ipc_open_event_handle_exp(

@@ -14,7 +14,7 @@ pub trait KernelApi: Objects {
     /// Makes a kernel object for a named function of a program.
     ///
     /// # Errors
-    /// As `urKernelCreate` documents them; these are the adapter's to find:
+    /// As `urKernelCreate` documents them; the adapter detects these:
     /// - `InvalidKernelName`: the program holds no kernel of that name
     fn kernel_create(
         program: Borrowed<'_, Self::Program>,
@@ -26,7 +26,7 @@ pub trait KernelApi: Objects {
     /// Answers one property query about a kernel.
     ///
     /// # Errors
-    /// As `urKernelGetInfo` documents them; these are the adapter's to find:
+    /// As `urKernelGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn kernel_get_info(
@@ -66,7 +66,7 @@ pub trait KernelApi: Objects {
     /// Gives the backend's own handle for a kernel.
     ///
     /// # Errors
-    /// As `urKernelGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urKernelGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn kernel_get_native_handle(kernel: Borrowed<'_, Self::Kernel>) -> Result<ur_native_handle_t> {
         let _ = (kernel,);
@@ -75,7 +75,7 @@ pub trait KernelApi: Objects {
     /// Wraps a backend's own kernel in a runtime kernel.
     ///
     /// # Errors
-    /// As `urKernelCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urKernelCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `InvalidNullHandle`: no program is given although the implementation needs one
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn kernel_create_with_native_handle(
@@ -131,7 +131,7 @@ pub trait KernelApi: Objects {
     /// Sets the values of a kernel's specialization constants.
     ///
     /// # Errors
-    /// As `urKernelSetSpecializationConstants` documents them; these are the adapter's to find:
+    /// As `urKernelSetSpecializationConstants` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the device reports that kernels cannot take specialization constants
     /// - `InvalidValue`: a specialization constant's size differs from the size the module declares
     /// - `InvalidValue`: a specialization constant is given without a value
@@ -146,7 +146,7 @@ pub trait KernelApi: Objects {
     /// Proposes the largest group count for a cooperative launch.
     ///
     /// # Errors
-    /// As `urKernelSuggestMaxCooperativeGroupCount` documents them; these are the adapter's to find:
+    /// As `urKernelSuggestMaxCooperativeGroupCount` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the device does not offer cooperative kernel launches
     fn kernel_suggest_max_cooperative_group_count(
         kernel: Borrowed<'_, Self::Kernel>,

@@ -13,7 +13,7 @@ pub trait MemApi: Objects {
     /// Makes an image of a given format and shape in a context.
     ///
     /// # Errors
-    /// As `urMemImageCreate` documents them; these are the adapter's to find:
+    /// As `urMemImageCreate` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the device reports no image support
     fn mem_image_create(
         context: Borrowed<'_, Self::Context>,
@@ -41,7 +41,7 @@ pub trait MemApi: Objects {
     /// Makes a sub-buffer that covers part of a buffer.
     ///
     /// # Errors
-    /// As `urMemBufferPartition` documents them; these are the adapter's to find:
+    /// As `urMemBufferPartition` documents them; the adapter detects these:
     /// - `InvalidBufferSize`: the region ends past the end of the buffer's allocation
     fn mem_buffer_partition(
         buffer: Borrowed<'_, Self::Mem>,
@@ -55,7 +55,7 @@ pub trait MemApi: Objects {
     /// Gives the backend's own handle for a memory object.
     ///
     /// # Errors
-    /// As `urMemGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urMemGetNativeHandle` documents them; the adapter detects these:
     /// - `InvalidNullHandle`: no device is given although the implementation needs one
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn mem_get_native_handle(
@@ -68,7 +68,7 @@ pub trait MemApi: Objects {
     /// Wraps a backend's own buffer in a runtime buffer.
     ///
     /// # Errors
-    /// As `urMemBufferCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urMemBufferCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t,
@@ -81,7 +81,7 @@ pub trait MemApi: Objects {
     /// Wraps a backend's own image in a runtime image.
     ///
     /// # Errors
-    /// As `urMemImageCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urMemImageCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn mem_image_create_with_native_handle(
         native_mem: ur_native_handle_t,
@@ -96,7 +96,7 @@ pub trait MemApi: Objects {
     /// Answers one property query about a memory object.
     ///
     /// # Errors
-    /// As `urMemGetInfo` documents them; these are the adapter's to find:
+    /// As `urMemGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn mem_get_info(
@@ -110,7 +110,7 @@ pub trait MemApi: Objects {
     /// Answers one property query about an image.
     ///
     /// # Errors
-    /// As `urMemImageGetInfo` documents them; these are the adapter's to find:
+    /// As `urMemImageGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     /// - `UnsupportedFeature`: the device reports no image support

@@ -12,7 +12,7 @@ pub trait MemoryExportExpApi: Objects {
     /// Allocates device memory that other APIs can be given.
     ///
     /// # Errors
-    /// As `urMemoryExportAllocExportableMemoryExp` documents them; these are the adapter's to find:
+    /// As `urMemoryExportAllocExportableMemoryExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the alignment is larger than the device's biggest data type
     /// - `UnsupportedSize`: the size exceeds the device's largest allowed allocation
     fn memory_export_alloc_exportable_memory_exp(

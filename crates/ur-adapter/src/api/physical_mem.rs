@@ -12,7 +12,7 @@ pub trait PhysicalMemApi: Objects {
     /// Reserves physical device memory for mapping into virtual ranges.
     ///
     /// # Errors
-    /// As `urPhysicalMemCreate` documents them; these are the adapter's to find:
+    /// As `urPhysicalMemCreate` documents them; the adapter detects these:
     /// - `InvalidSize`: the size is not a whole number of minimum virtual-memory granules
     fn physical_mem_create(
         context: Borrowed<'_, Self::Context>,

@@ -21,7 +21,7 @@ pub trait PlatformApi: Objects {
     /// Answers one property query about a platform.
     ///
     /// # Errors
-    /// As `urPlatformGetInfo` documents them; these are the adapter's to find:
+    /// As `urPlatformGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn platform_get_info(
@@ -35,7 +35,7 @@ pub trait PlatformApi: Objects {
     /// Gives the backend's own handle for a platform.
     ///
     /// # Errors
-    /// As `urPlatformGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urPlatformGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn platform_get_native_handle(
         platform: Borrowed<'_, Self::Platform>,
@@ -46,7 +46,7 @@ pub trait PlatformApi: Objects {
     /// Wraps a backend's own platform in a runtime platform.
     ///
     /// # Errors
-    /// As `urPlatformCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urPlatformCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn platform_create_with_native_handle(
         native_platform: ur_native_handle_t,
@@ -69,7 +69,7 @@ pub trait PlatformApi: Objects {
     /// Translates a general compiler option into the platform's own spelling.
     ///
     /// # Errors
-    /// As `urPlatformGetBackendOption` documents them; these are the adapter's to find:
+    /// As `urPlatformGetBackendOption` documents them; the adapter detects these:
     /// - `InvalidValue`: the frontend option is not a recognised one
     fn platform_get_backend_option(
         platform: Borrowed<'_, Self::Platform>,

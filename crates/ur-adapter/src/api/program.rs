@@ -14,7 +14,7 @@ pub trait ProgramApi: Objects {
     /// Makes a program from intermediate code such as SPIR-V.
     ///
     /// # Errors
-    /// As `urProgramCreateWithIL` documents them; these are the adapter's to find:
+    /// As `urProgramCreateWithIL` documents them; the adapter detects these:
     /// - `InvalidBinary`: the IL is not a usable binary for the context's devices
     /// - `CompilerNotAvailable`: the context's devices cannot compile IL at run time
     fn program_create_with_il(
@@ -29,7 +29,7 @@ pub trait ProgramApi: Objects {
     /// Makes a program from ready device binaries.
     ///
     /// # Errors
-    /// As `urProgramCreateWithBinary` documents them; these are the adapter's to find:
+    /// As `urProgramCreateWithBinary` documents them; the adapter detects these:
     /// - `InvalidNativeBinary`: a binary does not fit the device listed at its position
     fn program_create_with_binary(
         context: Borrowed<'_, Self::Context>,
@@ -44,7 +44,7 @@ pub trait ProgramApi: Objects {
     /// Compiles and links one program for the context's devices.
     ///
     /// # Errors
-    /// As `urProgramBuild` documents them; these are the adapter's to find:
+    /// As `urProgramBuild` documents them; the adapter detects these:
     /// - `InvalidProgram`: the handle given for the program is not a real program
     /// - `ProgramBuildFailure`: building the program fails
     fn program_build(
@@ -58,7 +58,7 @@ pub trait ProgramApi: Objects {
     /// Compiles one program for the context's devices without linking it.
     ///
     /// # Errors
-    /// As `urProgramCompile` documents them; these are the adapter's to find:
+    /// As `urProgramCompile` documents them; the adapter detects these:
     /// - `InvalidProgram`: the handle given for the program is not a real program
     /// - `ProgramBuildFailure`: compiling the program fails
     fn program_compile(
@@ -72,7 +72,7 @@ pub trait ProgramApi: Objects {
     /// Joins compiled programs into a new one for the context's devices.
     ///
     /// # Errors
-    /// As `urProgramLink` documents them; these are the adapter's to find:
+    /// As `urProgramLink` documents them; the adapter detects these:
     /// - `InvalidProgram`: one of the listed programs is not a real program
     /// - `ProgramLinkFailure`: linking the programs fails
     fn program_link(
@@ -86,7 +86,7 @@ pub trait ProgramApi: Objects {
     /// Looks up the device address of a named program function.
     ///
     /// # Errors
-    /// As `urProgramGetFunctionPointer` documents them; these are the adapter's to find:
+    /// As `urProgramGetFunctionPointer` documents them; the adapter detects these:
     /// - `InvalidKernelName`: the program holds no function of that name
     /// - `FunctionAddressNotAvailable`: the function is found but its address cannot be obtained
     /// - `UnsupportedFeature`: the backend cannot look up function pointers
@@ -101,7 +101,7 @@ pub trait ProgramApi: Objects {
     /// Looks up the device address and size of a named global.
     ///
     /// # Errors
-    /// As `urProgramGetGlobalVariablePointer` documents them; these are the adapter's to find:
+    /// As `urProgramGetGlobalVariablePointer` documents them; the adapter detects these:
     /// - `InvalidValue`: the program has no variable of that name
     fn program_get_global_variable_pointer(
         device: Borrowed<'_, Self::Device>,
@@ -114,7 +114,7 @@ pub trait ProgramApi: Objects {
     /// Answers one property query about a program.
     ///
     /// # Errors
-    /// As `urProgramGetInfo` documents them; these are the adapter's to find:
+    /// As `urProgramGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn program_get_info(
@@ -141,7 +141,7 @@ pub trait ProgramApi: Objects {
     /// Sets the values of a program's specialization constants before building.
     ///
     /// # Errors
-    /// As `urProgramSetSpecializationConstants` documents them; these are the adapter's to find:
+    /// As `urProgramSetSpecializationConstants` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the device reports that programs cannot take specialization constants
     /// - `InvalidValue`: a specialization constant's size differs from the size the module declares
     /// - `InvalidValue`: a specialization constant is given without a value
@@ -156,7 +156,7 @@ pub trait ProgramApi: Objects {
     /// Gives the backend's own handle for a program.
     ///
     /// # Errors
-    /// As `urProgramGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urProgramGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn program_get_native_handle(
         program: Borrowed<'_, Self::Program>,
@@ -167,7 +167,7 @@ pub trait ProgramApi: Objects {
     /// Wraps a backend's own program in a runtime program.
     ///
     /// # Errors
-    /// As `urProgramCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urProgramCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn program_create_with_native_handle(
         native_program: ur_native_handle_t,

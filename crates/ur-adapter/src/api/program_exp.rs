@@ -12,7 +12,7 @@ pub trait ProgramExpApi: Objects {
     /// Resolves symbols between programs by linking them at run time.
     ///
     /// # Errors
-    /// As `urProgramDynamicLinkExp` documents them; these are the adapter's to find:
+    /// As `urProgramDynamicLinkExp` documents them; the adapter detects these:
     /// - `InvalidProgram`: one of the listed programs is not a real program
     /// - `ProgramLinkFailure`: linking the programs fails
     /// - `UnsupportedFeature`: the adapter has no way of doing this
@@ -26,7 +26,7 @@ pub trait ProgramExpApi: Objects {
     /// Compiles and links one program for a chosen list of devices.
     ///
     /// # Errors
-    /// As `urProgramBuildExp` documents them; these are the adapter's to find:
+    /// As `urProgramBuildExp` documents them; the adapter detects these:
     /// - `InvalidProgram`: the handle given for the program is not a real program
     /// - `ProgramBuildFailure`: building the program fails
     fn program_build_exp(
@@ -41,7 +41,7 @@ pub trait ProgramExpApi: Objects {
     /// Compiles one program for a chosen list of devices without linking.
     ///
     /// # Errors
-    /// As `urProgramCompileExp` documents them; these are the adapter's to find:
+    /// As `urProgramCompileExp` documents them; the adapter detects these:
     /// - `InvalidProgram`: the handle given for the program is not a real program
     /// - `ProgramBuildFailure`: compiling the program fails
     fn program_compile_exp(
@@ -56,7 +56,7 @@ pub trait ProgramExpApi: Objects {
     /// Joins compiled programs into a new one for chosen devices.
     ///
     /// # Errors
-    /// As `urProgramLinkExp` documents them; these are the adapter's to find:
+    /// As `urProgramLinkExp` documents them; the adapter detects these:
     /// - `InvalidProgram`: one of the listed programs is not a real program
     /// - `ProgramLinkFailure`: linking the programs fails
     fn program_link_exp(

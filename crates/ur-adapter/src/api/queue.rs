@@ -12,7 +12,7 @@ pub trait QueueApi: Objects {
     /// Answers one property query about a queue.
     ///
     /// # Errors
-    /// As `urQueueGetInfo` documents them; these are the adapter's to find:
+    /// As `urQueueGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn queue_get_info(
@@ -38,7 +38,7 @@ pub trait QueueApi: Objects {
     /// Gives the backend's own handle for a queue.
     ///
     /// # Errors
-    /// As `urQueueGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urQueueGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn queue_get_native_handle(
         queue: Borrowed<'_, Self::Queue>,
@@ -50,7 +50,7 @@ pub trait QueueApi: Objects {
     /// Wraps a backend's own queue in a runtime queue.
     ///
     /// # Errors
-    /// As `urQueueCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urQueueCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn queue_create_with_native_handle(
         native_queue: ur_native_handle_t,

@@ -18,7 +18,7 @@ pub trait QueueExpApi: Objects {
     /// Starts recording the queue's commands into a graph that already exists.
     ///
     /// # Errors
-    /// As `urQueueBeginCaptureIntoGraphExp` documents them; these are the adapter's to find:
+    /// As `urQueueBeginCaptureIntoGraphExp` documents them; the adapter detects these:
     /// - `InvalidArgument`: the graph holds commands already, or its last capture failed
     fn queue_begin_capture_into_graph_exp(
         queue: Borrowed<'_, Self::Queue>,
@@ -48,7 +48,7 @@ pub trait QueueExpApi: Objects {
     /// Gives the graph that the queue is now recording into.
     ///
     /// # Errors
-    /// As `urQueueGetGraphExp` documents them; these are the adapter's to find:
+    /// As `urQueueGetGraphExp` documents them; the adapter detects these:
     /// - `InvalidOperation`: the queue is not currently recording a graph
     fn queue_get_graph_exp(queue: Borrowed<'_, Self::Queue>) -> Result<Owned<Self::ExpGraph>> {
         let _ = (queue,);

@@ -12,7 +12,7 @@ pub trait SamplerApi: Objects {
     /// Makes a sampler with the given addressing and filter settings.
     ///
     /// # Errors
-    /// As `urSamplerCreate` documents them; these are the adapter's to find:
+    /// As `urSamplerCreate` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the device reports no image support
     fn sampler_create(
         context: Borrowed<'_, Self::Context>,
@@ -24,7 +24,7 @@ pub trait SamplerApi: Objects {
     /// Answers one property query about a sampler.
     ///
     /// # Errors
-    /// As `urSamplerGetInfo` documents them; these are the adapter's to find:
+    /// As `urSamplerGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     /// - `UnsupportedFeature`: the device reports no image support
@@ -39,7 +39,7 @@ pub trait SamplerApi: Objects {
     /// Gives the backend's own handle for a sampler.
     ///
     /// # Errors
-    /// As `urSamplerGetNativeHandle` documents them; these are the adapter's to find:
+    /// As `urSamplerGetNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn sampler_get_native_handle(
         sampler: Borrowed<'_, Self::Sampler>,
@@ -50,7 +50,7 @@ pub trait SamplerApi: Objects {
     /// Wraps a backend's own sampler in a runtime sampler.
     ///
     /// # Errors
-    /// As `urSamplerCreateWithNativeHandle` documents them; these are the adapter's to find:
+    /// As `urSamplerCreateWithNativeHandle` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: the adapter has no native handle corresponding to this object
     fn sampler_create_with_native_handle(
         native_sampler: ur_native_handle_t,

@@ -13,7 +13,7 @@ pub trait UsmApi: Objects {
     /// Allocates USM memory on the host that devices can reach.
     ///
     /// # Errors
-    /// As `urUSMHostAlloc` documents them; these are the adapter's to find:
+    /// As `urUSMHostAlloc` documents them; the adapter detects these:
     /// - `InvalidOperation`: the device reports no support for host USM allocations
     /// - `InvalidValue`: the alignment exceeds the largest data type of any context device
     /// - `InvalidUsmSize`: the size exceeds some context device's largest allowed allocation
@@ -30,7 +30,7 @@ pub trait UsmApi: Objects {
     /// Allocates USM memory that lives on one device.
     ///
     /// # Errors
-    /// As `urUSMDeviceAlloc` documents them; these are the adapter's to find:
+    /// As `urUSMDeviceAlloc` documents them; the adapter detects these:
     /// - `InvalidOperation`: the device reports no support for host USM allocations
     /// - `InvalidValue`: the alignment exceeds the device's largest data type
     /// - `InvalidUsmSize`: the size exceeds the device's largest allowed allocation
@@ -48,7 +48,7 @@ pub trait UsmApi: Objects {
     /// Allocates USM memory that host and device both use.
     ///
     /// # Errors
-    /// As `urUSMSharedAlloc` documents them; these are the adapter's to find:
+    /// As `urUSMSharedAlloc` documents them; the adapter detects these:
     /// - `InvalidValue`: the alignment exceeds the device's largest data type
     /// - `InvalidUsmSize`: the size exceeds the device's largest allowed allocation
     /// - `InvalidOperation`: the device supports neither single-device nor cross-device shared USM
@@ -87,7 +87,7 @@ pub trait UsmApi: Objects {
     /// Makes a pool from which USM memory can be allocated.
     ///
     /// # Errors
-    /// As `urUSMPoolCreate` documents them; these are the adapter's to find:
+    /// As `urUSMPoolCreate` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_create(
         context: Borrowed<'_, Self::Context>,
@@ -99,7 +99,7 @@ pub trait UsmApi: Objects {
     /// Answers one property query about a USM pool.
     ///
     /// # Errors
-    /// As `urUSMPoolGetInfo` documents them; these are the adapter's to find:
+    /// As `urUSMPoolGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn usm_pool_get_info(

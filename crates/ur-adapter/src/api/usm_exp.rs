@@ -13,7 +13,7 @@ pub trait UsmExpApi: Objects {
     /// Makes a USM pool that belongs to one device.
     ///
     /// # Errors
-    /// As `urUSMPoolCreateExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolCreateExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_create_exp(
         context: Borrowed<'_, Self::Context>,
@@ -26,7 +26,7 @@ pub trait UsmExpApi: Objects {
     /// Destroys a USM pool that belongs to one device.
     ///
     /// # Errors
-    /// As `urUSMPoolDestroyExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolDestroyExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Self::Context>,
@@ -39,7 +39,7 @@ pub trait UsmExpApi: Objects {
     /// Gives the USM pool that a device starts out with.
     ///
     /// # Errors
-    /// As `urUSMPoolGetDefaultDevicePoolExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolGetDefaultDevicePoolExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_get_default_device_pool_exp(
         context: Borrowed<'_, Self::Context>,
@@ -51,7 +51,7 @@ pub trait UsmExpApi: Objects {
     /// Answers one usage or limit query about a USM pool.
     ///
     /// # Errors
-    /// As `urUSMPoolGetInfoExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolGetInfoExp` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     fn usm_pool_get_info_exp(
         pool: Borrowed<'_, Self::UsmPool>,
@@ -64,7 +64,7 @@ pub trait UsmExpApi: Objects {
     /// Changes one adjustable property of a USM pool.
     ///
     /// # Errors
-    /// As `urUSMPoolSetInfoExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolSetInfoExp` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_set_info_exp(
@@ -79,7 +79,7 @@ pub trait UsmExpApi: Objects {
     /// Chooses the USM pool that a device uses from now on.
     ///
     /// # Errors
-    /// As `urUSMPoolSetDevicePoolExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolSetDevicePoolExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_set_device_pool_exp(
         context: Borrowed<'_, Self::Context>,
@@ -92,7 +92,7 @@ pub trait UsmExpApi: Objects {
     /// Gives the USM pool that a device uses at present.
     ///
     /// # Errors
-    /// As `urUSMPoolGetDevicePoolExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolGetDevicePoolExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Self::Context>,
@@ -104,7 +104,7 @@ pub trait UsmExpApi: Objects {
     /// Tries to shrink a pool's unused memory to a given size.
     ///
     /// # Errors
-    /// As `urUSMPoolTrimToExp` documents them; these are the adapter's to find:
+    /// As `urUSMPoolTrimToExp` documents them; the adapter detects these:
     /// - `UnsupportedFeature`: some device in the context reports no USM pool support
     fn usm_pool_trim_to_exp(
         context: Borrowed<'_, Self::Context>,
@@ -118,7 +118,7 @@ pub trait UsmExpApi: Objects {
     /// Allocates 2D USM memory and reports its row pitch.
     ///
     /// # Errors
-    /// As `urUSMPitchedAllocExp` documents them; these are the adapter's to find:
+    /// As `urUSMPitchedAllocExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the alignment exceeds the device's largest data type
     /// - `InvalidUsmSize`: the size exceeds the device's largest allowed allocation
     /// - `InvalidOperation`: the device supports neither single-device nor cross-device shared USM
@@ -137,7 +137,7 @@ pub trait UsmExpApi: Objects {
     /// Copies bytes between USM allocations and returns when done.
     ///
     /// # Errors
-    /// As `urUSMContextMemcpyExp` documents them; these are the adapter's to find:
+    /// As `urUSMContextMemcpyExp` documents them; the adapter detects these:
     /// - `InvalidSize`: the byte count exceeds the source's or the destination's allocation
     fn usm_context_memcpy_exp(
         context: Borrowed<'_, Self::Context>,
@@ -151,7 +151,7 @@ pub trait UsmExpApi: Objects {
     /// Undoes the registration of a host memory range.
     ///
     /// # Errors
-    /// As `urUSMHostAllocUnregisterExp` documents them; these are the adapter's to find:
+    /// As `urUSMHostAllocUnregisterExp` documents them; the adapter detects these:
     /// - `InvalidValue`: the host address range cannot be used
     fn usm_host_alloc_unregister_exp(
         context: Borrowed<'_, Self::Context>,

@@ -33,7 +33,7 @@ pub trait UsmP2pExpApi: Objects {
     /// Answers one query about access between two peer devices.
     ///
     /// # Errors
-    /// As `urUsmP2PPeerAccessGetInfoExp` documents them; these are the adapter's to find:
+    /// As `urUsmP2PPeerAccessGetInfoExp` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn usm_p2p_peer_access_get_info_exp(

@@ -12,7 +12,7 @@ pub trait VirtualMemApi: Objects {
     /// Tells the step size that virtual memory ranges must follow.
     ///
     /// # Errors
-    /// As `urVirtualMemGranularityGetInfo` documents them; these are the adapter's to find:
+    /// As `urVirtualMemGranularityGetInfo` documents them; the adapter detects these:
     /// - `UnsupportedEnumeration`: the adapter does not know the property asked for
     /// - `InvalidSize`: the given size is too small to hold the answer
     fn virtual_mem_granularity_get_info(

@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: BindlessImagesExpApi>() -> ur_bindless_images_exp_dditable_t {
     ur_bindless_images_exp_dditable_t {
         unsampled_image_handle_destroy_exp: Some(

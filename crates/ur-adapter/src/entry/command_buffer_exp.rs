@@ -12,7 +12,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: CommandBufferExpApi>() -> ur_command_buffer_exp_dditable_t {
     ur_command_buffer_exp_dditable_t {
         create_exp: Some(command_buffer_create_exp::<A>),

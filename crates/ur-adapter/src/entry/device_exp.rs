@@ -7,7 +7,7 @@ use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: DeviceExpApi>() -> ur_device_exp_dditable_t {
     ur_device_exp_dditable_t { wait_exp: Some(device_wait_exp::<A>) }
 }

@@ -11,7 +11,7 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: EnqueueApi>() -> ur_enqueue_dditable_t {
     ur_enqueue_dditable_t {
         events_wait: Some(enqueue_events_wait::<A>),

@@ -11,7 +11,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: EnqueueExpApi>() -> ur_enqueue_exp_dditable_t {
     ur_enqueue_exp_dditable_t {
         kernel_launch_with_args_exp: Some(enqueue_kernel_launch_with_args_exp::<A>),

@@ -12,7 +12,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: EventApi>() -> ur_event_dditable_t {
     ur_event_dditable_t {
         get_info: Some(event_get_info::<A>),

@@ -8,7 +8,7 @@ use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: EventExpApi>() -> ur_event_exp_dditable_t {
     ur_event_exp_dditable_t { create_exp: Some(event_create_exp::<A>) }
 }

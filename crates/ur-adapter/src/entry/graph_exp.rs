@@ -9,7 +9,7 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: GraphExpApi>() -> ur_graph_exp_dditable_t {
     ur_graph_exp_dditable_t {
         create_exp: Some(graph_create_exp::<A>),

@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: IpcExpApi>() -> ur_ipc_exp_dditable_t {
     ur_ipc_exp_dditable_t {
         get_mem_handle_exp: Some(ipc_get_mem_handle_exp::<A>),
@@ -186,7 +186,7 @@ unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: IpcExpApi>(
         // SAFETY: forwarded from the C caller's own contract.
         let phys_mem = unsafe { shim::handle::<A::PhysicalMem>(phys_mem.0) }?;
         A::ipc_close_phys_mem_handle_exp(context, phys_mem)?;
-        // SAFETY: closing is C giving its reference back.
+        // SAFETY: with the close, the caller gives up its reference.
         unsafe { phys_mem.release() }?;
         Ok(())
     })

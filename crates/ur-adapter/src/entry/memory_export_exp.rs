@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: MemoryExportExpApi>() -> ur_memory_export_exp_dditable_t {
     ur_memory_export_exp_dditable_t {
         alloc_exportable_memory_exp: Some(memory_export_alloc_exportable_memory_exp::<A>),

@@ -32,7 +32,7 @@ pub mod virtual_mem;
 
 pub use crate::shim::fill;
 
-/// The whole of an adapter, as C sees it. No slot is null.
+/// The complete table of an adapter for C callers. No slot is null.
 pub const fn table<A: Adapter>() -> ur_dditable_t {
     ur_dditable_t {
         adapter: adapter::table::<A>(),

@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: PlatformApi>() -> ur_platform_dditable_t {
     ur_platform_dditable_t {
         get: Some(platform_get::<A>),

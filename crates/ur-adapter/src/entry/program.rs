@@ -11,7 +11,7 @@ use crate::shim;
 use std::ffi::{c_char, c_void};
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: ProgramApi>() -> ur_program_dditable_t {
     ur_program_dditable_t {
         create_with_il: Some(program_create_with_il::<A>),

@@ -9,7 +9,7 @@ use crate::shim;
 use std::ffi::c_char;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: ProgramExpApi>() -> ur_program_exp_dditable_t {
     ur_program_exp_dditable_t {
         dynamic_link_exp: Some(program_dynamic_link_exp::<A>),

@@ -7,7 +7,7 @@ use crate::error::enter_as;
 use crate::shim;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: QueueExpApi>() -> ur_queue_exp_dditable_t {
     ur_queue_exp_dditable_t {
         begin_graph_capture_exp: Some(queue_begin_graph_capture_exp::<A>),

@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: SamplerApi>() -> ur_sampler_dditable_t {
     ur_sampler_dditable_t {
         create: Some(sampler_create::<A>),

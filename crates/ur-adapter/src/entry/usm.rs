@@ -11,7 +11,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: UsmApi>() -> ur_usm_dditable_t {
     ur_usm_dditable_t {
         host_alloc: Some(usm_host_alloc::<A>),

@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: UsmExpApi>() -> ur_usm_exp_dditable_t {
     ur_usm_exp_dditable_t {
         pool_create_exp: Some(usm_pool_create_exp::<A>),
@@ -69,7 +69,7 @@ unsafe extern "C" fn usm_pool_destroy_exp<A: UsmExpApi>(
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         A::usm_pool_destroy_exp(context, device, pool)?;
-        // SAFETY: closing is C giving its reference back.
+        // SAFETY: with the close, the caller gives up its reference.
         unsafe { pool.release() }?;
         Ok(())
     })

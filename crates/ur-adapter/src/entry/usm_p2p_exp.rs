@@ -10,7 +10,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: UsmP2pExpApi>() -> ur_usm_p2p_exp_dditable_t {
     ur_usm_p2p_exp_dditable_t {
         enable_peer_access_exp: Some(usm_p2p_enable_peer_access_exp::<A>),

@@ -11,7 +11,7 @@ use crate::shim;
 use std::ffi::c_void;
 use ur_sys::*;
 
-/// The entries of the family, as C calls them.
+/// The entries of the family, for C callers.
 pub const fn table<A: VirtualMemApi>() -> ur_virtual_mem_dditable_t {
     ur_virtual_mem_dditable_t {
         granularity_get_info: Some(virtual_mem_granularity_get_info::<A>),
