@@ -159,7 +159,7 @@ struct Last {
 struct Failures {
     /// Indexed by `Backend::index`.
     of: [Option<Last>; Backend::ALL.len()],
-    /// Whose failure was the last of all.
+    /// The adapter whose failure was the most recent.
     latest: Option<Backend>,
 }
 thread_local! {

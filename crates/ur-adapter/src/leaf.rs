@@ -33,7 +33,7 @@ macro_rules! getters {
             version: $crate::leaf::ur_sys::ur_api_version_t,
             table: *mut $crate::leaf::ur_sys::$table,
         ) -> $crate::leaf::ur_sys::ur_result_t {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promised what `fill` requires.
             unsafe { $crate::shim::fill(BACKEND, NAME, version, table, &TABLE.$member) }
         }
     )* };

@@ -395,6 +395,9 @@ impl<'call, T> Borrowed<'call, T> {
     }
 }
 impl<T: Body> Borrowed<'_, T> {
+    /// The object of a handle that the caller passed, checked.
+    ///
+    /// # Safety
     /// `handle` is null or was returned by `publish`, and no thread releases the last reference while the result is
     /// used for more than `own`.
     ///

@@ -23,6 +23,7 @@ pub enum BarrierEvent<'call, T: 'static> {
 }
 
 /// Checks that a pointer is not null.
+///
 /// # Errors
 /// `INVALID_NULL_POINTER` for null.
 pub fn present<T: ?Sized>(pointer: *const T) -> Result<()> {
@@ -32,16 +33,18 @@ pub fn present<T: ?Sized>(pointer: *const T) -> Result<()> {
     }
 }
 /// Checks a handle.
+///
 /// # Safety
 /// As for `Borrowed::new`.
 ///
 /// # Errors
 /// As for `Borrowed::new`.
 pub unsafe fn handle<'a, T: Body>(raw: *mut c_void) -> Result<Borrowed<'a, T>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { Borrowed::new(raw.cast::<Object<T>>()) }
 }
 /// Checks a handle that may be null.
+///
 /// # Safety
 /// As for `Borrowed::new`.
 ///
@@ -50,7 +53,7 @@ pub unsafe fn handle<'a, T: Body>(raw: *mut c_void) -> Result<Borrowed<'a, T>> {
 pub unsafe fn optional_handle<'a, T: Body>(raw: *mut c_void) -> Result<Option<Borrowed<'a, T>>> {
     match raw.is_null() {
         true => Ok(None),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promised what the called function requires.
         false => unsafe { handle(raw) }.map(Some),
     }
 }
@@ -92,7 +95,7 @@ pub unsafe fn optional_handles<'a, T: Body>(
     if list.is_null() && count == 0 {
         return Ok(&[]);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { handles(list, count) }
 }
 /// The wait list of a command, which may be absent. All errors have one code.
@@ -106,7 +109,7 @@ pub unsafe fn wait_list<'a, T: Body>(
     list: *const c_void,
     count: u32,
 ) -> Result<&'a [Borrowed<'a, T>]> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { optional_handles(list, count) }.map_err(|_| {
         Error::new(
             ErrorCode::InvalidEventWaitList,
@@ -129,10 +132,11 @@ pub unsafe fn data<'a, T>(list: *const T, count: usize) -> Result<&'a [T]> {
     if count > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(ErrorCode::InvalidSize.into());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     Ok(unsafe { std::slice::from_raw_parts(list, count) })
 }
 /// A C array that may be absent.
+///
 /// # Safety
 /// `list` is null or as for `data`.
 ///
@@ -141,28 +145,31 @@ pub unsafe fn data<'a, T>(list: *const T, count: usize) -> Result<&'a [T]> {
 pub unsafe fn optional_data<'a, T>(list: *const T, count: usize) -> Result<Option<&'a [T]>> {
     match list.is_null() {
         true => Ok(None),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promised what the called function requires.
         false => unsafe { data(list, count) }.map(Some),
     }
 }
 /// A struct passed by pointer.
+///
 /// # Safety
 /// `pointer` is null or points at a `T` that stays valid and unchanged for `'a`.
 ///
 /// # Errors
 /// `INVALID_NULL_POINTER` for null.
 pub unsafe fn record<'a, T>(pointer: *const T) -> Result<&'a T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { pointer.as_ref() }.ok_or(ErrorCode::InvalidNullPointer.into())
 }
 /// A struct passed by pointer, which may be null.
+///
 /// # Safety
 /// As for `record`.
 pub unsafe fn optional_record<'a, T>(pointer: *const T) -> Option<&'a T> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { pointer.as_ref() }
 }
 /// A C string.
+///
 /// # Safety
 /// `text` is null or a C string that stays valid and unchanged for `'a`.
 ///
@@ -174,6 +181,7 @@ pub unsafe fn text<'a>(text: *const c_char) -> Result<&'a CStr> {
     Ok(unsafe { CStr::from_ptr(text) })
 }
 /// A C string that may be null.
+///
 /// # Safety
 /// As for `text`.
 pub unsafe fn optional_text<'a>(pointer: *const c_char) -> Option<&'a CStr> {
@@ -227,7 +235,7 @@ pub unsafe fn put_handles<T: Body>(
     total: *mut u32,
     objects: Vec<Owned<T>>,
 ) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     unsafe { put(total, objects.len() as u32) };
     if list.is_null() {
         return;
@@ -252,7 +260,7 @@ pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<Barrier
     }
     // SAFETY: not null, hence readable.
     let inside = unsafe { event.cast::<*mut c_void>().read() };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promised what the called function requires.
     Ok(match unsafe { optional_handle(inside) }? {
         None => BarrierEvent::Make,
         Some(event) => BarrierEvent::Signal(event),
@@ -265,7 +273,7 @@ pub unsafe fn barrier_event<'a, T: Body>(event: *const c_void) -> Result<Barrier
 /// As for `handle`.
 pub unsafe fn retain<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
     enter_as::<A>(entry, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promised what the called function requires.
         let object = unsafe { handle::<T>(raw) }?;
         object.retain()
     })
@@ -276,9 +284,9 @@ pub unsafe fn retain<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) ->
 /// As for `handle`; and the caller gives up one reference.
 pub unsafe fn release<A: Body, T: Body>(entry: &'static str, raw: *mut c_void) -> ur_result_t {
     enter_as::<A>(entry, || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promised what the called function requires.
         let object = unsafe { handle::<T>(raw) }?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promised what the called function requires.
         unsafe { object.release() }
     })
 }

@@ -120,7 +120,6 @@ impl Capabilities {
     /// Checks that the set contains this capability.
     ///
     /// # Errors
-    ///
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) if it does not.
     #[inline]
     pub fn require(self, one: Capability) -> Result<()> {

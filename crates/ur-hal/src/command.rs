@@ -302,7 +302,6 @@ impl<'a> NativeCall<'a> {
     /// Calls the function.
     ///
     /// # Errors
-    ///
     /// Returns the function's error.
     pub fn call(self) -> Result<()> {
         (self.0)()

@@ -63,7 +63,6 @@ impl PatternLength {
     /// The pattern with these bytes.
     ///
     /// # Panics
-    ///
     /// If their number is not this length.
     pub fn of(self, bytes: &[u8]) -> Pattern<'_> {
         assert_eq!(bytes.len(), self.0, "another length was judged");

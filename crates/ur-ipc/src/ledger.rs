@@ -138,8 +138,8 @@ pub(crate) struct Reader(ReadOnlyWords);
 impl Reader {
     /// Maps a ledger that another process sent.
     ///
+    /// # Errors
     /// If the descriptor is not sealed so that only its exporter can write it, or its contents do not match `header`.
-    /// If the descriptor is none that only its exporter can write, or not the one that `header` tells of.
     pub fn map(fd: BorrowedFd<'_>, header: Header) -> Result<Self> {
         let doing = "map the ledger that another process shares";
         let seals = fcntl_get_seals(fd)

@@ -211,7 +211,6 @@ impl Queue {
     /// Copies, and returns when that is done.
     ///
     /// # Safety
-    ///
     /// `bytes` may be written at `to` and read at `from` until this returns.
     unsafe fn memcpy_now(&self, to: *mut c_void, from: *const c_void, bytes: usize) -> Result<()> {
         const ENTRY: &str = "urEnqueueUSMMemcpy";

@@ -85,7 +85,7 @@ fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for()
     eventually(|| host.check().is_err());
     let stale = host.check().unwrap_err();
     assert!(stale.kind() == ErrorKind::Freed && stale.to_string().contains("anew"), "{stale}");
-    eventually(|| event.arena().is_orphaned()); // no counters are asked for
+    eventually(|| event.arena().is_orphaned()); // no more counters are requested
     assert_eq!(event.arena().take_counter().unwrap_err().kind(), ErrorKind::Freed);
     // Meanwhile it is checked whether the process is still the same exporter, which changes nothing.
     assert_eq!(debt.progress(), Progress::Pending);

@@ -73,7 +73,7 @@ fn a_pair_of_nonsense_is_an_error_and_never_followed() {
     let scribble = |word: u64| exporter.0.words.word(slot_word(slot.index())).store(word, Release);
     for (word, found) in [
         (u64::MAX, Err(ErrorKind::PeerNonsense)), // no counter has this number
-        (0x4000 << 48 | 9, Err(ErrorKind::PeerNonsense)), // nobody has this counter
+        (0x4000 << 48 | 9, Err(ErrorKind::PeerNonsense)), // no process has this counter
         (9, Ok(())),                              // counter 0 is "complete", whatever the value
     ] {
         scribble(word);
