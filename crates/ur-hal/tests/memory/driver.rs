@@ -193,20 +193,23 @@ struct Job {
     end: Point,
 }
 impl Job {
-    /// Waits for the dependencies, and then runs the command.
-    fn run(self) -> Status {
-        let has_failed = self.points.iter().any(|one| one.wait(None) == Status::Failed)
+    /// Waits for the dependencies, and then runs the command. A failure is noted in `has_failed` before the command is
+    /// seen to be over: whoever waits for the point and then for the stream must be told of it.
+    fn run(self, has_failed: &Mutex<bool>) {
+        let depends_on_failure = self.points.iter().any(|one| one.wait(None) == Status::Failed)
             || self.words.iter().any(|one| one.wait(None) == Progress::Failed);
         let begun = now();
-        let status = match !has_failed && self.work.run().is_ok() {
+        let status = match !depends_on_failure && self.work.run().is_ok() {
             true => Status::Complete,
             false => Status::Failed,
         };
         if let Some((counter, value)) = &self.signal {
             if status == Status::Complete { counter.complete(*value) } else { counter.fail() }
         }
+        if status == Status::Failed {
+            *locked(has_failed) = true;
+        }
         self.end.settle(status, (begun, now()));
-        status
     }
 }
 /// A stream, which executes commands one after another.
@@ -223,9 +226,7 @@ impl Stream {
         let failed = Arc::clone(&has_failed);
         let work = move || {
             for job in arriving {
-                if job.run() == Status::Failed {
-                    *locked(&failed) = true;
-                }
+                job.run(&failed);
             }
         };
         let started = thread::Builder::new().name("in-memory-stream".into()).spawn(work);
