@@ -25,19 +25,19 @@ const LOADER: &str = "libur_loader.so.0";
 /// What to judge.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Judges this adapter (native_cpu, null, level_zero_v2, ...) and not all; may be given more than once
+    /// Judges only this adapter (native_cpu, null, level_zero_v2, ...); may be given more than once
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Judges the shipped Level Zero adapters alone, on the software driver, through both loaders
+    /// Judges only the shipped Level Zero adapters, on the software driver, through both loaders
     #[arg(long, conflicts_with = "only")]
     shipped: bool,
-    /// Judges our Level Zero adapter alone, on the software driver as each family of Intel's devices and its driver are
+    /// Judges only our Level Zero adapter, on the software driver with the profile of each family of Intel devices
     #[arg(long, conflicts_with_all = ["only", "shipped"])]
     profiles: bool,
-    /// Judges our OpenCL adapter alone, on Intel's runtime (fetched by pip) and on PoCL, if the system has it
+    /// Judges only our OpenCL adapter, on Intel's runtime (installed by pip) and on PoCL, if the system has it
     #[arg(long, conflicts_with_all = ["only", "shipped", "profiles"])]
     opencl: bool,
-    /// Leaves out what takes most of the time: deaths of processes, and counts of a thousand and more
+    /// Leaves out the cases that take most of the time: deaths of processes, and counts of a thousand and more
     #[arg(long, requires = "opencl")]
     short: bool,
 }

@@ -22,19 +22,19 @@ type Result<T> = std::result::Result<T, String>;
 /// What to build.
 #[derive(clap::Args, Debug, Default)]
 pub struct Request {
-    /// Makes this adapter (native_cpu, null, ...) and not all; may be given more than once
+    /// Builds only this adapter (native_cpu, null, ...); may be given more than once
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// Where to; target/dist if not given
+    /// The output folder; target/dist if not given
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Builds quickly instead of well
+    /// Builds without optimisation
     #[arg(long)]
     pub debug: bool,
-    /// Leaves symbols and debugging information out of what was built quickly, too
+    /// Removes symbols and debugging information also with --debug
     #[arg(long)]
     pub strip: bool,
-    /// What links instead of `cc`
+    /// The linker to use instead of `cc`
     #[arg(long, value_name = "PROGRAM")]
     pub linker: Option<PathBuf>,
 }

@@ -13,10 +13,10 @@ type Result<T> = std::result::Result<T, String>;
 /// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// An environment of Python's that has the packages of xtask/dpnp/packages.txt; without it, one is made (3 GB)
+    /// A Python environment with the packages of xtask/dpnp/packages.txt; without it, one is created (3 GB)
     #[arg(long, value_name = "DIR")]
     environment: Option<PathBuf>,
-    /// Runs these of dpnp's tests (sum, linalg, ...) through both, instead of sort, bitwise and logic; may be given more than once
+    /// Runs these tests of dpnp (sum, linalg, ...) on both, instead of sort, bitwise and logic; may be given more than once
     #[arg(long, value_name = "NAME")]
     tests: Vec<String>,
 }

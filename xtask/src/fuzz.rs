@@ -11,12 +11,12 @@ use std::{
 /// What to run.
 #[derive(clap::Args, Debug)]
 pub struct Arguments {
-    /// Runs this one alone
+    /// Runs only this fuzzer
     only: Option<String>,
-    /// For how many seconds each
+    /// Seconds for each fuzzer
     #[arg(long, default_value_t = 60)]
     seconds: u32,
-    /// How many run at a time
+    /// How many run at the same time
     #[arg(short, long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     jobs: u32,
 }

@@ -35,55 +35,55 @@ struct Arguments {
 }
 #[derive(Subcommand)]
 enum Task {
-    /// Checks everything that must hold before a change lands
+    /// Runs all checks that a change must pass
     Ci {
-        /// Leaves out what needs another toolchain, a download or minutes
+        /// Leaves out steps that need another toolchain, a download or minutes
         #[arg(long)]
         quick: bool,
         /// Only the steps whose names contain this; may be given more than once
         #[arg(long, value_name = "PART", conflicts_with = "quick")]
         only: Vec<String>,
     },
-    /// Writes everything that comes from spec/
+    /// Writes the files that are generated from spec/
     Generate {
-        /// Writes nothing; fails if a file is not what would be written
+        /// Writes nothing; fails if a file is out of date
         #[arg(long)]
         check: bool,
     },
-    /// Checks that ARCHITECTURE.md names the files there are, and those with unsafe code, and that no more of a backend
-    /// speaks of UR
+    /// Checks that ARCHITECTURE.md names the existing files and those with unsafe code, and that no further files of
+    /// backends use UR
     Map,
-    /// Checks which files of a crate import each other, and that no more do
+    /// Prints which files of a crate import each other, and fails if there are more than allowed
     Cycles,
     /// Compares include/ and ur-sys with the headers that Unified Runtime ships
     AbiDiff {
-        /// A folder that holds unified-runtime/ur_api.h; without it, the wheel's are fetched once
+        /// A folder that contains unified-runtime/ur_api.h; by default the headers of the wheel, which is downloaded once
         #[arg(long, value_name = "DIR")]
         reference: Option<std::path::PathBuf>,
     },
     /// Runs the fuzzers of fuzz/, each for a while
     Fuzz(fuzz::Arguments),
-    /// Judges our adapters, and one of somebody else's, with the conformance suite
+    /// Judges our adapters, and a shipped one, with the conformance suite
     Conformance(conformance::Arguments),
     /// Runs the SYCL programs with kernels of examples/sycl, which share memory, on our OpenCL adapter
     SyclKernels {
-        /// By the commands of the README, as they stand there, in an environment that is made anew
+        /// Runs the commands of the README, unchanged, in a new environment
         #[arg(long)]
         readme: bool,
     },
-    /// Compares what dpnp of PyPI computes on our OpenCL adapter and on the SYCL runtime's own
+    /// Compares the results of dpnp from PyPI on our OpenCL adapter and on the SYCL runtime's own
     Dpnp(dpnp::Arguments),
     /// Compares our Level Zero adapter with the wheel's two, all on our software driver, or our OpenCL adapter with the loader's own
     Differential(differential::Arguments),
     /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
     LevelZeroCard(level_zero_card::Arguments),
-    /// Packs what a machine with a GPU and nothing else needs to run everything
+    /// Packs everything that a machine with a GPU and no other software needs to run all tests
     GpuBundle,
-    /// Says how much of the runtime the conformance suite reaches through the C ABI
+    /// Measures how much of the runtime the conformance suite reaches through the C ABI
     Coverage,
-    /// Changes the modules on which sharing depends, and says what no test notices
+    /// Changes the modules on which sharing depends, and reports changes that no test detects
     Mutants {
-        /// Changes this one alone (envelope, protocol, broker, counts, arena, completion)
+        /// Changes only this module (envelope, protocol, broker, counts, arena, completion)
         only: Option<String>,
     },
     /// Links the adapters' shared objects and puts the headers beside them

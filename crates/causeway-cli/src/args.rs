@@ -15,15 +15,15 @@ pub struct Args {
 pub enum Command {
     /// List the devices and what they can share
     Devices(Devices),
-    /// Show everything that platforms and devices say of themselves
+    /// Show all properties of platforms and devices
     Info(Info),
     /// Load a file into device memory and print a ticket that opens it
     Share(Share),
     /// Open a ticket of `causeway share` and write or hash what it opens
     Open(Open),
-    /// Show two processes share memory, physical memory and events, and verify every byte
+    /// Share memory, physical memory and events between two processes, and verify every byte
     Demo(Demo),
-    /// Try each adapter in a process of its own, look at where processes meet to share, and say what works
+    /// Test each adapter in a separate process, check the directories used for sharing, and report what works
     Doctor(Doctor),
     /// One trial of `doctor`
     #[command(hide = true)]
@@ -60,7 +60,7 @@ pub struct Info {
     pub backend: Option<Backend>,
 }
 
-/// Which device.
+/// The device to use.
 #[derive(clap::Args, Clone, Copy)]
 pub struct On {
     /// Number of the device, as `causeway devices` lists it; with --backend, among those of the backend
@@ -75,7 +75,7 @@ pub struct On {
 pub struct Share {
     /// The file to share: a pipe is read to its end first, `-` is standard input
     pub file: PathBuf,
-    /// End when one `causeway open` has taken it all
+    /// End when one `causeway open` has read everything
     #[arg(long)]
     pub once: bool,
     #[command(flatten)]
@@ -98,14 +98,14 @@ pub struct Open {
 
 #[derive(clap::Args)]
 pub struct Demo {
-    /// Has the second process say that it wrote what it did not write, to see that the demo notices
+    /// The second process reports writes that it does not make, to check that the demo notices
     #[arg(long, hide = true)]
     pub idle_peer: bool,
-    /// How often the processes hand the token over; 1000 on a CPU, 100 on a GPU, whose streams hold
-    /// about a thousand commands before a submission waits
+    /// How many times the processes hand the token over; by default 1000 on a CPU and 100 on a GPU, whose
+    /// streams hold about a thousand commands before a submission blocks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub hops: Option<u32>,
-    /// How much device memory they share, in MiB
+    /// The size of the shared device memory, in MiB
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub mib: u32,
     #[command(flatten)]
@@ -114,13 +114,13 @@ pub struct Demo {
 
 #[derive(clap::Args)]
 pub struct Doctor {
-    /// Examine only the adapters that the environment has the loader look for
+    /// Test only the adapters, not the directories used for sharing
     #[arg(long)]
     pub adapters: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// How long one adapter may take; a driver that starts many devices may need more
+    /// Time limit for one adapter; a driver with many devices may need more
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub timeout: u32,
 }

@@ -37,50 +37,50 @@ struct Cli {
     /// The adapter's shared object.
     #[arg(long, value_name = "FILE", required_unless_present_any = ["list", "uncovered"])]
     adapter: Option<PathBuf>,
-    /// What it is called through: our loader (ours), its own tables (direct), or a loader's shared object; if that is the
-    /// adapter's own file, what is linked into the loader is judged.
+    /// The interface to the adapter: this project's loader (ours), the adapter's tables (direct), or the shared object of
+    /// a loader; if that is the adapter's own file, the adapter that is linked into the loader is judged.
     #[arg(long, value_name = "DOOR", default_value = "ours")]
     through: Door,
-    /// Which of its devices, counted over all its platforms.
+    /// The index of the device, counted over all platforms of the adapter.
     #[arg(long, value_name = "N", default_value_t = 0)]
     device: usize,
-    /// Only cases whose family, entry, sentence or rule contains this; of several, one of them.
+    /// Only cases whose family, entry, sentence or rule contains this; may be given several times.
     #[arg(long, value_name = "PATTERN")]
     filter: Vec<String>,
-    /// None of the cases whose family, entry, sentence or rule contains this, or one of several.
+    /// Excludes cases whose family, entry, sentence or rule contains this; may be given several times.
     #[arg(long, value_name = "PATTERN")]
     but: Vec<String>,
-    /// Lists the cases and the rules that they judge, and judges none.
+    /// Lists the cases and their rules without judging.
     #[arg(long)]
     list: bool,
     /// Writes the outcomes as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes the outcomes as JUnit's XML.
+    /// Writes the outcomes as JUnit XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Writes the outcomes as one page for people.
+    /// Writes the outcomes as one HTML page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Known failures, instead of those that the suite has under the adapter's name.
+    /// The list of known failures, instead of the suite's list for the adapter's file name.
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
     /// Lists the documented errors that no case provokes.
     #[arg(long)]
     uncovered: bool,
-    /// With --uncovered: as a page, with the reasons.
+    /// With --uncovered: as a Markdown page with the reasons.
     #[arg(long, requires = "uncovered")]
     markdown: bool,
-    /// No case may take longer than this, whatever it is given.
+    /// A time limit for every case, below its own limit.
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
-    /// Never gives the adapter back for good: for those that are of no use in a process that did.
+    /// Never releases the last reference to the adapter, for adapters that cannot be used again in a process afterwards.
     #[arg(long)]
     keep: bool,
-    /// How many cases at once.
+    /// How many cases run at the same time.
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
-    /// What this process is for; the suite starts itself again.
+    /// The role of this process; the suite runs itself again.
     #[arg(long, hide = true)]
     role: Option<Role>,
 }

@@ -8,9 +8,8 @@ use std::{
 };
 use ur_sys::*;
 
-/// Returns the table of the adapter that made the object. If one adapter alone is in use it is that one's,
-/// and the handle is not read, so it may have any form; else the first word of the object is the table's
-/// address.
+/// Returns the table of the adapter that made the object. With a single adapter it is that adapter's table, and
+/// the handle is not read, so it may have any form; otherwise the first word of the object is the table's address.
 ///
 /// # Safety
 /// `handle` is null or an adapter's object.
