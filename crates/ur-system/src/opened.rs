@@ -53,7 +53,8 @@ impl Mapped {
     /// reported as accessible. Large and read-only objects get a mapping of their own that covers only their pages.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what contradicts its exporter; else as for [`Mapping::opened`].
+    /// `INVALID_VALUE` if what arrived is not a memfd, or if the object is empty or too large for this process; else as
+    /// for [`Mapping::opened`].
     pub fn of(arrived: Arrived) -> Result<(Self, usize, usize)> {
         let (memory, Behind { memfd, base }, bytes) = received(arrived)?;
         let is_read_only = !memory.is_writable();
@@ -81,8 +82,8 @@ impl Mapped {
         }
     }
 }
-/// Memory that contains many objects, mapped once for all that are open. Its descriptor is kept as long, so that the
-/// exporter need not send it again.
+/// Memory that contains many objects, mapped once for all of them that are open. Its descriptor is kept as long as the
+/// mapping, so that the exporter need not send it again.
 #[derive(Debug)]
 pub struct Whole {
     mapping: Mapping,
@@ -126,7 +127,8 @@ impl Physical {
     /// Wraps memory that arrived from another process.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what contradicts its exporter.
+    /// `INVALID_VALUE` if what arrived is not a writable memfd, or if the object is empty, too large for this process,
+    /// or not made of whole pages.
     pub fn of(arrived: Arrived) -> Result<Self> {
         let (memory, behind, bytes) = received(arrived)?;
         if !memory.is_writable() {

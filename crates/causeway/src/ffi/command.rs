@@ -95,7 +95,7 @@ impl Queue {
         let handle = Owned::new(api, raw);
         Ok(Self { flights: Flights::default(), handle, context: context.clone() })
     }
-    /// Makes a queue over a stream of the driver, which stays its owner's.
+    /// Makes a queue over a stream of the driver. The queue does not own the stream.
     ///
     /// # Safety
     /// `native` is a live stream of the context's device, and lives as long as this queue.
@@ -288,7 +288,7 @@ impl Queue {
         // SAFETY: a live queue.
         self.handle.api.check(ENTRY, unsafe { flush(self.raw()) })
     }
-    /// Releases what finished commands needed; returns one that failed, once.
+    /// Releases what finished commands needed. Returns the event of a command that failed since the last call, if any.
     pub(crate) fn sweep(&self) -> Option<Arc<Event>> {
         self.flights.sweep()
     }

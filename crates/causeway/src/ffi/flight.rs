@@ -54,7 +54,7 @@ impl Flights {
         };
         self.put_back(oldest);
     }
-    /// Releases all commands that are done; returns one that failed, once.
+    /// Releases all commands that are done. Returns the event of one that failed since the last call, if any.
     pub(super) fn sweep(&self) -> Option<Arc<Event>> {
         let all = std::mem::take(&mut self.lock().up);
         self.put_back(all);
