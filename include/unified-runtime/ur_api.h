@@ -16,15 +16,15 @@ extern "C" {
 #define UR_MAKE_VERSION(_major, _minor) (((_major) << 16) | ((_minor) & 0xffff))
 #endif
 #ifndef UR_MAJOR_VERSION
-/** The major part of such a number. */
+/** The major version in such a number. */
 #define UR_MAJOR_VERSION(_ver) ((_ver) >> 16)
 #endif
 #ifndef UR_MINOR_VERSION
-/** The minor part of such a number. */
+/** The minor version in such a number. */
 #define UR_MINOR_VERSION(_ver) ((_ver) & 0xffff)
 #endif
 
-/* How functions are called, and how libraries show them. */
+/* The calling convention, and the visibility of exported functions. */
 #ifndef UR_APICALL
 #ifdef _WIN32
 #define UR_APICALL __cdecl
@@ -646,7 +646,7 @@ typedef enum ur_context_flag_t {
     UR_CONTEXT_FLAG_TBD = UR_BIT(0),
     UR_CONTEXT_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_context_flag_t;
-/** Bits that mean nothing in `ur_context_flags_t`. */
+/** Bits without a meaning in `ur_context_flags_t`. */
 #define UR_CONTEXT_FLAGS_MASK 0xfffffffe
 
 /** Lists what can be asked of a context. */
@@ -881,7 +881,7 @@ typedef enum ur_device_affinity_domain_flag_t {
     UR_DEVICE_AFFINITY_DOMAIN_FLAG_NEXT_PARTITIONABLE = UR_BIT(5),
     UR_DEVICE_AFFINITY_DOMAIN_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_affinity_domain_flag_t;
-/** Bits that mean nothing in `ur_device_affinity_domain_flags_t`. */
+/** Bits without a meaning in `ur_device_affinity_domain_flags_t`. */
 #define UR_DEVICE_AFFINITY_DOMAIN_FLAGS_MASK 0xffffffc0
 
 /** Says by what rule a device is split. */
@@ -906,7 +906,7 @@ typedef enum ur_device_fp_capability_flag_t {
     UR_DEVICE_FP_CAPABILITY_FLAG_SOFT_FLOAT = UR_BIT(7),
     UR_DEVICE_FP_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_fp_capability_flag_t;
-/** Bits that mean nothing in `ur_device_fp_capability_flags_t`. */
+/** Bits without a meaning in `ur_device_fp_capability_flags_t`. */
 #define UR_DEVICE_FP_CAPABILITY_FLAGS_MASK 0xffffff00
 
 /** Says how a device's memory cache behaves. */
@@ -932,7 +932,7 @@ typedef enum ur_device_exec_capability_flag_t {
     UR_DEVICE_EXEC_CAPABILITY_FLAG_NATIVE_KERNEL = UR_BIT(1),
     UR_DEVICE_EXEC_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_exec_capability_flag_t;
-/** Bits that mean nothing in `ur_device_exec_capability_flags_t`. */
+/** Bits without a meaning in `ur_device_exec_capability_flags_t`. */
 #define UR_DEVICE_EXEC_CAPABILITY_FLAGS_MASK 0xfffffffc
 
 typedef uint32_t ur_memory_order_capability_flags_t;
@@ -945,7 +945,7 @@ typedef enum ur_memory_order_capability_flag_t {
     UR_MEMORY_ORDER_CAPABILITY_FLAG_SEQ_CST = UR_BIT(4),
     UR_MEMORY_ORDER_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_memory_order_capability_flag_t;
-/** Bits that mean nothing in `ur_memory_order_capability_flags_t`. */
+/** Bits without a meaning in `ur_memory_order_capability_flags_t`. */
 #define UR_MEMORY_ORDER_CAPABILITY_FLAGS_MASK 0xffffffe0
 
 typedef uint32_t ur_memory_scope_capability_flags_t;
@@ -958,7 +958,7 @@ typedef enum ur_memory_scope_capability_flag_t {
     UR_MEMORY_SCOPE_CAPABILITY_FLAG_SYSTEM = UR_BIT(4),
     UR_MEMORY_SCOPE_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_memory_scope_capability_flag_t;
-/** Bits that mean nothing in `ur_memory_scope_capability_flags_t`. */
+/** Bits without a meaning in `ur_memory_scope_capability_flags_t`. */
 #define UR_MEMORY_SCOPE_CAPABILITY_FLAGS_MASK 0xffffffe0
 
 typedef uint32_t ur_device_usm_access_capability_flags_t;
@@ -970,7 +970,7 @@ typedef enum ur_device_usm_access_capability_flag_t {
     UR_DEVICE_USM_ACCESS_CAPABILITY_FLAG_ATOMIC_CONCURRENT_ACCESS = UR_BIT(3),
     UR_DEVICE_USM_ACCESS_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_usm_access_capability_flag_t;
-/** Bits that mean nothing in `ur_device_usm_access_capability_flags_t`. */
+/** Bits without a meaning in `ur_device_usm_access_capability_flags_t`. */
 #define UR_DEVICE_USM_ACCESS_CAPABILITY_FLAGS_MASK 0xfffffff0
 
 typedef uint32_t ur_device_throttle_reasons_flags_t;
@@ -985,7 +985,7 @@ typedef enum ur_device_throttle_reasons_flag_t {
     UR_DEVICE_THROTTLE_REASONS_FLAG_OTHER = UR_BIT(6),
     UR_DEVICE_THROTTLE_REASONS_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_throttle_reasons_flag_t;
-/** Bits that mean nothing in `ur_device_throttle_reasons_flags_t`. */
+/** Bits without a meaning in `ur_device_throttle_reasons_flags_t`. */
 #define UR_DEVICE_THROTTLE_REASONS_FLAGS_MASK 0xffffff80
 
 typedef uint32_t ur_kernel_launch_properties_flags_t;
@@ -997,7 +997,7 @@ typedef enum ur_kernel_launch_properties_flag_t {
     UR_KERNEL_LAUNCH_PROPERTIES_FLAG_OPPORTUNISTIC_QUEUE_SERIALIZE = UR_BIT(3),
     UR_KERNEL_LAUNCH_PROPERTIES_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_kernel_launch_properties_flag_t;
-/** Bits that mean nothing in `ur_kernel_launch_properties_flags_t`. */
+/** Bits without a meaning in `ur_kernel_launch_properties_flags_t`. */
 #define UR_KERNEL_LAUNCH_PROPERTIES_FLAGS_MASK 0xffffff80
 
 typedef uint32_t ur_exp_device_2d_block_array_capability_flags_t;
@@ -1007,7 +1007,7 @@ typedef enum ur_exp_device_2d_block_array_capability_flag_t {
     UR_EXP_DEVICE_2D_BLOCK_ARRAY_CAPABILITY_FLAG_STORE = UR_BIT(1),
     UR_EXP_DEVICE_2D_BLOCK_ARRAY_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_device_2d_block_array_capability_flag_t;
-/** Bits that mean nothing in `ur_exp_device_2d_block_array_capability_flags_t`. */
+/** Bits without a meaning in `ur_exp_device_2d_block_array_capability_flags_t`. */
 #define UR_EXP_DEVICE_2D_BLOCK_ARRAY_CAPABILITY_FLAGS_MASK 0xfffffffc
 
 typedef uint32_t ur_kernel_launch_flags_t;
@@ -1017,7 +1017,7 @@ typedef enum ur_kernel_launch_flag_t {
     UR_KERNEL_LAUNCH_FLAG_OPPORTUNISTIC_QUEUE_SERIALIZE = UR_BIT(1),
     UR_KERNEL_LAUNCH_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_kernel_launch_flag_t;
-/** Bits that mean nothing in `ur_kernel_launch_flags_t`. */
+/** Bits without a meaning in `ur_kernel_launch_flags_t`. */
 #define UR_KERNEL_LAUNCH_FLAGS_MASK 0xfffffffc
 
 typedef uint32_t ur_map_flags_t;
@@ -1028,7 +1028,7 @@ typedef enum ur_map_flag_t {
     UR_MAP_FLAG_WRITE_INVALIDATE_REGION = UR_BIT(2),
     UR_MAP_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_map_flag_t;
-/** Bits that mean nothing in `ur_map_flags_t`. */
+/** Bits without a meaning in `ur_map_flags_t`. */
 #define UR_MAP_FLAGS_MASK 0xfffffff8
 
 typedef uint32_t ur_usm_migration_flags_t;
@@ -1038,7 +1038,7 @@ typedef enum ur_usm_migration_flag_t {
     UR_USM_MIGRATION_FLAG_DEVICE_TO_HOST = UR_BIT(1),
     UR_USM_MIGRATION_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_usm_migration_flag_t;
-/** Bits that mean nothing in `ur_usm_migration_flags_t`. */
+/** Bits without a meaning in `ur_usm_migration_flags_t`. */
 #define UR_USM_MIGRATION_FLAGS_MASK 0xfffffffc
 
 /** Says which kind of command an event stands for. */
@@ -1127,7 +1127,7 @@ typedef enum ur_exp_async_usm_alloc_flag_t {
     UR_EXP_ASYNC_USM_ALLOC_FLAG_TBD = UR_BIT(0),
     UR_EXP_ASYNC_USM_ALLOC_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_async_usm_alloc_flag_t;
-/** Bits that mean nothing in `ur_exp_async_usm_alloc_flags_t`. */
+/** Bits without a meaning in `ur_exp_async_usm_alloc_flags_t`. */
 #define UR_EXP_ASYNC_USM_ALLOC_FLAGS_MASK 0xfffffffe
 
 typedef uint32_t ur_exp_image_copy_flags_t;
@@ -1139,7 +1139,7 @@ typedef enum ur_exp_image_copy_flag_t {
     UR_EXP_IMAGE_COPY_FLAG_HOST_TO_HOST = UR_BIT(3),
     UR_EXP_IMAGE_COPY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_image_copy_flag_t;
-/** Bits that mean nothing in `ur_exp_image_copy_flags_t`. */
+/** Bits without a meaning in `ur_exp_image_copy_flags_t`. */
 #define UR_EXP_IMAGE_COPY_FLAGS_MASK 0xfffffff0
 
 /** Says whether each side of a copy is memory or image. */
@@ -1197,7 +1197,7 @@ typedef enum ur_device_command_buffer_update_capability_flag_t {
     UR_DEVICE_COMMAND_BUFFER_UPDATE_CAPABILITY_FLAG_EVENTS = UR_BIT(5),
     UR_DEVICE_COMMAND_BUFFER_UPDATE_CAPABILITY_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_command_buffer_update_capability_flag_t;
-/** Bits that mean nothing in `ur_device_command_buffer_update_capability_flags_t`. */
+/** Bits without a meaning in `ur_device_command_buffer_update_capability_flags_t`. */
 #define UR_DEVICE_COMMAND_BUFFER_UPDATE_CAPABILITY_FLAGS_MASK 0xffffffc0
 
 /** Lists what can be asked of a command buffer. */
@@ -1229,7 +1229,7 @@ typedef enum ur_exp_host_task_flag_t {
     UR_EXP_HOST_TASK_FLAG_TBD = UR_BIT(0),
     UR_EXP_HOST_TASK_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_host_task_flag_t;
-/** Bits that mean nothing in `ur_exp_host_task_flags_t`. */
+/** Bits without a meaning in `ur_exp_host_task_flags_t`. */
 #define UR_EXP_HOST_TASK_FLAGS_MASK 0xfffffffe
 
 typedef uint32_t ur_exp_enqueue_ext_flags_t;
@@ -1238,7 +1238,7 @@ typedef enum ur_exp_enqueue_ext_flag_t {
     UR_EXP_ENQUEUE_EXT_FLAG_LOW_POWER_EVENTS_SUPPORT = UR_BIT(11),
     UR_EXP_ENQUEUE_EXT_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_enqueue_ext_flag_t;
-/** Bits that mean nothing in `ur_exp_enqueue_ext_flags_t`. */
+/** Bits without a meaning in `ur_exp_enqueue_ext_flags_t`. */
 #define UR_EXP_ENQUEUE_EXT_FLAGS_MASK 0xfffff7ff
 
 typedef uint32_t ur_exp_enqueue_native_command_flags_t;
@@ -1247,7 +1247,7 @@ typedef enum ur_exp_enqueue_native_command_flag_t {
     UR_EXP_ENQUEUE_NATIVE_COMMAND_FLAG_TBD = UR_BIT(0),
     UR_EXP_ENQUEUE_NATIVE_COMMAND_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_enqueue_native_command_flag_t;
-/** Bits that mean nothing in `ur_exp_enqueue_native_command_flags_t`. */
+/** Bits without a meaning in `ur_exp_enqueue_native_command_flags_t`. */
 #define UR_EXP_ENQUEUE_NATIVE_COMMAND_FLAGS_MASK 0xfffffffe
 
 typedef uint32_t ur_exp_event_flags_t;
@@ -1257,7 +1257,7 @@ typedef enum ur_exp_event_flag_t {
     UR_EXP_EVENT_FLAG_IPC_EXP = UR_BIT(1),
     UR_EXP_EVENT_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_event_flag_t;
-/** Bits that mean nothing in `ur_exp_event_flags_t`. */
+/** Bits without a meaning in `ur_exp_event_flags_t`. */
 #define UR_EXP_EVENT_FLAGS_MASK 0xfffffffc
 
 typedef uint32_t ur_exp_program_flags_t;
@@ -1266,7 +1266,7 @@ typedef enum ur_exp_program_flag_t {
     UR_EXP_PROGRAM_FLAG_ALLOW_UNRESOLVED_SYMBOLS = UR_BIT(0),
     UR_EXP_PROGRAM_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_program_flag_t;
-/** Bits that mean nothing in `ur_exp_program_flags_t`. */
+/** Bits without a meaning in `ur_exp_program_flags_t`. */
 #define UR_EXP_PROGRAM_FLAGS_MASK 0xfffffffe
 
 typedef uint32_t ur_exp_usm_host_alloc_register_flags_t;
@@ -1275,7 +1275,7 @@ typedef enum ur_exp_usm_host_alloc_register_flag_t {
     UR_EXP_USM_HOST_ALLOC_REGISTER_FLAG_READ_ONLY = UR_BIT(0),
     UR_EXP_USM_HOST_ALLOC_REGISTER_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_exp_usm_host_alloc_register_flag_t;
-/** Bits that mean nothing in `ur_exp_usm_host_alloc_register_flags_t`. */
+/** Bits without a meaning in `ur_exp_usm_host_alloc_register_flags_t`. */
 #define UR_EXP_USM_HOST_ALLOC_REGISTER_FLAGS_MASK 0xfffffffe
 
 /** Lists what can be asked about two devices' link. */
@@ -1346,7 +1346,7 @@ typedef enum ur_device_init_flag_t {
     UR_DEVICE_INIT_FLAG_VPU = UR_BIT(4),
     UR_DEVICE_INIT_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_device_init_flag_t;
-/** Bits that mean nothing in `ur_device_init_flags_t`. */
+/** Bits without a meaning in `ur_device_init_flags_t`. */
 #define UR_DEVICE_INIT_FLAGS_MASK 0xffffffe0
 
 /** Lists what can be asked of a loader configuration. */
@@ -1367,7 +1367,7 @@ typedef enum ur_mem_flag_t {
     UR_MEM_FLAG_ALLOC_COPY_HOST_POINTER = UR_BIT(5),
     UR_MEM_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_mem_flag_t;
-/** Bits that mean nothing in `ur_mem_flags_t`. */
+/** Bits without a meaning in `ur_mem_flags_t`. */
 #define UR_MEM_FLAGS_MASK 0xffffffc0
 
 /** Tells buffers from each shape of image. */
@@ -1555,7 +1555,7 @@ typedef enum ur_queue_flag_t {
     UR_QUEUE_FLAG_LOW_POWER_EVENTS_SUPPORT_EXP = UR_BIT(11),
     UR_QUEUE_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_queue_flag_t;
-/** Bits that mean nothing in `ur_queue_flags_t`. */
+/** Bits without a meaning in `ur_queue_flags_t`. */
 #define UR_QUEUE_FLAGS_MASK 0xfffff000
 
 /** Chooses nearest or linear filtering for image reads. */
@@ -1591,7 +1591,7 @@ typedef enum ur_usm_host_mem_flag_t {
     UR_USM_HOST_MEM_FLAG_INITIAL_PLACEMENT = UR_BIT(0),
     UR_USM_HOST_MEM_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_usm_host_mem_flag_t;
-/** Bits that mean nothing in `ur_usm_host_mem_flags_t`. */
+/** Bits without a meaning in `ur_usm_host_mem_flags_t`. */
 #define UR_USM_HOST_MEM_FLAGS_MASK 0xfffffffe
 
 typedef uint32_t ur_usm_device_mem_flags_t;
@@ -1602,7 +1602,7 @@ typedef enum ur_usm_device_mem_flag_t {
     UR_USM_DEVICE_MEM_FLAG_DEVICE_READ_ONLY = UR_BIT(2),
     UR_USM_DEVICE_MEM_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_usm_device_mem_flag_t;
-/** Bits that mean nothing in `ur_usm_device_mem_flags_t`. */
+/** Bits without a meaning in `ur_usm_device_mem_flags_t`. */
 #define UR_USM_DEVICE_MEM_FLAGS_MASK 0xfffffff8
 
 typedef uint32_t ur_usm_pool_flags_t;
@@ -1613,7 +1613,7 @@ typedef enum ur_usm_pool_flag_t {
     UR_USM_POOL_FLAG_READ_ONLY_EXP = UR_BIT(2),
     UR_USM_POOL_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_usm_pool_flag_t;
-/** Bits that mean nothing in `ur_usm_pool_flags_t`. */
+/** Bits without a meaning in `ur_usm_pool_flags_t`. */
 #define UR_USM_POOL_FLAGS_MASK 0xfffffff8
 
 /** Tells host, device and shared USM apart. */
@@ -1657,7 +1657,7 @@ typedef enum ur_usm_advice_flag_t {
     UR_USM_ADVICE_FLAG_CLEAR_NON_COHERENT_MEMORY = UR_BIT(16),
     UR_USM_ADVICE_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_usm_advice_flag_t;
-/** Bits that mean nothing in `ur_usm_advice_flags_t`. */
+/** Bits without a meaning in `ur_usm_advice_flags_t`. */
 #define UR_USM_ADVICE_FLAGS_MASK 0xfffe0000
 
 /** Lists what can be asked of a USM pool. */
@@ -1688,7 +1688,7 @@ typedef enum ur_virtual_mem_access_flag_t {
     UR_VIRTUAL_MEM_ACCESS_FLAG_READ_ONLY = UR_BIT(2),
     UR_VIRTUAL_MEM_ACCESS_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_virtual_mem_access_flag_t;
-/** Bits that mean nothing in `ur_virtual_mem_access_flags_t`. */
+/** Bits without a meaning in `ur_virtual_mem_access_flags_t`. */
 #define UR_VIRTUAL_MEM_ACCESS_FLAGS_MASK 0xfffffff8
 
 /** Lists what can be asked of a virtual range. */
@@ -1703,7 +1703,7 @@ typedef enum ur_physical_mem_flag_t {
     UR_PHYSICAL_MEM_FLAG_ENABLE_IPC = UR_BIT(1),
     UR_PHYSICAL_MEM_FLAG_FORCE_UINT32 = 0x7fffffff
 } ur_physical_mem_flag_t;
-/** Bits that mean nothing in `ur_physical_mem_flags_t`. */
+/** Bits without a meaning in `ur_physical_mem_flags_t`. */
 #define UR_PHYSICAL_MEM_FLAGS_MASK 0xfffffffd
 
 /** Lists what can be asked of physical memory. */
@@ -1717,7 +1717,7 @@ typedef enum ur_physical_mem_info_t {
 } ur_physical_mem_info_t;
 
 
-/* Functions that the caller gives. */
+/* Callback functions of the caller. */
 typedef void (*ur_logger_callback_t)(ur_logger_level_t level, const char *pLoggerMsg, void *pUserData);
 typedef void (*ur_context_extended_deleter_t)(void *pUserData);
 typedef void (*ur_event_callback_t)(ur_event_handle_t hEvent, ur_execution_info_t execStatus, void *pUserData);
@@ -5040,7 +5040,7 @@ UR_APIEXPORT ur_result_t UR_APICALL urDeviceWaitExp(
     ur_device_handle_t hDevice);
 
 
-/* The parameters of each entry point, a pointer to each: what tracers are shown. */
+/* The parameters of each entry point, as a struct of pointers to them, for tracers. */
 typedef struct ur_adapter_get_params_t {
     uint32_t *pNumEntries;
     ur_adapter_handle_t **pphAdapters;

@@ -262,7 +262,7 @@ typedef struct ur_adapter_dditable_t {
     ur_pfnAdapterSetLoggerCallback_t pfnSetLoggerCallback;
     ur_pfnAdapterSetLoggerCallbackLevel_t pfnSetLoggerCallbackLevel;
 } ur_adapter_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetAdapterProcAddrTable(ur_api_version_t version, ur_adapter_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetAdapterProcAddrTable_t)(ur_api_version_t, ur_adapter_dditable_t *);
 
@@ -275,7 +275,7 @@ typedef struct ur_platform_dditable_t {
     ur_pfnPlatformGetApiVersion_t pfnGetApiVersion;
     ur_pfnPlatformGetBackendOption_t pfnGetBackendOption;
 } ur_platform_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetPlatformProcAddrTable(ur_api_version_t version, ur_platform_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetPlatformProcAddrTable_t)(ur_api_version_t, ur_platform_dditable_t *);
 
@@ -289,7 +289,7 @@ typedef struct ur_context_dditable_t {
     ur_pfnContextCreateWithNativeHandle_t pfnCreateWithNativeHandle;
     ur_pfnContextSetExtendedDeleter_t pfnSetExtendedDeleter;
 } ur_context_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetContextProcAddrTable(ur_api_version_t version, ur_context_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetContextProcAddrTable_t)(ur_api_version_t, ur_context_dditable_t *);
 
@@ -304,7 +304,7 @@ typedef struct ur_event_dditable_t {
     ur_pfnEventCreateWithNativeHandle_t pfnCreateWithNativeHandle;
     ur_pfnEventSetCallback_t pfnSetCallback;
 } ur_event_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetEventProcAddrTable(ur_api_version_t version, ur_event_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetEventProcAddrTable_t)(ur_api_version_t, ur_event_dditable_t *);
 
@@ -312,7 +312,7 @@ typedef ur_result_t (UR_APICALL *ur_pfnGetEventProcAddrTable_t)(ur_api_version_t
 typedef struct ur_event_exp_dditable_t {
     ur_pfnEventCreateExp_t pfnCreateExp;
 } ur_event_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetEventExpProcAddrTable(ur_api_version_t version, ur_event_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetEventExpProcAddrTable_t)(ur_api_version_t, ur_event_exp_dditable_t *);
 
@@ -333,7 +333,7 @@ typedef struct ur_program_dditable_t {
     ur_pfnProgramGetNativeHandle_t pfnGetNativeHandle;
     ur_pfnProgramCreateWithNativeHandle_t pfnCreateWithNativeHandle;
 } ur_program_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetProgramProcAddrTable(ur_api_version_t version, ur_program_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetProgramProcAddrTable_t)(ur_api_version_t, ur_program_dditable_t *);
 
@@ -344,7 +344,7 @@ typedef struct ur_program_exp_dditable_t {
     ur_pfnProgramCompileExp_t pfnCompileExp;
     ur_pfnProgramLinkExp_t pfnLinkExp;
 } ur_program_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetProgramExpProcAddrTable(ur_api_version_t version, ur_program_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetProgramExpProcAddrTable_t)(ur_api_version_t, ur_program_exp_dditable_t *);
 
@@ -364,7 +364,7 @@ typedef struct ur_kernel_dditable_t {
     ur_pfnKernelSetSpecializationConstants_t pfnSetSpecializationConstants;
     ur_pfnKernelSuggestMaxCooperativeGroupCount_t pfnSuggestMaxCooperativeGroupCount;
 } ur_kernel_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetKernelProcAddrTable(ur_api_version_t version, ur_kernel_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetKernelProcAddrTable_t)(ur_api_version_t, ur_kernel_dditable_t *);
 
@@ -379,7 +379,7 @@ typedef struct ur_queue_dditable_t {
     ur_pfnQueueFinish_t pfnFinish;
     ur_pfnQueueFlush_t pfnFlush;
 } ur_queue_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetQueueProcAddrTable(ur_api_version_t version, ur_queue_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetQueueProcAddrTable_t)(ur_api_version_t, ur_queue_dditable_t *);
 
@@ -391,7 +391,7 @@ typedef struct ur_queue_exp_dditable_t {
     ur_pfnQueueIsGraphCaptureEnabledExp_t pfnIsGraphCaptureEnabledExp;
     ur_pfnQueueGetGraphExp_t pfnGetGraphExp;
 } ur_queue_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetQueueExpProcAddrTable(ur_api_version_t version, ur_queue_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetQueueExpProcAddrTable_t)(ur_api_version_t, ur_queue_exp_dditable_t *);
 
@@ -404,7 +404,7 @@ typedef struct ur_sampler_dditable_t {
     ur_pfnSamplerGetNativeHandle_t pfnGetNativeHandle;
     ur_pfnSamplerCreateWithNativeHandle_t pfnCreateWithNativeHandle;
 } ur_sampler_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetSamplerProcAddrTable(ur_api_version_t version, ur_sampler_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetSamplerProcAddrTable_t)(ur_api_version_t, ur_sampler_dditable_t *);
 
@@ -421,7 +421,7 @@ typedef struct ur_mem_dditable_t {
     ur_pfnMemGetInfo_t pfnGetInfo;
     ur_pfnMemImageGetInfo_t pfnImageGetInfo;
 } ur_mem_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetMemProcAddrTable(ur_api_version_t version, ur_mem_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetMemProcAddrTable_t)(ur_api_version_t, ur_mem_dditable_t *);
 
@@ -432,7 +432,7 @@ typedef struct ur_physical_mem_dditable_t {
     ur_pfnPhysicalMemRelease_t pfnRelease;
     ur_pfnPhysicalMemGetInfo_t pfnGetInfo;
 } ur_physical_mem_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetPhysicalMemProcAddrTable(ur_api_version_t version, ur_physical_mem_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetPhysicalMemProcAddrTable_t)(ur_api_version_t, ur_physical_mem_dditable_t *);
 
@@ -464,7 +464,7 @@ typedef struct ur_enqueue_dditable_t {
     ur_pfnEnqueueWriteHostPipe_t pfnWriteHostPipe;
     ur_pfnEnqueueEventsWaitWithBarrierExt_t pfnEventsWaitWithBarrierExt;
 } ur_enqueue_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetEnqueueProcAddrTable(ur_api_version_t version, ur_enqueue_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetEnqueueProcAddrTable_t)(ur_api_version_t, ur_enqueue_dditable_t *);
 
@@ -481,7 +481,7 @@ typedef struct ur_enqueue_exp_dditable_t {
     ur_pfnEnqueueNativeCommandExp_t pfnNativeCommandExp;
     ur_pfnEnqueueGraphExp_t pfnGraphExp;
 } ur_enqueue_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetEnqueueExpProcAddrTable(ur_api_version_t version, ur_enqueue_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetEnqueueExpProcAddrTable_t)(ur_api_version_t, ur_enqueue_exp_dditable_t *);
 
@@ -497,7 +497,7 @@ typedef struct ur_usm_dditable_t {
     ur_pfnUSMPoolRelease_t pfnPoolRelease;
     ur_pfnUSMPoolGetInfo_t pfnPoolGetInfo;
 } ur_usm_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetUSMProcAddrTable(ur_api_version_t version, ur_usm_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetUSMProcAddrTable_t)(ur_api_version_t, ur_usm_dditable_t *);
 
@@ -518,7 +518,7 @@ typedef struct ur_usm_exp_dditable_t {
     ur_pfnUSMImportExp_t pfnImportExp;
     ur_pfnUSMReleaseExp_t pfnReleaseExp;
 } ur_usm_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetUSMExpProcAddrTable(ur_api_version_t version, ur_usm_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetUSMExpProcAddrTable_t)(ur_api_version_t, ur_usm_exp_dditable_t *);
 
@@ -548,7 +548,7 @@ typedef struct ur_bindless_images_exp_dditable_t {
     ur_pfnBindlessImagesWaitExternalSemaphoreExp_t pfnWaitExternalSemaphoreExp;
     ur_pfnBindlessImagesSignalExternalSemaphoreExp_t pfnSignalExternalSemaphoreExp;
 } ur_bindless_images_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetBindlessImagesExpProcAddrTable(ur_api_version_t version, ur_bindless_images_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetBindlessImagesExpProcAddrTable_t)(ur_api_version_t, ur_bindless_images_exp_dditable_t *);
 
@@ -578,7 +578,7 @@ typedef struct ur_command_buffer_exp_dditable_t {
     ur_pfnCommandBufferGetInfoExp_t pfnGetInfoExp;
     ur_pfnCommandBufferGetNativeHandleExp_t pfnGetNativeHandleExp;
 } ur_command_buffer_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetCommandBufferExpProcAddrTable(ur_api_version_t version, ur_command_buffer_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetCommandBufferExpProcAddrTable_t)(ur_api_version_t, ur_command_buffer_exp_dditable_t *);
 
@@ -595,7 +595,7 @@ typedef struct ur_graph_exp_dditable_t {
     ur_pfnGraphGetNativeHandleExp_t pfnGetNativeHandleExp;
     ur_pfnGraphExecutableGraphGetNativeHandleExp_t pfnExecutableGraphGetNativeHandleExp;
 } ur_graph_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetGraphExpProcAddrTable(ur_api_version_t version, ur_graph_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetGraphExpProcAddrTable_t)(ur_api_version_t, ur_graph_exp_dditable_t *);
 
@@ -613,7 +613,7 @@ typedef struct ur_ipc_exp_dditable_t {
     ur_pfnIPCPutEventHandleExp_t pfnPutEventHandleExp;
     ur_pfnIPCOpenEventHandleExp_t pfnOpenEventHandleExp;
 } ur_ipc_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetIPCExpProcAddrTable(ur_api_version_t version, ur_ipc_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetIPCExpProcAddrTable_t)(ur_api_version_t, ur_ipc_exp_dditable_t *);
 
@@ -623,7 +623,7 @@ typedef struct ur_memory_export_exp_dditable_t {
     ur_pfnMemoryExportFreeExportableMemoryExp_t pfnFreeExportableMemoryExp;
     ur_pfnMemoryExportExportMemoryHandleExp_t pfnExportMemoryHandleExp;
 } ur_memory_export_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetMemoryExportExpProcAddrTable(ur_api_version_t version, ur_memory_export_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetMemoryExportExpProcAddrTable_t)(ur_api_version_t, ur_memory_export_exp_dditable_t *);
 
@@ -633,7 +633,7 @@ typedef struct ur_usm_p2p_exp_dditable_t {
     ur_pfnUsmP2PDisablePeerAccessExp_t pfnDisablePeerAccessExp;
     ur_pfnUsmP2PPeerAccessGetInfoExp_t pfnPeerAccessGetInfoExp;
 } ur_usm_p2p_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetUsmP2PExpProcAddrTable(ur_api_version_t version, ur_usm_p2p_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetUsmP2PExpProcAddrTable_t)(ur_api_version_t, ur_usm_p2p_exp_dditable_t *);
 
@@ -647,7 +647,7 @@ typedef struct ur_virtual_mem_dditable_t {
     ur_pfnVirtualMemSetAccess_t pfnSetAccess;
     ur_pfnVirtualMemGetInfo_t pfnGetInfo;
 } ur_virtual_mem_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetVirtualMemProcAddrTable(ur_api_version_t version, ur_virtual_mem_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetVirtualMemProcAddrTable_t)(ur_api_version_t, ur_virtual_mem_dditable_t *);
 
@@ -663,7 +663,7 @@ typedef struct ur_device_dditable_t {
     ur_pfnDeviceCreateWithNativeHandle_t pfnCreateWithNativeHandle;
     ur_pfnDeviceGetGlobalTimestamps_t pfnGetGlobalTimestamps;
 } ur_device_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetDeviceProcAddrTable(ur_api_version_t version, ur_device_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetDeviceProcAddrTable_t)(ur_api_version_t, ur_device_dditable_t *);
 
@@ -671,11 +671,11 @@ typedef ur_result_t (UR_APICALL *ur_pfnGetDeviceProcAddrTable_t)(ur_api_version_
 typedef struct ur_device_exp_dditable_t {
     ur_pfnDeviceWaitExp_t pfnWaitExp;
 } ur_device_exp_dditable_t;
-/** Fills a table with this library's entry points, if the version is one it speaks. */
+/** Fills a table with this library's entry points, if it supports the version. */
 UR_DLLEXPORT ur_result_t UR_APICALL urGetDeviceExpProcAddrTable(ur_api_version_t version, ur_device_exp_dditable_t *pDdiTable);
 typedef ur_result_t (UR_APICALL *ur_pfnGetDeviceExpProcAddrTable_t)(ur_api_version_t, ur_device_exp_dditable_t *);
 
-/** All tables: what the first word of every handle points at. */
+/** All tables. The first word of every object points at its adapter's. */
 typedef struct ur_dditable_t {
     ur_adapter_dditable_t Adapter;
     ur_platform_dditable_t Platform;

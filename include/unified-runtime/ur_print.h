@@ -9,8 +9,8 @@
 extern "C" {
 #endif
 
-/* Each writes its value into `buffer` as text with a NUL, and into `out_size` how many bytes
-   that takes. A `buff_size` below it is UR_RESULT_ERROR_INVALID_SIZE. */
+/* Each function writes its value into `buffer` as text with a NUL, and the number of bytes for
+   that into `out_size`. A smaller `buff_size` gives UR_RESULT_ERROR_INVALID_SIZE. */
 
 /* Values. */
 UR_APIEXPORT ur_result_t UR_APICALL urPrintAdapterInfo(enum ur_adapter_info_t value, char *buffer, const size_t buff_size, size_t *out_size);

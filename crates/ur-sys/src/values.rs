@@ -87,23 +87,23 @@ pub type ur_exp_image_native_handle_t = usize;
 pub type ur_exp_image_mem_native_handle_t = usize;
 /// `ur_exp_command_buffer_sync_point_t`
 pub type ur_exp_command_buffer_sync_point_t = u32;
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_UNKNOWN: &core::ffi::CStr = c"<unknown>";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_SPIRV32: &core::ffi::CStr = c"spir";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_SPIRV64: &core::ffi::CStr = c"spir64";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_SPIRV64_X86_64: &core::ffi::CStr = c"spir64_x86_64";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_SPIRV64_GEN: &core::ffi::CStr = c"spir64_gen";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_SPIRV64_FPGA: &core::ffi::CStr = c"spir64_fpga";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_NVPTX64: &core::ffi::CStr = c"nvptx64";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_AMDGCN: &core::ffi::CStr = c"amdgcn";
-/// A name that device binaries go by.
+/// The name of a target of device binaries.
 pub const UR_DEVICE_BINARY_TARGET_NATIVE_CPU: &core::ffi::CStr = c"native_cpu";
 enumeration! {
     /// Lists what can be asked of an adapter. (`ur_adapter_info_t`)

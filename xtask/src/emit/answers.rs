@@ -10,7 +10,7 @@ use std::fmt::Write;
 /// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
-        "{NOTICE}//! What shape the answer to each query has.\n\
+        "{NOTICE}//! The type of the answer to each query.\n\
          use super::{{Query, Shape}};\nuse std::ffi::c_void;\nuse crate::object::Kind;\nuse ur_sys::*;\n"
     );
     for query in spec.enums.iter().filter(|e| e.kind == EnumKind::Query) {

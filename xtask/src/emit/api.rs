@@ -30,8 +30,8 @@ pub fn trait_name(table: &Table) -> String {
 
 fn module(spec: &Spec) -> String {
     let mut s = String::from(
-        "//! What an adapter is made of: one trait for each table, every method defaulted to\n\
-         //! `UNSUPPORTED_FEATURE`. What is not implemented is not written.\nuse crate::object::Body;\n\n",
+        "//! The traits of an adapter, one for each table. The default of every method returns\n\
+         //! `UNSUPPORTED_FEATURE`, so an adapter implements only what it supports.\nuse crate::object::Body;\n\n",
     );
     for t in &spec.tables {
         let (file, name) = (names::member(&t.name), trait_name(t));
@@ -39,15 +39,15 @@ fn module(spec: &Spec) -> String {
     }
     s.push_str("\nmod request;\npub use crate::command::CommandApi;\npub use request::Request;\n");
     s.push_str(
-        "\n/// What the handles of an adapter point at.\npub trait Objects: Sized + 'static {\n",
+        "\n/// The types of the objects behind the handles of an adapter.\npub trait Objects: Sized + 'static {\n",
     );
     for h in spec.handles.iter().filter(|h| h.name != "LoaderConfig") {
-        let _ = writeln!(s, "    /// What `{}` points at.\n    type {}: Body;", h.c, h.name);
+        let _ = writeln!(s, "    /// The object behind `{}`.\n    type {}: Body;", h.c, h.name);
     }
     let all: Vec<_> = spec.tables.iter().map(trait_name).collect();
     let _ = writeln!(
         s,
-        "}}\n\n/// A whole adapter.\npub trait Adapter: {0} {{}}\nimpl<A: {0}> Adapter for A {{}}",
+        "}}\n\n/// An adapter: all its traits together.\npub trait Adapter: {0} {{}}\nimpl<A: {0}> Adapter for A {{}}",
         all.join(" + ")
     );
     s
@@ -111,7 +111,7 @@ fn first_check(spec: &Spec, entry: &Entry) -> String {
         handles.map(|(name, ty)| (format!("{name},"), format!("{name}: {ty}"))).unzip();
     let words: String = entry.errors.iter().filter(|f| f.first).filter_map(reason).collect();
     format!(
-        "    /// What `{}` has to know of its objects before pointers and sizes are judged.\n    ///\n    \
+        "    /// Checks the objects of `{}` before pointers and sizes are checked.\n    ///\n    \
          /// # Errors\n{words}    fn check_{}({}) -> Result<()> {{\n        let _ = ({});\n        Ok(())\n    }}\n",
         entry.name,
         names::function(&entry.name),

@@ -9,7 +9,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
     let codes: Vec<_> =
         results.variants.iter().filter_map(|v| Some((v.name.strip_prefix("Error")?, v))).collect();
     let mut s = String::from(
-        "//! Every failure code of the specification: closed for matching, open for growth.\n\
+        "//! Every error code of the specification. New codes may be added, so matches need a wildcard.\n\
          use std::fmt;\nuse ur_sys::ur_result_t;\n\n/// Why a call failed: the codes that C callers get.\n\
          #[repr(u32)]\n#[non_exhaustive]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\npub enum ErrorCode {\n",
     );

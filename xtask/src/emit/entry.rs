@@ -28,7 +28,7 @@ pub fn files(spec: &Spec) -> Result<Vec<Output>, String> {
 
 fn module(spec: &Spec) -> String {
     let mut s = String::from(
-        "//! The functions that C calls: arguments in, checks, the adapter, results out. Generics end here.\n\
+        "//! The functions of the C ABI, generic over the adapter: each checks its arguments, calls the adapter and\n//! writes the results.\n\
          use crate::api::Adapter;\nuse ur_sys::ur_dditable_t;\n\n",
     );
     let members: Vec<_> = spec.tables.iter().map(|t| names::member(&t.name)).collect();

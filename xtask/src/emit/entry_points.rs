@@ -14,12 +14,12 @@ const ALL_ADAPTERS: &str = "urAdapterGet";
 /// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
-        "{NOTICE}//! The entries of the tables, as rows that a macro can make functions of.\n\n\
-         /// Passes every entry to the macro that is named, table by table: the table's member, its getter and its\n\
-         /// type; then the entries: what each does, its slot, C's name, the function's type, our name, the\n\
-         /// parameters, and how the adapter is found: by a handle, by the first of a list of handles (with its count,\n\
-         /// and the code for an empty list), or by hand. The types are those of `ur_sys`, and `c_char` and `c_void`\n\
-         /// of `std::ffi`, which must be in scope where the macro is used.\n\
+        "{NOTICE}//! The entries of the tables, as rows from which macros generate code.\n\n\
+         /// Passes every entry to the given macro, table by table: the table's member, its getter and its type; then\n\
+         /// for each entry its documentation, its slot, its C name, the type of the function, its Rust name, its\n\
+         /// parameters, and how its adapter is determined: by a handle, by the first of a list of handles (with the\n\
+         /// list's count, and the code for an empty list), or by hand. The types are those of `ur_sys`, and `c_char`\n\
+         /// and `c_void` of `std::ffi`, which must be in scope where the macro is used.\n\
          #[macro_export]\nmacro_rules! entry_points {{\n    ($($then:tt)*) => {{\n        $($then)*! {{\n"
     );
     for table in &spec.tables {

@@ -34,8 +34,8 @@ fn checks(spec: &Spec) -> Result<String, String> {
         }
     }
     Ok(format!(
-        "{NOTICE}//! What parameters must be: null, range and size, as the specification says of each entry. The words\n\
-         //! are those of `rules`.\n\
+        "{NOTICE}//! The checks of each entry's parameters that the specification documents: null, range and size. The macros\n\
+         //! are in `rules`.\n\
          #![expect(unsafe_code, reason = \"reads structs that C hands in\")]\n\
          #![allow(unused_variables, unused_unsafe, clippy::too_many_arguments, clippy::missing_safety_doc, clippy::manual_range_patterns, clippy::manual_range_contains, reason = \"one form for all entries\")]\n\
          use super::rules::*;\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\n{}checks! {{\n{rows}}}\n",

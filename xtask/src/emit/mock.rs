@@ -40,7 +40,7 @@ const BY_HAND: &[&str] = &[
 /// Generates the file.
 pub fn file(spec: &Spec) -> Result<Output, String> {
     let mut s = format!(
-        "{NOTICE}//! The entries of the mock adapter as they are before a test replaces one.\n\
+        "{NOTICE}//! The entries of the mock adapter without hooks.\n\
          #![allow(unused_variables, reason = \"what is not asked for is not looked at\")]\n\
          #![allow(clippy::too_many_arguments, clippy::type_complexity, reason = \"as many as C's\")]\n\
          use super::{{by_hand, Mock, Counter, memory, objects::{{Adapter, *}}}};\n\

@@ -44,8 +44,8 @@ const TAGS: &[(&str, &str, &str)] = &[
 /// Every exported function with the type that it prints, as rows for a macro that defines the symbols.
 fn symbols(spec: &Spec) -> String {
     let mut s = format!(
-        "{NOTICE}//! The names and types of all that is exported from here.\n\n\
-         /// Hands a row for each function to the macro `then`.\n#[macro_export]\nmacro_rules! print_symbols {{\n($then:ident) => {{ $then! {{\n"
+        "{NOTICE}//! The names and types of all functions that are exported from here.\n\n\
+         /// Passes a row for each function to the macro `then`.\n#[macro_export]\nmacro_rules! print_symbols {{\n($then:ident) => {{ $then! {{\n"
     );
     let mut row = |name: &str, value: &str| {
         let _ = writeln!(
@@ -162,7 +162,7 @@ fn constant(r: &Record) -> String {
 
 fn records(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
-        "{NOTICE}//! What structs are made of, and printing of them.\nuse super::kind::{{Count::*, Kind::*, Member, Record, Tag, plain}};\nuse std::mem::offset_of;\nuse ur_sys::*;\n\nrecords! {{\n"
+        "{NOTICE}//! The members of structs, and the functions that print structs.\nuse super::kind::{{Count::*, Kind::*, Member, Record, Tag, plain}};\nuse std::mem::offset_of;\nuse ur_sys::*;\n\nrecords! {{\n"
     );
     for r in spec.records.iter().filter(|r| !r.union) {
         let mut members = Vec::new();
@@ -220,7 +220,7 @@ fn union(spec: &Spec, of: &Record, u: &Record) -> Result<String, String> {
 
 fn queries(spec: &Spec) -> String {
     let mut s = format!(
-        "{NOTICE}//! What shape the answer to each query has.\nuse super::{{kind::{{Answer, Kind::*, Query}}, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\nqueries! {{\n"
+        "{NOTICE}//! The type of the answer to each query.\nuse super::{{kind::{{Answer, Kind::*, Query}}, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\nqueries! {{\n"
     );
     for query in spec.enums.iter().filter(|e| e.kind == EnumKind::Query) {
         let _ = writeln!(s, "    {} {} {{", query_constant(&query.c), query.c);
@@ -251,7 +251,7 @@ fn query_constant(c: &str) -> String {
 
 fn calls(spec: &Spec) -> Result<String, String> {
     let mut s = format!(
-        "{NOTICE}//! What the parameters of calls are, and printing of them.\n#![allow(non_upper_case_globals, reason = \"each has its entry's name\")]\nuse super::{{kind::{{Call, Count::*, Kind::*, Parameter}}, queries::*, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\ncalls! {{\n"
+        "{NOTICE}//! The parameters of calls, and the functions that print them.\n#![allow(non_upper_case_globals, reason = \"each has its entry's name\")]\nuse super::{{kind::{{Call, Count::*, Kind::*, Parameter}}, queries::*, records::*}};\nuse std::ffi::{{c_char, c_void}};\nuse ur_sys::*;\n\ncalls! {{\n"
     );
     for e in spec.entries() {
         let mut params = Vec::new();

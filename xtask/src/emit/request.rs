@@ -106,8 +106,8 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         }
     }
     let text = format!(
-        "{NOTICE}//! What queues and command buffers are asked for.\n{uses}\n\
-         /// A command as entries ask for it, whether it is enqueued or recorded.\n\
+        "{NOTICE}//! The requests to queues and command buffers.\n{uses}\n\
+         /// A command as an entry requests it, whether it is enqueued or recorded.\n\
          #[derive(Debug)]\n\
          #[expect(missing_docs, reason = \"fields are called as the parameters are\")]\n\
          pub enum Request<'a, A: Objects> {{\n{variants}}}\n\

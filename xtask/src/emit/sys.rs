@@ -33,7 +33,7 @@ fn values(spec: &Spec) -> String {
     for k in &spec.constants {
         let _ = writeln!(
             s,
-            "/// A name that device binaries go by.\npub const {}: &core::ffi::CStr = c{:?};",
+            "/// The name of a target of device binaries.\npub const {}: &core::ffi::CStr = c{:?};",
             k.c, k.value
         );
     }

@@ -24,7 +24,7 @@ pub trait EventApi: Objects {
         let _ = (event, prop_name, answer);
         Error::unsupported("urEventGetInfo")
     }
-    /// What `urEventGetProfilingInfo` has to know of its objects before pointers and sizes are judged.
+    /// Checks the objects of `urEventGetProfilingInfo` before pointers and sizes are checked.
     ///
     /// # Errors
     /// - `ProfilingInfoNotAvailable`: the event's queue was created without profiling turned on

@@ -33,7 +33,7 @@ pub fn body(spec: &Spec) -> String {
     for e in &spec.enums {
         s.push_str(&enumeration(spec, e));
     }
-    s.push_str("\n/* Functions that the caller gives. */\n");
+    s.push_str("\n/* Callback functions of the caller. */\n");
     for c in &spec.callbacks {
         let returns = c.returns.as_ref().map_or("void".into(), |t| declare(spec, t, ""));
         let params = callback_parameters(spec, &c.params);
@@ -48,7 +48,7 @@ pub fn body(spec: &Spec) -> String {
         s.push_str(&prototype(spec, e));
     }
     s.push_str(
-        "\n/* The parameters of each entry point, a pointer to each: what tracers are shown. */\n",
+        "\n/* The parameters of each entry point, as a struct of pointers to them, for tracers. */\n",
     );
     for e in spec.entries() {
         s.push_str(&params(spec, e));
@@ -73,7 +73,7 @@ fn enumeration(spec: &Spec, e: &Enum) -> String {
     let _ = writeln!(s, "    {prefix}_FORCE_UINT32 = 0x7fffffff\n}} {};", e.c);
     if e.kind == EnumKind::Flags {
         let known = e.variants.iter().fold(spare_bits(&e.c), |all, v| all | v.number);
-        let _ = writeln!(s, "/** Bits that mean nothing in `{}`. */", flags_type(&e.c));
+        let _ = writeln!(s, "/** Bits without a meaning in `{}`. */", flags_type(&e.c));
         let _ = writeln!(s, "#define {prefix}S_MASK {:#010x}", !known);
     }
     s.push('\n');

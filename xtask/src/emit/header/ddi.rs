@@ -21,7 +21,7 @@ pub fn body(spec: &Spec) -> String {
     for t in &spec.tables {
         s.push_str(&table(t));
     }
-    s.push_str("\n/** All tables: what the first word of every handle points at. */\ntypedef struct ur_dditable_t {\n");
+    s.push_str("\n/** All tables. The first word of every object points at its adapter's. */\ntypedef struct ur_dditable_t {\n");
     for t in &spec.tables {
         let _ = writeln!(s, "    {} {};", t.c, t.member);
     }
@@ -37,7 +37,7 @@ fn table(t: &Table) -> String {
     let _ = writeln!(s, "}} {};", t.c);
     let getter = names::getter(&t.member);
     s.push_str(
-        "/** Fills a table with this library's entry points, if the version is one it speaks. */\n",
+        "/** Fills a table with this library's entry points, if it supports the version. */\n",
     );
     let _ = writeln!(
         s,

@@ -3,15 +3,15 @@
 #define UR_MAKE_VERSION(_major, _minor) (((_major) << 16) | ((_minor) & 0xffff))
 #endif
 #ifndef UR_MAJOR_VERSION
-/** The major part of such a number. */
+/** The major version in such a number. */
 #define UR_MAJOR_VERSION(_ver) ((_ver) >> 16)
 #endif
 #ifndef UR_MINOR_VERSION
-/** The minor part of such a number. */
+/** The minor version in such a number. */
 #define UR_MINOR_VERSION(_ver) ((_ver) & 0xffff)
 #endif
 
-/* How functions are called, and how libraries show them. */
+/* The calling convention, and the visibility of exported functions. */
 #ifndef UR_APICALL
 #ifdef _WIN32
 #define UR_APICALL __cdecl

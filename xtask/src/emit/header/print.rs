@@ -6,8 +6,8 @@ use std::fmt::Write;
 /// Everything inside of `extern "C"`.
 pub fn body(spec: &Spec) -> String {
     let mut s = String::from(
-        "/* Each writes its value into `buffer` as text with a NUL, and into `out_size` how many bytes\n   \
-         that takes. A `buff_size` below it is UR_RESULT_ERROR_INVALID_SIZE. */\n\n/* Values. */\n",
+        "/* Each function writes its value into `buffer` as text with a NUL, and the number of bytes for\n   \
+         that into `out_size`. A smaller `buff_size` gives UR_RESULT_ERROR_INVALID_SIZE. */\n\n/* Values. */\n",
     );
     for e in &spec.enums {
         let plural = if e.kind == EnumKind::Flags { "s" } else { "" };
