@@ -1,4 +1,4 @@
-//! Programs, kernels and what launches are checked against, over any driver that has [`Modules`]. What code is and what
+//! Programs, kernels and what launches are checked against, over any driver that has [`Modules`](ur_hal::Modules). What code is and what
 //! runs it is the driver's; what callers pass and ask is here: `code.rs` (what is asked of a driver), `object.rs` (a program and its builds), `build.rs` (how far
 //! a build has come), `link.rs` (programs that become one), `kernel.rs` (kernels on their devices), `launch.rs` (ranges
 //! and properties of launches), `entries.rs` and `kernel_entries.rs` (the entries of both).
