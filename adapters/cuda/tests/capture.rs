@@ -64,6 +64,17 @@ fn end(stream: usize) -> i32 {
     }
     code
 }
+/// Ends a capture and launches what was captured, which the software driver does not keep.
+fn replay(stream: usize) {
+    let (mut graph, mut ready) = (0_usize, 0_usize);
+    assert_eq!(driver!("cuStreamEndCapture", stream => usize, &mut graph => *mut usize), 0);
+    let to = &mut ready;
+    let made = driver!("cuGraphInstantiateWithFlags", to => *mut usize, graph => usize, 0 => u64);
+    assert_eq!((made, driver!("cuGraphLaunch", ready => usize, stream => usize)), (0, 0));
+    assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
+    assert_eq!(driver!("cuGraphExecDestroy", ready => usize), 0);
+    assert_eq!(driver!("cuGraphDestroy", graph => usize), 0);
+}
 const MODES: [(u32, &str); 3] = [(0, "global"), (1, "thread_local"), (2, "relaxed")];
 
 /// Holds a queue up until it is opened.
@@ -257,6 +268,88 @@ fn a_captured_queue_takes_what_can_be_replayed_and_refuses_what_cannot_and_the_c
     }
     cuda.release_event(shared);
     cuda.free(at);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
+/// A command buffer of two fills, for both of which there is an event.
+fn two_fills(
+    cuda: &Cuda,
+    at: [*mut c_void; 2],
+) -> (ur_exp_command_buffer_handle_t, ur_event_handle_t) {
+    let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
+    let desc = ur_exp_command_buffer_desc_t {
+        stype,
+        pNext: null(),
+        isUpdatable: 0,
+        isInOrder: 1,
+        enableProfiling: 0,
+    };
+    let mut recorded = ur_exp_command_buffer_handle_t::NULL;
+    let (context, device) = (cuda.context, cuda.device);
+    let code = call!(command_buffer_exp.create_exp(context, device, &desc, &mut recorded));
+    assert_eq!(code, R::SUCCESS);
+    let (pattern, mut event, none) = (7_u8, NO_EVENT, null_mut());
+    for at in at {
+        let code = call!(command_buffer_exp.append_usm_fill_exp(
+            recorded,
+            at,
+            (&raw const pattern).cast(),
+            1,
+            4096,
+            0,
+            null(),
+            0,
+            null(),
+            null_mut(),
+            if event == NO_EVENT { &mut event } else { null_mut() },
+            none
+        ));
+        assert_eq!(code, R::SUCCESS);
+    }
+    assert_eq!(call!(command_buffer_exp.finalize_exp(recorded)), R::SUCCESS);
+    (recorded, event)
+}
+#[test]
+fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (stream, at) = (stream_in(native(&cuda), 1), [(); 2].map(|()| cuda.device_memory(4096)));
+    let queue = adopted(&cuda, stream).unwrap();
+    let (recorded, first) = two_fills(&cuda, at);
+    let is_real = std::env::var("CAUSEWAY_CUDA").as_deref() == Ok("real");
+    let run = |queue: ur_queue_handle_t| {
+        let mut event = NO_EVENT;
+        let code = call!(enqueue_exp.command_buffer_exp(queue, recorded, 0, null(), &mut event));
+        assert_eq!(code, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+        event
+    };
+    for (mode, name) in MODES {
+        settle(&cuda);
+        // An execution is under way elsewhere, which the capture must not be made to wait for.
+        let gate = Gate::before(cuda.queue);
+        let before = run(cuda.queue);
+        begin(stream, mode);
+        let captured = run(queue);
+        gate.open();
+        assert_eq!(call!(event.wait(1, &before)), R::SUCCESS, "{name}");
+        assert_eq!(call!(event.wait(1, &captured)), R::ERROR_INVALID_OPERATION, "{name}");
+        // Nor does the next one wait for what runs nowhere.
+        let after = run(cuda.queue);
+        assert_eq!(call!(event.wait(1, &after)), R::SUCCESS, "{name}");
+        assert_eq!(call!(event.wait(1, &first)), R::SUCCESS, "{name}");
+        at.into_iter().for_each(|at| cuda.write(at, &[0_u8; 4096]));
+        [before, captured, after].into_iter().for_each(|event| cuda.release_event(event));
+        if is_real {
+            replay(stream);
+            let filled = at.iter().all(|at| cuda.read::<u8, 4096>(*at) == [7; 4096]);
+            assert!(filled, "{name}");
+        } else {
+            assert_eq!(end(stream), 0, "{name}");
+        }
+    }
+    cuda.release_event(first);
+    assert_eq!(call!(command_buffer_exp.release_exp(recorded)), R::SUCCESS);
+    at.into_iter().for_each(|at| cuda.free(at));
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }

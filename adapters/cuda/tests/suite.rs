@@ -111,7 +111,15 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "cuda"]);
         for name in [
-            "buffers", "capture", "events", "frees", "kernels", "memory", "peers", "programs",
+            "buffers",
+            "capture",
+            "command_buffers",
+            "events",
+            "frees",
+            "kernels",
+            "memory",
+            "peers",
+            "programs",
             "sharing",
         ]
         .into_iter()

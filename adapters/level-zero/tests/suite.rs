@@ -135,7 +135,16 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
     for environment in ways {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "level-zero"]);
-        for name in ["buffers", "crossing", "devices", "memory", "programs", "queues", "sharing"] {
+        for name in [
+            "buffers",
+            "command_buffers",
+            "crossing",
+            "devices",
+            "memory",
+            "programs",
+            "queues",
+            "sharing",
+        ] {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("CAUSEWAY_LEVEL_ZERO", "soft");

@@ -15,6 +15,7 @@ pub mod queue;
 pub mod unseen;
 
 use command::TakesCommands;
+use command_buffer::Records;
 use event::SharesEvents;
 use over_driver::{
     OverDriver, device::HasDevices, mem::KeepsBytes, memory_export::ExportsMemory, p2p::HasPeers,
@@ -22,17 +23,17 @@ use over_driver::{
 };
 use queue::HasStreams;
 use ur_adapter::{api::*, entry};
-use ur_sys::{ur_command_buffer_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
+use ur_sys::{ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 /// Which families are the core's, and which each backend's.
 macro_rules! families { (
-    $(#[$doc:meta])* $name:ident($bound:path)
+    $(#[$doc:meta])* $name:ident($($bound:path),*)
     $($core:ident)*; $($own:ident: $api:ident)*
 ) => {
     $(#[$doc])*
     pub const fn $name<D>() -> ur_dditable_t
     where
-        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + Shares + $bound + TakesCommands $(+ $api)*,
+        D: KeepsBytes + HasPhysicalMemory + HasSamplers + HasPeers + HasDevices + Shares + TakesCommands $(+ $bound)* $(+ $api)*,
     {
         ur_dditable_t {
             $($core: entry::$core::table::<OverDriver<D>>(),)*
@@ -43,12 +44,11 @@ macro_rules! families { (
 families! {
     /// An adapter as C sees it, whose queues and events are the core's. Families that have moved are the core's, all others
     /// the backend's.
-    table_over_streams(HasStreams)
+    table_over_streams(HasStreams, Records)
     adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp sampler
-    usm_p2p_exp device device_exp ipc_exp queue event event_exp;
+    usm_p2p_exp device device_exp ipc_exp queue event event_exp command_buffer_exp;
     queue_exp: QueueExpApi
     bindless_images_exp: BindlessImagesExpApi
-    command_buffer_exp: CommandBufferExpApi
     graph_exp: GraphExpApi
     memory_export_exp: MemoryExportExpApi
 }
@@ -66,11 +66,7 @@ families! {
     graph_exp: GraphExpApi
     memory_export_exp: MemoryExportExpApi
 }
-/// The entries of command buffers that are the core's: they take the place of those in [`table`].
-pub const fn command_buffers<D: command_buffer::Records>() -> ur_command_buffer_exp_dditable_t {
-    entry::command_buffer_exp::table::<OverDriver<D>>()
-}
-/// The entries of memory that others can be given, likewise.
+/// The entries of memory that others can be given: they take the place of those in [`table_over_streams`].
 pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {
     entry::memory_export_exp::table::<OverDriver<D>>()
 }

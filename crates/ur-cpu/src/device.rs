@@ -201,13 +201,7 @@ fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
         I::IPC_MEMORY_SUPPORT_EXP
         | I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP
         | I::IPC_EVENT_SUPPORT_EXP
-        | I::COMMAND_BUFFER_SUPPORT_EXP
-        | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
-        | I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP
         | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(true),
-        I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
-            answer.value(&ur_device_command_buffer_update_capability_flags_t::VALID.bits())
-        }
         I::ATOMIC_64
         | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP
         | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP

@@ -76,13 +76,11 @@ pub type Context = over_driver::Context<Cpu>;
 
 /// The whole of this adapter, as C sees it.
 pub static TABLE: ur_dditable_t = ur_dditable_t {
-    command_buffer_exp: ur_core::command_buffers::<Cpu>(),
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
 // These entries are the core's.
 impl CommandApi for Cpu {}
-impl CommandBufferExpApi for Cpu {}
 impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;

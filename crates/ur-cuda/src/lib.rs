@@ -56,7 +56,10 @@ use ur_adapter::{
     error::Result,
     object::{Backend, Kind, Never},
 };
-use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_core::{
+    command_buffer,
+    over_driver::{self, Beneath, Contexts},
+};
 use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
@@ -140,6 +143,7 @@ impl<D: Dialect> Beneath for Family<D> {
         work::ticket::<D>(context).wait()
     }
 }
+impl<D: Dialect> command_buffer::Replays for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     type Adapter = over_driver::Adapter<Self>;
     type Platform = over_driver::Platform<Self>;
@@ -155,8 +159,8 @@ impl<D: Dialect> Objects for Family<D> {
     type Mem = Mem<D>;
     type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
-    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
+    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
+    type ExpCommandBufferCommand = command_buffer::Command<Self>;
     type ExpGraph = Never<{ Kind::Graph as u16 }>;
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
 }

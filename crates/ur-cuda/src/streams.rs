@@ -305,6 +305,9 @@ impl<D: Dialect> HasStreams for Family<D> {
         }
         Ok(false)
     }
+    fn is_captured(queue: &Queue<D>) -> Result<bool> {
+        queue.stream().work().is_captured()
+    }
     fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Queue<D>>,

@@ -2,12 +2,10 @@
 //! queries say so.
 use super::{Family, driver::Dialect};
 use ur_adapter::api::{
-    BindlessImagesExpApi, CommandApi, CommandBufferExpApi, GraphExpApi, MemoryExportExpApi,
-    QueueExpApi,
+    BindlessImagesExpApi, CommandApi, GraphExpApi, MemoryExportExpApi, QueueExpApi,
 };
 impl<D: Dialect> BindlessImagesExpApi for Family<D> {}
 impl<D: Dialect> CommandApi for Family<D> {}
-impl<D: Dialect> CommandBufferExpApi for Family<D> {}
 impl<D: Dialect> GraphExpApi for Family<D> {}
 impl<D: Dialect> MemoryExportExpApi for Family<D> {}
 impl<D: Dialect> QueueExpApi for Family<D> {}

@@ -189,6 +189,11 @@ impl<D: Dialect> Work<D> {
     pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
         self.used().try_for_each(|lane| lane.check_capture(what))
     }
+    /// Whether others capture a stream of it. One that nobody else has is not asked.
+    pub(super) fn is_captured(&self) -> Result<bool> {
+        let _on = self.device.enter()?;
+        self.used().try_fold(false, |is, lane| Ok(is || lane.is_capturing()?))
+    }
     /// `lane` waits for everything that the other lanes have.
     pub(super) fn gather(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {

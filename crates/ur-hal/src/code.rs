@@ -204,11 +204,22 @@ impl<D: Types> KeptLaunch<D> {
     }
     /// Passes the launch to `to`.
     pub fn lend<R>(&self, to: impl FnOnce(&Launch<'_, D>) -> R) -> R {
-        let arguments: Vec<_> = self.arguments.iter().map(KeptArgument::lend).collect();
+        const FEW: usize = 8; // so many take no memory of the heap
+        let (mut few, mut many) = ([Argument::Address(None); FEW], vec![]);
+        let count = self.arguments.len();
+        let arguments = if count <= FEW {
+            &mut few[..count]
+        } else {
+            many.resize(count, Argument::Address(None));
+            &mut many[..]
+        };
+        for (place, argument) in arguments.iter_mut().zip(&self.arguments) {
+            *place = argument.lend();
+        }
         to(&Launch {
             function: &self.function,
             geometry: self.geometry,
-            arguments: &arguments,
+            arguments,
             local_memory: self.local_memory,
             is_cooperative: self.is_cooperative,
             cluster: self.cluster,

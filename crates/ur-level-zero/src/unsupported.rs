@@ -2,12 +2,10 @@
 //! the device queries say so.
 use super::LevelZero;
 use ur_adapter::api::{
-    BindlessImagesExpApi, CommandApi, CommandBufferExpApi, GraphExpApi, MemoryExportExpApi,
-    QueueExpApi,
+    BindlessImagesExpApi, CommandApi, GraphExpApi, MemoryExportExpApi, QueueExpApi,
 };
 impl BindlessImagesExpApi for LevelZero {}
 impl CommandApi for LevelZero {}
-impl CommandBufferExpApi for LevelZero {}
 impl GraphExpApi for LevelZero {}
 impl MemoryExportExpApi for LevelZero {}
 impl QueueExpApi for LevelZero {}

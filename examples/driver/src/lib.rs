@@ -9,7 +9,7 @@
 //! 6. `commands.rs`: what commands do;
 //! 7. `share.rs`: memory of other processes.
 //!
-//! It has no kernels, images, virtual memory, command buffers and graphs: what it says of them are defaults.
+//! It has no kernels, images, virtual memory and graphs: what it says of them are defaults.
 mod commands;
 mod device;
 mod file;
@@ -26,7 +26,10 @@ use ur_adapter::{
     object::{Backend, Kind, Never},
     statics::Statics,
 };
-use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_core::{
+    command_buffer,
+    over_driver::{self, Beneath, Contexts},
+};
 use ur_sys::ur_dditable_t;
 
 /// The driver. A real one has a number of its own in `Backend`; this one borrows that of a backend nobody has here.
@@ -60,7 +63,7 @@ impl ur_hal::Types for Example {
     type Sampler = Infallible;
     type Graph = Infallible;
 }
-/// What handles of C point at. Twelve kinds are the core's; `Never` is a kind of which there is no handle.
+/// What handles of C point at. Fourteen kinds are the core's; `Never` is a kind of which there is no handle.
 impl Objects for Example {
     type Adapter = over_driver::Adapter<Self>;
     type Platform = over_driver::Platform<Self>;
@@ -76,8 +79,8 @@ impl Objects for Example {
     type Mem = Mem;
     type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
-    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
+    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
+    type ExpCommandBufferCommand = command_buffer::Command<Self>;
     type ExpGraph = Never<{ Kind::Graph as u16 }>;
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
 }
@@ -102,10 +105,12 @@ impl Beneath for Example {
     }
 }
 
+/// Command buffers are the core's: it submits what was recorded again and again.
+impl command_buffer::Replays for Example {}
+
 // Families of which this device has nothing: every entry answers UNSUPPORTED_FEATURE. Commands are the core's to take.
 impl BindlessImagesExpApi for Example {}
 impl CommandApi for Example {}
-impl CommandBufferExpApi for Example {}
 impl GraphExpApi for Example {}
 impl MemoryExportExpApi for Example {}
 impl QueueExpApi for Example {}

@@ -36,7 +36,8 @@ fn the_example_shares_memory_and_events_and_does_all_that_it_says_it_can() {
     }
     let out = run(&mut judge);
     let said = String::from_utf8_lossy(&out.stdout);
-    for family in ["ipc_memory", "ipc_event", "usm", "event", "queue", "enqueue"] {
+    for family in ["ipc_memory", "ipc_event", "usm", "event", "queue", "enqueue", "command_buffer"]
+    {
         let row = said.lines().find(|line| line.starts_with(&format!("{family} ")));
         let passed = row.and_then(|row| row.split_whitespace().nth(1)?.parse::<u32>().ok());
         assert!(passed > Some(20), "{family}: {row:?}");

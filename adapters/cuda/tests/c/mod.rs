@@ -31,6 +31,11 @@ pub fn value<A>(index: u32, value: &A) -> Argument {
 pub fn pointer(index: u32, to: *const c_void) -> Argument {
     argument(T::POINTER, index, 8, V { pointer: to })
 }
+pub fn memory(index: u32, buffer: ur_mem_handle_t) -> Argument {
+    let flags = ur_mem_flags_t::READ_WRITE;
+    let tuple = ur_exp_kernel_arg_mem_obj_tuple_t { hMem: buffer, flags };
+    argument(T::MEM_OBJ, index, size_of_val(&tuple), V { memObjTuple: tuple })
+}
 pub fn local(index: u32, bytes: usize) -> Argument {
     argument(T::LOCAL, index, bytes, V { pointer: null() })
 }

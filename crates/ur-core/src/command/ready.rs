@@ -172,6 +172,9 @@ pub trait TakesCommands:
 
 /// What commands are recorded in.
 pub trait Recorder<D: Objects> {
+    /// Whether there is any: what devices say of command buffers.
+    const EXISTS: bool;
+
     /// Where what is recorded is executed.
     fn place(&self) -> Place<'_, D>;
     /// Records a command.
@@ -193,6 +196,7 @@ pub trait Recorder<D: Objects> {
     ) -> Enqueued<D>;
 }
 impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
+    const EXISTS: bool = false;
     fn place(&self) -> Place<'_, D> {
         match *self {}
     }
@@ -251,7 +255,7 @@ impl<D: TakesCommands> Default for Ready<'_, D> {
 impl<'a, D: TakesCommands> Ready<'a, D> {
     /// A command that stands in its place and uses no objects.
     #[inline(always)]
-    pub(super) fn new(name: ur_command_t, command: Command<'a, D>) -> Self {
+    pub(crate) fn new(name: ur_command_t, command: Command<'a, D>) -> Self {
         Self { name, command, order: Order::Free, uses: [None, None], more: &[] }
     }
     /// A command that does nothing but hold its place.

@@ -2,7 +2,10 @@
 //! this is the same over every backend; how all of it is executed as one is the backend's ([`Records`]). The entries are in
 //! `entries.rs`, what changes afterwards in `update.rs`.
 mod entries;
+mod replay;
 mod update;
+
+pub use replay::Replays;
 
 use crate::{
     command::{Place, Ready, Recorder, TakesCommands, launch},
@@ -26,7 +29,8 @@ use ur_adapter::{
 };
 use ur_sys::*;
 
-/// A backend that executes recorded commands, as often as its queues are told to.
+/// A backend that executes recorded commands, as often as its queues are told to. One that has no recordings of its own
+/// [`Replays`].
 pub trait Records:
     TakesCommands
     + Objects<
@@ -238,6 +242,7 @@ fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
 }
 
 impl<D: Records> Recorder<D> for CommandBuffer<D> {
+    const EXISTS: bool = true;
     fn place(&self) -> Place<'_, D> {
         self.0.place()
     }

@@ -7,7 +7,7 @@ use crate::{
         watch::{Watch, Watched, call_when_over},
     },
     profiling::{self, Profile},
-    queue::{Context, Device, EventDesk, HasStreams, Origin, Shareable, State},
+    queue::{Context, Device, EventDesk, HasStreams, Origin, Run, Shareable, State},
 };
 use std::sync::{Arc, Mutex};
 use ur_adapter::{
@@ -42,6 +42,7 @@ impl<D: HasStreams> Event<D> {
         let latest;
         let (point, profile) = match &self.state {
             State::Point(point) => (point, self.profile),
+            State::Run(run) => return run.time(name, self.profile),
             State::Latest { .. } => {
                 latest = self.latest().ok_or_else(profiling::not_yet)?;
                 (&latest.point, latest.profile)
@@ -63,6 +64,16 @@ impl<D: HasStreams> Event<D> {
             Some(queue) => queue.note(pending.wait()),
             None => Ok(pending.wait()?),
         }
+    }
+}
+impl<D: HasStreams> Run<D> {
+    /// From the moment before the first command to that behind the last one.
+    fn time(&self, name: ur_profiling_info_t, profile: Profile) -> Result<u64> {
+        let began = self.began.as_ref().filter(|_| profile.is_on());
+        let began = began.map(D::times).transpose()?.flatten().ok_or_else(profiling::not_yet)?;
+        let ended = D::times(&self.ended)?.and_then(|ended| ended.span);
+        let span = began.span.zip(ended).map(|((began, _), (_, ended))| (began, ended));
+        profile.time(name, began.submitted, || Ok(span))
     }
 }
 impl<D: HasStreams> Watched for Event<D> {
@@ -127,6 +138,7 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
         let point = match &event.state {
             State::Complete => return Ok(0), // as it was made
             State::Point(point) => point,
+            State::Run(run) => &run.ended,
             State::Shared(SharedPart { what: Shareable::Point(point), .. }) => point,
             _ => return Error::unsupported("urEventGetNativeHandle of such a reusable event"),
         };

@@ -10,7 +10,7 @@ pub use share::SharesEvents;
 
 use crate::{
     profiling::Profile,
-    queue::{Context, HasStreams, Latest, Queue, Shareable, SharedPart, State},
+    queue::{Context, HasStreams, Latest, Queue, Run, Shareable, SharedPart, State},
 };
 use std::sync::{Arc, Mutex};
 use ur_adapter::{
@@ -50,6 +50,16 @@ impl<D: HasStreams> Event<D> {
         let state = State::Point(point);
         Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
     }
+    /// Of several commands of a queue.
+    pub(crate) fn of_run(
+        queue: Owned<Queue<D>>,
+        command: ur_command_t,
+        run: Arc<Run<D>>,
+        profile: Profile,
+    ) -> Owned<Self> {
+        let state = State::Run(run);
+        Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
+    }
     /// Of a command that is recorded; each execution signals it ([`signalled`](Self::signalled)).
     pub fn of_recorded(
         context: Owned<Context<D>>,
@@ -84,6 +94,11 @@ impl<D: HasStreams> Event<D> {
             State::Captured(captured) => Some(captured),
             _ => None,
         }
+    }
+    /// # Errors
+    /// `GRAPH_INTERNAL_EVENT` for the event of a command that a queue recorded, which runs nowhere by itself.
+    pub(crate) fn check_runs(&self) -> Result<()> {
+        self.captured().map_or(Ok(()), |_| Err(captured()))
     }
     /// Whether executions of recorded commands can signal it.
     pub fn is_replayed(&self) -> bool {
@@ -124,6 +139,7 @@ impl<D: HasStreams> Event<D> {
     pub(crate) fn pending(&self) -> Result<Option<Pending<'_, D>>> {
         Ok(match &self.state {
             State::Point(point) => Some(Pending::Point(point)),
+            State::Run(run) => Some(Pending::Point(&run.ended)),
             State::Complete => None,
             State::Latest { .. } => self.latest().map(Pending::Latest),
             State::Shared(SharedPart { what: Shareable::Word(slot), .. }) => {
@@ -162,11 +178,13 @@ impl<D: HasStreams> Event<D> {
                 Ok(Target::Point(&**point))
             }
             State::Captured(_) => Err(captured()),
-            State::Point(_) | State::Complete | State::Latest { .. } => Err(Error::new(
-                ErrorCode::InvalidEvent,
-                "the event belongs to one command and cannot be signalled again: make one with \
+            State::Point(_) | State::Run(_) | State::Complete | State::Latest { .. } => {
+                Err(Error::new(
+                    ErrorCode::InvalidEvent,
+                    "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
-            )),
+                ))
+            }
         }
     }
     /// How far its latest signal is.

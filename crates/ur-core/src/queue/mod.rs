@@ -10,7 +10,8 @@ mod objects;
 mod submit;
 
 pub(crate) use objects::{
-    Context, Device, EventDesk, Latest, Origin, Shareable, SharedPart, State,
+    Context, Device, EventDesk, Latest, Origin, Run, Shareable, SharedPart, State,
 };
 pub use objects::{Event, FreedInOrder, HasStreams, Queue};
 pub use submit::submit_by;
+pub(crate) use submit::{lent, no_point, noted};

@@ -120,6 +120,14 @@ pub trait HasStreams:
         Ok(FreedInOrder::No(freeing))
     }
 
+    /// Whether what is put into the queue now is captured by others, so that it does not run. See [`Replays`](crate::command_buffer::Replays).
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    fn is_captured(queue: &Queue<Self>) -> Result<bool> {
+        let _ = queue;
+        Ok(false)
+    }
     /// Whether the queue records a command that waits for these events.
     ///
     /// # Errors
@@ -264,6 +272,8 @@ pub struct Event<D: HasStreams> {
 pub(crate) enum State<D: HasStreams> {
     /// One command, or an event of the driver's that the application made.
     Point(D::Point),
+    /// Several commands, which were submitted one by one.
+    Run(Arc<Run<D>>),
     /// Nothing: complete from the beginning.
     Complete,
     /// What signalled it last in this process; `is_recorded`: executions of a recorded command signal it, and nothing else
@@ -282,8 +292,21 @@ impl<D: HasStreams> Body for Event<D> {
     }
     #[inline]
     fn is_settled(&self) -> bool {
-        matches!(&self.state, State::Point(point) if D::is_settled(point))
+        match &self.state {
+            State::Point(point) => D::is_settled(point),
+            State::Run(run) => D::is_settled(&run.ended),
+            _ => false,
+        }
     }
+}
+
+/// What several commands have in common that were submitted one by one.
+#[derive(Debug)]
+pub(crate) struct Run<D: HasStreams> {
+    /// Before all of them, if times are told.
+    pub(crate) began: Option<D::Point>,
+    /// Behind all of them.
+    pub(crate) ended: D::Point,
 }
 
 /// The latest signal of an event, and which times it tells.

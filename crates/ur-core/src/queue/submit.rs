@@ -24,7 +24,7 @@ use ur_hal::{
 use ur_sys::ur_command_t;
 
 /// What the driver is asked to note.
-fn noted(profile: Profile) -> ur_hal::Profile {
+pub(crate) fn noted(profile: Profile) -> ur_hal::Profile {
     match profile {
         Profile::Off => ur_hal::Profile::Off,
         Profile::Phases => ur_hal::Profile::Phases,
@@ -71,7 +71,7 @@ impl<D: HasStreams> Wanted<D> {
 }
 /// Waits as the driver is told of them.
 #[inline(always)]
-fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait<'a, D>; 8]> {
+pub(crate) fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait<'a, D>; 8]> {
     let mut list = SmallVec::new();
     if !waits.is_empty() {
         list.extend(waits.iter().map(Pending::lent));
@@ -258,6 +258,6 @@ impl<D: HasStreams> TakesCommands for D {
 }
 /// The error for a driver that makes no point where one is asked for.
 #[cold]
-fn no_point() -> ur_hal::Error {
+pub(crate) fn no_point() -> ur_hal::Error {
     ur_hal::Error::new(ur_hal::ErrorKind::Unknown, "the driver made no point of a signal")
 }

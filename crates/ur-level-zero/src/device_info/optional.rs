@@ -21,6 +21,7 @@ pub(super) fn answer(
         I::COMMAND_BUFFER_SUPPORT_EXP | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP => {
             answer.bool(can_batch())
         }
+        I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(false),
         I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
         | I::ESIMD_SUPPORT
         | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
