@@ -1,6 +1,6 @@
-/* Two ways to share an event between processes on CUDA, measured side by side with nothing of ours in
- * between: the driver's interprocess events, and 64-bit words in shared memory that streams write and
- * wait for. What was learned is in docs/decisions/0009-events-on-streams.md.
+/* Measures two ways to share an event between processes on CUDA: the driver's interprocess events, and
+ * 64-bit words in shared memory that streams write and wait for. It calls the driver directly and uses no
+ * code of this project. The results are in docs/decisions/0009-events-on-streams.md.
  *
  *     cc -O2 cuda_events.c -o cuda_events -lcuda && ./cuda_events
  */
@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 enum { HOPS = 1000, ROUNDS = 21, EVENTS = 64, BYTES = 1 << 16 };
-static _Atomic uint64_t *words; /* shared: 0 gate, 8 and 16 the two counters, 24 the end */
+static _Atomic uint64_t *words; /* shared; word 0: gate, words 8 and 16: the two counters, word 24: end of the event chain */
 static CUdeviceptr device_words;
 static int channel;
 
@@ -68,7 +68,7 @@ static double words_chain(int side, CUstream s, int round) {
     uint64_t base = (uint64_t)round * HOPS;
     sync_up();
     words_round(side, s, base);
-    sync_up(); /* both have submitted all */
+    sync_up(); /* both sides have submitted all their commands */
     double took = 0;
     if (side == 0) {
         if (atomic_load(&words[16]) >= base + HOPS / 2 || cuStreamQuery(s) != CUDA_ERROR_NOT_READY) { fprintf(stderr, "the chain ended before its gate opened\n"); _exit(5); }
@@ -81,7 +81,7 @@ static double words_chain(int side, CUstream s, int round) {
     sync_up();
     return took / HOPS;
 }
-/* Events: each wait names the record made just before it, so that submissions take turns. */
+/* Events: each wait is for the record submitted just before it by the other side, so the sides take turns to submit. */
 static double events_chain(int side, CUstream s, CUevent *mine, CUevent *theirs, int round) {
     char turn = 1;
     sync_up();
@@ -146,7 +146,7 @@ static void run(int side) {
     if (side == 0) {
         double e = median(by_events, ROUNDS), w = median(by_words, ROUNDS);
         printf("hop between processes, gated chain of %d, median of %d rounds: words %.2f us, interprocess events %.2f us\n", HOPS, ROUNDS, w, e);
-        /* Host to device to host, and from submission to what the host sees. */
+        /* The latency from host to stream to host, and from a submission to its result on the host. */
         double there[1001], seen[1001];
         for (int i = 0; i < 1001; i++) {
             uint64_t v = 1000000 + i;
@@ -165,8 +165,8 @@ static void run(int side) {
     MUST(cuStreamSynchronize(s));
 }
 
-/* What a waiting stream does when the signaller dies, whether it can be released, and what a signal
- * submitted again during a wait does to the wait. */
+/* What happens to a waiting stream when the process that should signal is killed, and whether another
+ * process can end the wait. */
 static void death(int by_events) {
     int ends[2];
     socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
@@ -179,7 +179,7 @@ static void death(int by_events) {
         MUST(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
         MUST(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
         MUST(cuIpcGetEventHandle(&h, e));
-        MUST(cuStreamWaitValue64(s, at(0), 1, CU_STREAM_WAIT_VALUE_GEQ)); /* never comes */
+        MUST(cuStreamWaitValue64(s, at(0), 1, CU_STREAM_WAIT_VALUE_GEQ)); /* word 0 is never set */
         if (by_events) MUST(cuEventRecord(e, s)); else MUST(cuStreamWriteValue64(s, at(8), 1, 0));
         tell(&h, sizeof h);
         pause();
@@ -203,7 +203,7 @@ static void death(int by_events) {
         const char *b = "?", *a = "?"; cuGetErrorName(before, &b); cuGetErrorName(after, &a);
         printf("%s: signaller killed while a stream waits: before %s, after %.0f ms %s", by_events ? "events" : "words", b, (now() - t) / 1e3, a);
         if (after == CUDA_ERROR_NOT_READY) {
-            if (!by_events) atomic_fetch_or(&words[8], (uint64_t)1 << 60 | 2); /* a survivor's word */
+            if (!by_events) atomic_fetch_or(&words[8], (uint64_t)1 << 60 | 2); /* written by the surviving process */
             t = now();
             while ((after = cuEventQuery(done)) == CUDA_ERROR_NOT_READY && now() - t < 2e6) usleep(10);
             cuGetErrorName(after, &a);
@@ -226,7 +226,7 @@ static void again_during_a_wait(void) {
     MUST(cuEventCreate(&e, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS)); MUST(cuEventCreate(&done, CU_EVENT_DISABLE_TIMING));
     MUST(cuStreamWaitValue64(a, at(0), 1, CU_STREAM_WAIT_VALUE_GEQ)); MUST(cuEventRecord(e, a));
     MUST(cuStreamWaitEvent(b, e, 0)); MUST(cuEventRecord(done, b));
-    MUST(cuStreamWaitValue64(a, at(0), 2, CU_STREAM_WAIT_VALUE_GEQ)); MUST(cuEventRecord(e, a)); /* again, not to come */
+    MUST(cuStreamWaitValue64(a, at(0), 2, CU_STREAM_WAIT_VALUE_GEQ)); MUST(cuEventRecord(e, a)); /* a second record, still pending when the first completes */
     atomic_store(&words[0], 1);
     double t = now(); CUresult r;
     while ((r = cuEventQuery(done)) == CUDA_ERROR_NOT_READY && now() - t < 1e6) ;

@@ -1,4 +1,4 @@
-/* An adapter whose entries do nothing, so that what a call costs is what the loader costs. */
+/* An adapter whose entries do nothing, so that the time of a call is the overhead of the loader. */
 #include <stddef.h>
 #include <unified-runtime/ur_api.h>
 #include <unified-runtime/ur_ddi.h>

@@ -28,7 +28,7 @@ pub struct Subject {
     pub device: usize,
     /// The interface through which it is called.
     pub door: Door,
-    /// Never releases one reference to the adapter.
+    /// If set, one reference to the adapter is never released.
     pub keep: bool,
 }
 

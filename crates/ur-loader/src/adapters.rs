@@ -162,8 +162,8 @@ pub(crate) unsafe fn get(
         let mut total: u32 = 0;
         for adapter in &up.0 {
             let left = room.saturating_sub(total);
-            // SAFETY: the caller promises space for `num_entries` handles; `total`, which is less, are
-            // written.
+            // SAFETY: the caller promises space for `num_entries` handles, and `total` is less than that if
+            // `left` is not 0.
             let to = if left == 0 { null_mut() } else { unsafe { adapters.add(total as usize) } };
             match list(adapter, left, to) {
                 Ok(count) => total = total.checked_add(count).ok_or(ErrorCode::OutOfResources)?,
