@@ -138,7 +138,12 @@ impl Context {
                 self.inner.waits.get_or_init(|| new)
             }
         };
-        waits.marker(&[event])
+        match waits.marker(&[event]) {
+            // A queue reports once that an earlier wait in it failed. Whoever made that wait was told; this one is for another event,
+            // or fails again.
+            Err(error) if error.kind() == ErrorKind::PeerGone => waits.marker(&[event]),
+            marker => marker,
+        }
     }
     /// Whether `other` is this context.
     pub(crate) fn is(&self, other: &Self) -> bool {

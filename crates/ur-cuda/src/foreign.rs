@@ -40,7 +40,6 @@ use super::{
     share::{Form, lengths_for_offer},
 };
 use std::{
-    collections::HashMap,
     os::fd::OwnedFd,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -50,13 +49,13 @@ use ur_adapter::{
     object::Borrowed,
     share::Located,
 };
-use ur_core::memory::objects::next_object;
+use ur_core::memory::{objects::next_object, of_others::OfOthers};
 use ur_core::over_driver::share::{bytes_of, offer};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
 
 /// What was shared of others' memory, by object.
-pub(super) type All = Mutex<HashMap<u64, Shared>>;
+pub(super) type All = Mutex<OfOthers<Shared>>;
 /// One allocation of somebody's, or mappings one behind the other.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
@@ -129,7 +128,7 @@ impl Way {
         })
     }
 }
-fn all<D: Dialect>() -> MutexGuard<'static, HashMap<u64, Shared>> {
+fn all<D: Dialect>() -> MutexGuard<'static, OfOthers<Shared>> {
     D::statics().memory.get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
 fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
@@ -166,22 +165,18 @@ fn object_of<D: Dialect>(fresh: Shared) -> u64 {
         (one.base, one.bytes, one.device) == (fresh.base, fresh.bytes, fresh.device)
             && one.parts.is_same(&fresh.parts)
     };
-    let overlaps = |one: &Shared| {
-        one.base < fresh.base + fresh.bytes as u64 && fresh.base < one.base + one.bytes as u64
-    };
     let (mut found, mut suspects) = (None, vec![]);
-    for (&object, one) in all::<D>().iter() {
-        match () {
-            () if same(one) => found = Some(object),
-            () if overlaps(one) => suspects.push((object, one.clone())),
-            () => {}
+    for (object, one) in all::<D>().touching(fresh.base, fresh.bytes) {
+        match same(one) {
+            true => found = Some(object),
+            false => suspects.push((object, one.clone())),
         }
     }
     suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // and no lock while the driver is asked
     let object = found.unwrap_or_else(|| next_object(D::BACKEND));
     let mut all = all::<D>();
-    suspects.iter().for_each(|(object, _)| drop(all.remove(object)));
-    all.insert(object, fresh);
+    suspects.iter().for_each(|(object, _)| drop(all.remove(*object)));
+    all.insert(object, fresh.base, fresh.bytes, fresh);
     drop(all);
     suspects.into_iter().for_each(|(object, _)| ur_adapter::share::freed(object, Kind::Memory));
     object
@@ -363,15 +358,16 @@ pub(super) fn locate<D: Dialect>(
 fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
     let address = at.addr() as u64;
     let end = |one: &Shared| one.base + one.bytes as u64;
-    let holds = |one: &Shared| one.base <= address && address < end(one);
-    let exported = |(&object, one): (&u64, &Shared)| {
-        let payload = if holds(one) { one.way.again(one.bytes as u64) } else { None };
-        Some((object, one.clone(), payload?))
+    let exported = |(object, one): (u64, &Shared)| {
+        let payload = one.way.again(one.bytes as u64)?;
+        Some((object, one.clone(), payload))
     };
     // Of those that overlap the one that reaches farthest, for what is asked for may reach as far. Of those that reach
     // equally far the one that begins nearest, for it ends with the fewest mappings.
-    let known =
-        all::<D>().iter().filter_map(exported).max_by_key(|(_, one, _)| (end(one), one.base));
+    let known = all::<D>()
+        .touching(address, 1)
+        .filter_map(exported)
+        .max_by_key(|(_, one, _)| (end(one), one.base));
     let (object, shared, payload) = known?; // and no lock while the driver is queried
     let device = context.devices().iter().find(|one| one.number() == shared.device)?;
     let on = device.enter().ok()?;
@@ -392,7 +388,7 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
 /// the driver. Whoever finds it replaced takes it out first and tells importers afterwards; so an export made in
 /// between is told of here.
 pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
-    all::<D>().contains_key(&object)
+    all::<D>().get(object).is_some()
 }
 /// Where it is, and how long, if it is from `offset` on what was shared.
 ///
@@ -400,7 +396,7 @@ pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
 /// `INVALID_VALUE` for what was freed.
 pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all::<D>().get(&object).cloned(); // and no lock while the driver is asked
+    let shared = all::<D>().get(object).cloned(); // and no lock while the driver is asked
     let is_there = |one: &Shared| is_there::<D>(one, one.base.saturating_add(offset));
     let shared = shared.filter(is_there).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))

@@ -221,11 +221,15 @@ impl Debts {
         let open = self.owed.iter().map(|(one, _)| one);
         open.filter(|one| one.progress() != Progress::Complete).cloned().collect()
     }
-    /// The streams are idle: none of them waits for what will never come.
-    pub(super) fn have_gone_on(&mut self) {
-        self.lost.clear();
+    /// What will never come, and a stream may wait for it still.
+    pub(super) fn take_lost(&mut self) -> Vec<DeviceWait> {
+        std::mem::take(&mut self.lost)
     }
-    /// Forgets what has come, and what never will. Whether something is left.
+    /// It may: back with it.
+    pub(super) fn put_lost_back(&mut self, lost: Vec<DeviceWait>) {
+        self.lost.extend(lost);
+    }
+    /// Forgets what has come, and what never will, but for what streams may wait for. Whether something is left.
     ///
     /// # Errors
     /// [`ErrorKind::DependencyFailed`] once for what never will come.
@@ -241,7 +245,10 @@ impl Debts {
                 }
             }
         }
-        if has_failed { Err(lost()) } else { Ok(!self.owed.is_empty()) }
+        match has_failed {
+            true => Err(lost()),
+            false => Ok(!self.owed.is_empty() || !self.lost.is_empty()),
+        }
     }
 }
 /// Sleeps until each has come, or never will.

@@ -162,11 +162,19 @@ impl<D: Dialect> Work<D> {
     /// it ran too early.
     pub(super) fn check(&self) -> Result<()> {
         if self.has_debts.load(Acquire) {
+            self.forget_lost();
             let mut debts = self.debts();
             let left = debts.check()?;
             self.has_debts.store(left, Release);
         }
         Ok(())
+    }
+    /// Lets go of what will never come, once the streams have gone on from it: until then they are released again and again.
+    fn forget_lost(&self) {
+        let lost = self.debts().take_lost(); // before the driver is asked, with no lock
+        if !lost.is_empty() && !self.is_idle().unwrap_or(false) {
+            self.debts().put_lost_back(lost);
+        }
     }
     /// What its streams wait for that others owe; mostly nothing.
     pub(super) fn open_debts(&self) -> Vec<arena::Debt> {
@@ -231,8 +239,8 @@ impl<D: Dialect> Work<D> {
         await_all(&self.open_debts());
         let done = self.used().try_for_each(|lane| lane.synchronize(&self.device));
         let checked = done.and_then(|()| self.check());
-        if checked.is_err() && self.is_idle().unwrap_or(false) {
-            self.debts().have_gone_on();
+        if checked.is_err() {
+            self.forget_lost();
         }
         checked
     }

@@ -14,23 +14,23 @@ use super::{
     registry::registry,
     share::payload_of,
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Backend, Borrowed},
     share::Located,
 };
-use ur_core::{memory::objects::next_object, over_driver::share::offer};
+use ur_core::{
+    memory::{objects::next_object, of_others::OfOthers},
+    over_driver::share::offer,
+};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
 use ze_sys::*;
 
 /// What was shared of others' memory, by object.
-pub(super) type All = Mutex<HashMap<u64, Shared>>;
+pub(super) type All = Mutex<OfOthers<Shared>>;
 /// One allocation of somebody's.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
@@ -43,7 +43,7 @@ pub(super) struct Shared {
     /// Good until it is freed.
     handle: Arc<Handle>,
 }
-fn all() -> MutexGuard<'static, HashMap<u64, Shared>> {
+fn all() -> MutexGuard<'static, OfOthers<Shared>> {
     registry().get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
 /// The device with the driver's handle, the root or a part of one.
@@ -62,14 +62,16 @@ fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
 /// before is told to whoever was told of it.
 fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     let Known { base, bytes, id, .. } = *known;
-    let end = base + bytes as u64;
     let same = |one: &Shared| (one.base, one.id) == (base, id);
-    let stale = |one: &Shared| !same(one) && one.base < end && base < one.base + one.bytes as u64;
     let (gone, found) = {
         let mut all = all();
-        let gone: Vec<_> = all.extract_if(|_, one| stale(one)).collect();
-        let found = all.iter().find(|(_, one)| same(one));
-        (gone, found.map(|(&object, one)| (object, Arc::clone(&one.handle))))
+        let (found, stale): (Vec<_>, Vec<_>) =
+            all.touching(base, bytes).partition(|(_, one)| same(one));
+        let found = found.first().map(|(object, one)| (*object, Arc::clone(&one.handle)));
+        let stale: Vec<_> = stale.into_iter().map(|(object, _)| object).collect();
+        let gone: Vec<_> =
+            stale.into_iter().filter_map(|object| Some((object, all.remove(object)?))).collect();
+        (gone, found)
     };
     gone.iter().for_each(|(object, _)| ur_adapter::share::freed(*object, Kind::Memory));
     drop(gone); // the driver's handles, and no lock
@@ -79,7 +81,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     let context = Arc::clone(context.native());
     let handle = Arc::new(Handle::of(&context, base)?);
     let (object, there) = (next_object(Backend::LevelZero), Arc::clone(&handle));
-    all().insert(object, Shared { base, bytes, id, context, handle });
+    all().insert(object, base, bytes, Shared { base, bytes, id, context, handle });
     Ok((object, there))
 }
 
@@ -112,7 +114,7 @@ pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Locat
 }
 /// Whether what `object` stands for is what it was when it was shared.
 pub(super) fn is_live(object: u64) -> bool {
-    let Some(shared) = all().get(&object).cloned() else { return false };
+    let Some(shared) = all().get(object).cloned() else { return false };
     let there = memory::known(&shared.context, shared.base);
     there.is_ok_and(|there| there.is_some_and(|there| there.id == shared.id))
 }
@@ -122,7 +124,7 @@ pub(super) fn is_live(object: u64) -> bool {
 /// `INVALID_VALUE` for what was freed.
 pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all().get(&object).cloned(); // and no lock while the driver is asked
+    let shared = all().get(object).cloned(); // and no lock while the driver is asked
     let shared = shared.filter(|_| is_live(object)).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }

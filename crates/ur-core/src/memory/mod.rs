@@ -6,6 +6,7 @@ pub mod deferred_free;
 pub mod flags;
 pub mod maps;
 pub mod objects;
+pub mod of_others;
 pub mod physical;
 pub mod pictures;
 pub mod policy;
