@@ -89,17 +89,10 @@ python() {
     timeout 150 python3 "$here/share_tensor.py" "$adapter" cupy || failed=1
     return $failed
 }
-# The Python module, from its wheel: arrays and events of PyTorch, CuPy and NumPy between processes.
+# The Python module, from its wheel: arrays and events of PyTorch, CuPy and NumPy between processes, and what they cost.
 module() {
     command -v python3 >/dev/null || { echo "skipped: there is no python3"; return 0; }
-    local failed=0 site allocator
-    site=$(mktemp -d)
-    python3 -m zipfile -e "$here"/causeway_ipc-*.whl "$site" || { rm -r "$site"; return 1; }
-    for allocator in expandable_segments:False expandable_segments:True; do
-        PYTHONPATH=$site PYTORCH_CUDA_ALLOC_CONF=$allocator timeout 250 python3 "$here/module.py" || failed=1
-    done
-    rm -r "$site"
-    return $failed
+    RESULTS=$results/module "$here/module/python.sh"
 }
 # PyTorch's graph captures in every mode while another thread works through us.
 capture() {

@@ -20,7 +20,6 @@ type Result<T> = std::result::Result<T, String>;
 const MOST_FILES: &[(&str, usize)] = &[
     ("causeway", 13),
     ("causeway-cli", 2),
-    ("causeway-python", 2),
     ("soft-cuda", 13),
     ("ur-adapter", 3),
     ("ur-conformance", 71),

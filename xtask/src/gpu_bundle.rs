@@ -25,27 +25,39 @@ const RUNTIME: &[&str] = &[
     "libirng.so",
     "libsvml.so",
 ];
+/// What is to be packed.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Only the Python module's wheel and what python.sh runs with it, into target/gpu-python/
+    #[arg(long)]
+    only_module: bool,
+}
+
 /// Files that go in as they are.
 const SCRIPTS: &[&str] = &[
     "xtask/gpu/run.sh",
-    "xtask/gpu/module.py",
     "xtask/gpu/torch_capture.py",
     "xtask/gpu/torch_segments.py",
     "xtask/gpu/with_torch.py",
     "xtask/gpu/share_tensor.py",
     "benches/probes/cuda_events.c",
 ];
+/// The same, for the Python module.
+const OF_THE_MODULE: &[&str] = &[
+    "xtask/gpu/python.sh",
+    "xtask/gpu/module.py",
+    "xtask/gpu/module_costs.py",
+    "crates/causeway-python/tests/kills.py",
+    "crates/causeway-python/benches/calls.py",
+    "examples/python/share_tensor.py",
+];
 
-/// Builds `target/gpu-bundle/` and `target/gpu-bundle.tar.xz`.
-pub fn run() -> Result<()> {
-    let folder = root().join("target/gpu-bundle");
-    if folder.is_dir() {
-        fs::remove_dir_all(&folder).map_err(|e| at(&folder, &e))?;
+/// Builds `target/gpu-bundle/` and `target/gpu-bundle.tar.xz`, or the module's part alone.
+pub fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.only_module {
+        return module(&emptied("target/gpu-python", &["bin"])?);
     }
-    for part in ["bin", "lib", "sycl", "tests"] {
-        let part = folder.join(part);
-        fs::create_dir_all(&part).map_err(|e| at(&part, &e))?;
-    }
+    let folder = emptied("target/gpu-bundle", &["bin", "lib", "sycl", "tests", "module/bin"])?;
     let request = dist::Request {
         only: vec!["cuda".into(), "native_cpu".into(), "loader".into()],
         debug: false,
@@ -56,13 +68,39 @@ pub fn run() -> Result<()> {
     programs(&folder)?;
     tests(&folder)?;
     sycl(&folder)?;
+    module(&folder.join("module"))?;
+    scripts(SCRIPTS, &folder)?;
+    pack(&folder)
+}
+/// A new folder with these in it.
+fn emptied(name: &str, parts: &[&str]) -> Result<PathBuf> {
+    let folder = root().join(name);
+    if folder.is_dir() {
+        fs::remove_dir_all(&folder).map_err(|e| at(&folder, &e))?;
+    }
+    for part in parts {
+        let part = folder.join(part);
+        fs::create_dir_all(&part).map_err(|e| at(&part, &e))?;
+    }
+    Ok(folder)
+}
+/// What python.sh runs: the wheel, and the calls of the Rust crate that it is compared with.
+fn module(folder: &Path) -> Result<()> {
     let wheel = python::release()?;
     copy(&wheel, &folder.join(wheel.file_name().expect("it has one")))?;
-    for script in SCRIPTS {
+    let calls = ["--package", "causeway", "--example", "calls"];
+    execute(cargo().args(["build", "--quiet", "--release"]).args(calls))?;
+    stripped(&target().join("release/examples/calls"), &folder.join("bin/calls"))?;
+    scripts(OF_THE_MODULE, folder)?;
+    println!("{}", folder.display());
+    Ok(())
+}
+fn scripts(scripts: &[&str], folder: &Path) -> Result<()> {
+    for script in scripts {
         let name = Path::new(script).file_name().expect("each has one");
         copy(&root().join(script), &folder.join(name))?;
     }
-    pack(&folder)
+    Ok(())
 }
 
 fn at(path: &Path, error: &dyn std::fmt::Display) -> String {

@@ -78,7 +78,7 @@ enum Task {
     /// Tries the Level Zero adapter on an Intel GPU, and writes a report to send back
     LevelZeroCard(level_zero_card::Arguments),
     /// Packs everything that a machine with a GPU and no other software needs to run all tests
-    GpuBundle,
+    GpuBundle(gpu_bundle::Arguments),
     /// Measures how much of the runtime the conformance suite reaches through the C ABI
     Coverage,
     /// Changes the modules on which sharing depends, and reports changes that no test detects
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
         Task::Cycles => cycles::run(),
         Task::Coverage => coverage::run(),
         Task::Mutants { only } => mutants::run(only.as_deref()),
-        Task::GpuBundle => gpu_bundle::run(),
+        Task::GpuBundle(arguments) => gpu_bundle::run(&arguments),
         Task::Wheel(arguments) => python::run(&arguments),
         Task::Dist(request) => dist::run(&request).map(|_| ()),
     };

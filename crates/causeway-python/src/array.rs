@@ -283,6 +283,17 @@ impl Array {
         let dtype = same.ok_or_else(|| Failure::misuse(format!("{dtype} has another width")))?;
         Ok(self.view(Layout { dtype, ..self.layout.clone() }))
     }
+    /// The array that lies row after row from a byte of this one's memory on.
+    #[pyo3(name = "_at")]
+    fn at(&self, offset: usize, dtype: &str, shape: Vec<i64>) -> Result<Self> {
+        let wrong =
+            || Failure::misuse(format!("an array of {dtype} and shape {shape:?} cannot be"));
+        let element = DType::named(dtype).ok_or_else(wrong)?;
+        let layout = Layout::contiguous(element, &shape).ok_or_else(wrong)?;
+        let layout = Layout { offset: self.layout.offset.saturating_add(offset), ..layout };
+        layout.within(self.memory.len()).ok_or_else(wrong)?;
+        Ok(self.view(layout))
+    }
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.host_interface(py, self.typestr()?)

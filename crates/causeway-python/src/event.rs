@@ -4,10 +4,10 @@
     reason = "streams are handles of the driver's, which the caller vouches for"
 )]
 use crate::{
+    asked::seconds,
     failure::{Failure, Result},
     gate::released,
     session::{Session, stay_reachable},
-    share::seconds,
 };
 use causeway::{Backend, Export, Queue, Status, Ticket};
 use pyo3::{exceptions::PyTypeError, prelude::*};
@@ -171,7 +171,7 @@ impl Event {
         Ok(recorded.map_err(Failure::from)?)
     }
     /// What is submitted to `stream` from now on runs after the latest record. On the CPU, and for a queue of SYCL, the call
-    /// itself waits.
+    /// itself waits. What became of other events that the stream waits for is theirs to tell.
     #[pyo3(signature = (stream=None))]
     fn wait(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         if stream.map(is_of_sycl).transpose()? == Some(true) {
@@ -181,7 +181,14 @@ impl Event {
         if self.session.is_cpu() {
             return self.synchronize(py, 60.0);
         }
-        Ok(released(py, || queue.wait_for(&[&self.event])).map_err(Failure::from)?)
+        let waited = released(py, || match queue.wait_for(&[&self.event]) {
+            // A queue tells once that something it waited for will never come, which may have been another event.
+            Err(error) if error.kind() == causeway::ErrorKind::PeerGone => {
+                queue.wait_for(&[&self.event])
+            }
+            waited => waited,
+        });
+        Ok(waited.map_err(Failure::from)?)
     }
     /// Waits until the latest record is done.
     #[pyo3(signature = (timeout=60.0))]

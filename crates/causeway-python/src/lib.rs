@@ -3,6 +3,7 @@
 //! import, is Python in `python/causeway_ipc/`.
 
 mod array;
+mod asked;
 mod body;
 mod dlpack;
 mod dtype;
@@ -16,6 +17,7 @@ mod leaving;
 mod linger;
 mod loan;
 mod memory;
+mod opening;
 mod ring;
 mod session;
 mod share;
@@ -34,8 +36,10 @@ mod _causeway {
         event::{Event, Pending},
         finish,
         gate::{after_fork, after_fork_in_child, before_fork},
+        itemsize,
+        opening::open,
         ring::Ring,
-        share::{Export, array, open, share, share_channel, share_many, standing},
+        share::{Export, array, share, share_channel, share_many, standing},
         source::is_shareable,
     };
     use pyo3::{PyTypeInfo, prelude::*};
@@ -67,10 +71,18 @@ fn empty(
     read_only: bool,
 ) -> PyResult<Array> {
     let policy = share::wanted(access, read_only)?.unwrap_or_default();
-    let Some(element) = DType::named(dtype) else {
-        return Err(Failure::misuse(format!("elements of type {dtype} cannot be shared")).into());
-    };
+    let element = element(dtype)?;
     Ok(released(py, || Array::allocate(&Session::named(device)?, element, &shape, policy))?)
+}
+
+fn element(dtype: &str) -> Result<DType> {
+    let unknown = || Failure::misuse(format!("elements of type {dtype} cannot be shared"));
+    DType::named(dtype).ok_or_else(unknown)
+}
+/// Bytes of an element.
+#[pyfunction]
+fn itemsize(dtype: &str) -> Result<usize> {
+    Ok(element(dtype)?.size())
 }
 
 /// The names of the devices there are, as `device=` takes them, and what each is called by its maker.

@@ -6,6 +6,7 @@
 #![expect(unsafe_code, reason = "words and bytes that two processes have")]
 use crate::{
     array::Array,
+    asked::seconds,
     body,
     failure::{Failure, Result},
     host,
@@ -13,7 +14,6 @@ use crate::{
     leaving::detached,
     loan::Loan,
     memory::Memory,
-    share::seconds,
     source::{Source, locate},
 };
 use pyo3::{prelude::*, types::PyBytes};

@@ -1,43 +1,31 @@
-//! Sharing and opening: exports with their tickets, and what comes out of a ticket.
+//! Sharing: exports with their tickets. What comes out of a ticket is `opening.rs`'s.
 use crate::{
     array::Array,
+    asked::{no_text, seconds},
     body::{Body, Contents},
     event::{Event, EventOffer},
     failure::{Failure, Result},
     gate::released,
     layout::Layout,
-    leaving::detached,
     memory::Memory,
     session::{Session, stay_reachable},
     source::{HostArray, Keep, Source, locate},
 };
-use causeway::{Access, Buffer, Policy, Ticket, text};
-use pyo3::{
-    exceptions::PyTypeError,
-    intern,
-    prelude::*,
-    types::{PyDict, PyString},
-};
+use causeway::{Access, Policy, text};
+use pyo3::{exceptions::PyTypeError, intern, prelude::*, types::PyString};
 use std::{
     any::Any,
     collections::HashMap,
     ops::Range,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    thread,
-    time::{Duration, Instant},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 /// The word for this module's tickets in their text.
-const WORD: &str = "py";
+pub const WORD: &str = "py";
 /// Arrays that share one allocation begin at multiples of this, which every library and every cache is content with.
 const ALIGNMENT: usize = 64;
 /// What another library allocated.
 const FOREIGN: &str = "arrays that another library allocated on a device";
-/// How long to pause before an exporter that was busy is asked again.
-const PAUSE: Duration = Duration::from_millis(5);
 
 /// Keeps arrays or an event open to other processes, until it is closed or dropped. What was opened by then stays open.
 #[pyclass(frozen, weakref, module = "causeway_ipc")]
@@ -64,13 +52,17 @@ impl Export {
         let (session, text) = (session.clone(), OnceLock::new());
         Self { session, contents, text, array, offers: Mutex::new(offers) }
     }
+    /// What its ticket says.
+    pub fn body(&self) -> Body {
+        body_of(&self.session, self.contents.clone())
+    }
 }
 /// What a ticket says of what is on a device.
 fn body_of(session: &Session, contents: Contents) -> Body {
     Body { backend: session.backend.to_string(), uuid: session.uuid.clone(), contents }
 }
 /// The text of that ticket.
-fn ticket_of(session: &Session, contents: Contents) -> String {
+pub fn ticket_of(session: &Session, contents: Contents) -> String {
     text::encode(WORD, &body_of(session, contents).encode())
 }
 
@@ -289,7 +281,8 @@ fn share_all(arrays: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
         return Err(PyTypeError::new_err(sentence));
     };
     for item in items.call0()?.try_iter()? {
-        let (name, object): (String, Bound<'_, PyAny>) = item?.extract()?;
+        let (name, object): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+        let name = name.extract().map_err(|_| no_text("names of arrays are text", &name))?;
         let source = locate(&object)?;
         if let Source::Host(host) = &source {
             placed.push(end);
@@ -450,149 +443,4 @@ impl Many {
         let arrays = arrays.into_iter().map(|(_, name, at, layout)| (name, at, layout)).collect();
         Ok(Export::new(&session, Contents::Arrays(tickets, arrays), offers, None))
     }
-}
-
-/// Opens what a ticket names: an array, a dictionary of arrays, an event, or the reading side of a channel.
-#[pyfunction]
-#[pyo3(signature = (ticket, *, device=None, timeout=10.0))]
-pub fn open<'py>(
-    py: Python<'py>,
-    ticket: &Bound<'py, PyAny>,
-    device: Option<&str>,
-    timeout: f64,
-) -> PyResult<Bound<'py, PyAny>> {
-    let timeout = seconds(timeout)?;
-    let ticket = match ticket.cast::<Export>() {
-        Ok(export) => Given::Body(body_of(&export.get().session, export.get().contents.clone())),
-        Err(_) => Given::Text(ticket.extract()?),
-    };
-    let begun = Instant::now();
-    let opened = loop {
-        match released(py, || Opened::new(&ticket, device)) {
-            Err(failure) if failure.is_transient && begun.elapsed() < timeout => {
-                py.check_signals()?;
-                detached(py, || thread::sleep(PAUSE));
-            }
-            opened => break opened?,
-        }
-    };
-    match opened {
-        Opened::Array(array) => Ok(Bound::new(py, array)?.into_any()),
-        Opened::Event(event) => Ok(Bound::new(py, event)?.into_any()),
-        Opened::Arrays(arrays) => {
-            let opened = PyDict::new(py);
-            for (name, array) in arrays {
-                opened.set_item(name, array)?;
-            }
-            Ok(opened.into_any())
-        }
-        Opened::Channel(memory, event, life) => {
-            let opened = py.import("causeway_ipc._channel")?.getattr("Receiver")?;
-            opened.call1((memory, event, life))
-        }
-    }
-}
-
-/// A ticket as it was given.
-enum Given {
-    Text(String),
-    Body(Body),
-}
-/// What came out of a ticket.
-enum Opened {
-    Array(Array),
-    Arrays(Vec<(String, Array)>),
-    Event(Event),
-    /// With a ticket of the memory alone, which opens as long as the writer lives.
-    Channel(Array, Option<Event>, String),
-}
-impl Opened {
-    fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
-        let text = match ticket {
-            Given::Text(text) => text,
-            Given::Body(body) => return Self::of(body.clone(), device),
-        };
-        let kind = text.trim().split('-').nth(1).unwrap_or_default().to_ascii_lowercase();
-        if kind == "mem" {
-            return Self::bytes(text, device);
-        }
-        let body = Body::decode(&text::decode(WORD, text)?).ok_or_else(Failure::damaged)?;
-        Self::of(body, device)
-    }
-    fn of(body: Body, device: Option<&str>) -> Result<Self> {
-        let session = match device {
-            Some(_) => Session::named(device)?,
-            None => Session::for_ticket(&body.backend, body.uuid.as_deref())?,
-        };
-        match body.contents {
-            Contents::Array(ticket, layout) => {
-                Ok(Self::Array(Array::checked(Memory::open(&session, &ticket)?, layout)?))
-            }
-            Contents::Arrays(tickets, arrays) => {
-                let memories = open_all(&session, &tickets)?;
-                let array = |(name, at, layout): (String, usize, Layout)| {
-                    Ok((name, Array::checked(memories[at].clone(), layout)?))
-                };
-                Ok(Self::Arrays(arrays.into_iter().map(array).collect::<Result<_>>()?))
-            }
-            Contents::Event(ticket) => Ok(Self::Event(Event::open(session, ticket)?)),
-            Contents::Channel(ticket, layout, event) => {
-                let cpu = Session::cpu()?;
-                let memory = Array::checked(Memory::open(&cpu, &ticket)?, layout.clone())?;
-                let life = ticket_of(&cpu, Contents::Array(ticket, layout));
-                let event = event.map(|ticket| Event::open(session, ticket)).transpose()?;
-                Ok(Self::Channel(memory, event, life))
-            }
-        }
-    }
-    /// Memory that a program in Rust, or the `causeway` command, has shared: bytes.
-    fn bytes(text: &str, device: Option<&str>) -> Result<Self> {
-        let ticket: Ticket<Buffer<u8>> = text.parse()?;
-        let memory = Memory::open(&Session::named(device)?, ticket.as_bytes())?;
-        let length = i64::try_from(memory.len()).unwrap_or(i64::MAX);
-        let dtype = crate::dtype::DType { code: 1, bits: 8 };
-        let layout = Layout::contiguous(dtype, &[length]).ok_or_else(Failure::damaged)?;
-        Ok(Self::Array(Array::checked(memory, layout)?))
-    }
-}
-
-/// Opens many tickets: some threads ask the exporter while others are in the driver.
-fn open_all(session: &Arc<Session>, tickets: &[Vec<u8>]) -> Result<Vec<Arc<Memory>>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut opened = Vec::new();
-        // A number for each, nothing more.
-        while let at = next.fetch_add(1, Relaxed)
-            && let Some(ticket) = tickets.get(at)
-        {
-            let one = Memory::open(session, ticket);
-            opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
-        }
-        Ok::<_, Failure>(opened)
-    };
-    let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
-    let mut all = thread::scope(|scope| {
-        // One that cannot be started leaves its part to the others.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let others: Vec<_> = (0..threads).filter_map(start).collect();
-        let mut all = work()?;
-        for other in others {
-            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
-        Ok::<_, Failure>(all)
-    })?;
-    all.sort_unstable_by_key(|(at, _)| *at);
-    Ok(all.into_iter().map(|(_, memory)| memory).collect())
-}
-/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
-const MOST_THREADS: usize = 3;
-const TICKETS_A_THREAD: usize = 16;
-
-/// A deadline in seconds.
-pub fn seconds(seconds: f64) -> Result<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        Failure::misuse(format!(
-            "a timeout of {seconds} seconds cannot be: every wait has a deadline"
-        ))
-    })
 }

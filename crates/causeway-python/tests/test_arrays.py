@@ -263,6 +263,32 @@ def test_many_arrays_travel_in_one_ticket_each_in_its_own_memory_once() -> None:
         cw.share_many({})
 
 
+def test_arrays_of_one_allocation_are_arrays_and_one_export() -> None:
+    like = {"weight": np.ones((3, 5), "float32"), "bias": ((7,), "int8"), "none": ((0, 4), float), "one": ((), "bfloat16"), "last": (300, "int64")}
+    arrays = cw.empty_many(like)
+    assert {name: (array.shape, array.dtype) for name, array in arrays.items()} == {
+        "weight": ((3, 5), "float32"), "bias": ((7,), "int8"), "none": ((0, 4), "float64"), "one": ((), "bfloat16"), "last": ((300,), "int64")}  # fmt: skip
+    starts = [array.ptr for array in arrays.values()]
+    assert all((start - starts[0]) % 256 == 0 for start in starts) and max(starts) - starts[0] < 2048
+    for number, name in enumerate(["weight", "bias", "last"]):
+        arrays[name][...] = number
+    assert [arrays[name].numpy().sum() for name in ["weight", "bias", "last"]] == [0, 7, 600], "none lies in another"
+    with cw.share_many(arrays) as export, cw.share(arrays["weight"]) as single:
+        # The ticket of one array is mostly what names its allocation.
+        assert len(export.ticket) < 2 * len(single.ticket) + 5 * 150
+        opened = cw.open(export)
+        opened["last"][299] = 8
+        assert opened["weight"].numpy().shape == (3, 5) and arrays["last"].numpy()[299] == 8
+    kept = arrays["last"].numpy()
+    del arrays, opened
+    gc.collect()
+    assert kept[299] == 8 and cw.empty_many({}) == {}
+    for wrong in [{"a": ((-1,), "int8")}, {"a": ((3,), "float31")}, {"a": ((1 << 40, 1 << 40), "int8")}]:
+        with pytest.raises(cw.CausewayError):
+            cw.empty_many(wrong)
+    assert all(array.is_read_only is False for array in cw.empty_many({"a": (3, "int8")}, read_only=True).values())
+
+
 def test_damaged_tickets_are_refused_and_nothing_else_happens() -> None:
     shared, _ = numbers((4,))
     random.seed(16)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import causeway_ipc as cw
@@ -107,6 +112,15 @@ print(right, list(opened) == sorted(opened), len(opened))
     assert late.hear() == "withdrawn"
 
 
+def test_arrays_of_empty_many_are_one_export_of_the_device(peer: Any) -> None:
+    arrays = cw.empty_many({str(number): ((2, 3), "int32") for number in range(100)}, "cuda")
+    current(ctypes.CDLL("libcuda.so.1"))
+    with cw.share_many(arrays) as export, cw.share(arrays["7"]) as single:
+        assert len(export.ticket) < 2 * len(single.ticket) + 100 * 110
+        code = "opened = cw.open(sys.argv[1])\nprint(len(opened), {a.device for a in opened.values()}, opened['99'].ptr - opened['0'].ptr)"
+        assert peer(code, export.ticket).hear() == f"100 {{'cuda:0'}} {99 * 256}"
+
+
 def test_events_order_streams(peer: Any) -> None:
     event = cw.Event("cuda")
     with cw.share(event) as export:
@@ -148,6 +162,82 @@ def test_a_channel_that_is_fed_from_two_streams_waits_for_both() -> None:
         assert not reached.wait(0.2), "the work of the slow stream is not done yet"
         gate.set()
         assert reached.wait(30)
+
+
+NEVER = """
+import ctypes, threading
+cuda = ctypes.CDLL("libcuda.so.1")
+event, stream, device, context = cw.Event("cuda"), ctypes.c_void_p(), ctypes.c_int(), ctypes.c_void_p()
+assert cuda.cuDeviceGet(ctypes.byref(device), 0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+assert cuda.cuCtxPushCurrent_v2(context) == cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+held = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: threading.Event().wait() and None)
+assert cuda.cuLaunchHostFunc(stream, held, None) == 0
+event.record(stream.value)
+export = cw.share(event)
+print(export.ticket)
+sys.stdin.read()
+"""
+"""A process that records an event behind work which never ends."""
+
+
+def new_stream() -> int:
+    cuda, stream = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    current(cuda)
+    assert cuda.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    return int(stream.value or 0)
+
+
+def test_a_stream_that_waited_for_a_dead_process_waits_for_living_ones(peer: Any) -> None:
+    dead, own = peer(NEVER), cw.Event("cuda")
+    never, stream, other = cw.open(dead.hear()), new_stream(), new_stream()
+    never.wait(stream)
+    dead.kill()
+    with pytest.raises(cw.ExporterGone):
+        never.synchronize(30)
+    gate = threading.Event()
+    held = HOST_FUNCTION(lambda _: gate.wait(30) and None)
+    assert ctypes.CDLL("libcuda.so.1").cuLaunchHostFunc(ctypes.c_void_p(other), held, None) == 0
+    own.record(other)
+    own.wait(stream)  # which is not told of the other event's fate
+    pending = own._pending()  # nor is a wait of the host
+    gate.set()
+    own.synchronize(30)
+    assert pending.done()
+    with pytest.raises(cw.ExporterGone):
+        never.wait(stream)
+
+
+def test_a_stream_lets_go_of_what_will_never_come(peer: Any, is_long: bool) -> None:
+    if not is_long:
+        pytest.skip("--long: as many processes as a stream keeps connections of, and more")
+    stream, other, own = new_stream(), new_stream(), cw.Event("cuda")
+    connections = []
+    for _ in range(100):
+        dead = peer(NEVER)
+        never = cw.open(dead.hear())
+        never.wait(stream)
+        dead.kill()
+        with pytest.raises(cw.ExporterGone):
+            never.synchronize(30)
+        del never
+        for _ in range(2):  # the first is told, the second sees that the stream has gone on
+            own.record(other)
+            own.wait(stream)
+        gc.collect()
+        names = (os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if os.path.islink(entry.path))
+        connections.append(sum(name.startswith("socket:") for name in names))
+    assert max(connections) < 70, connections
+
+
+@pytest.mark.parametrize("whom", ["consumers", "producers"])
+def test_killed_processes_leave_nothing_on_the_device(whom: str, is_long: bool, tmp_path: Path) -> None:
+    count = 200 if is_long else 10
+    command = [sys.executable, str(Path(__file__).with_name("kills.py")), whom, str(count), "--device", "cuda", "--lanes", "2"]
+    tmp_path.chmod(0o700)
+    environment = os.environ | {"CAUSEWAY_DIR": str(tmp_path)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{count} {whom} killed\n" in done.stdout
 
 
 def test_arrays_of_two_devices_need_two_tickets() -> None:

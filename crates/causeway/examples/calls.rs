@@ -1,15 +1,20 @@
 //! What sharing and opening cost in Rust, block by block on request: the other half of
 //! `crates/causeway-python/benches/calls.py`.
 //!
-//!     calls export              prints a ticket of memory, and keeps it until its input ends
-//!     calls measure TICKET      for each line `share N`, `open N` or `text N` on its input: prints the nanoseconds of one call
-use causeway::{Buffer, Context, Device, Result, Ticket};
+//!     calls export [BACKEND]             prints a ticket of memory, and keeps it until its input ends
+//!     calls measure [BACKEND] TICKET     for each line `share N`, `open N` or `text N` on its input: prints the nanoseconds of one call
+use causeway::{Backend, Buffer, Context, Device, Result, Ticket};
 use std::{io::stdin, time::Instant};
 
 fn main() -> Result<()> {
-    let context = Context::new(&Device::first()?)?;
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let backend = arguments.get(1).and_then(|name| name.parse::<Backend>().ok());
+    if backend.is_some() {
+        arguments.remove(1);
+    }
+    let device = backend.map_or_else(Device::first, Device::first_with)?;
+    let context = Context::new(&device)?;
     let buffer = Buffer::<u8>::new(&context, 4096)?;
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let kept = buffer.share()?; // keeps the process reachable, like one that shares more than once
     let Some(text) = arguments.get(1) else {
         println!("{}", kept.ticket());

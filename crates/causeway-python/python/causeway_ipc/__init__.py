@@ -15,11 +15,12 @@ One process shares an array, another opens it by its ticket, and both have the s
 from __future__ import annotations
 
 import atexit
+import math
 import operator
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import SupportsIndex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, SupportsIndex
 
 from . import _interpreter as _interpreter  # first: what it refuses must not load the rest
 from . import _causeway, _sycl, _views
@@ -50,7 +51,7 @@ from ._sycl import sycl_environment
 __all__ = [
     "Array", "Busy", "CausewayError", "Channel", "Closed", "DriverError", "Event", "Export", "ExporterGone", "Forked",
     "Freed", "InvalidTicket", "InvalidUse", "LimitReached", "NotPermitted", "OtherHost", "OutOfMemory", "Receiver", "Timeout",
-    "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "array", "devices", "empty", "open", "share", "share_many",
+    "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "array", "devices", "empty", "empty_many", "open", "share", "share_many",
     "sycl_environment",
 ]  # fmt: skip
 
@@ -91,6 +92,36 @@ def empty(
     """
     lengths = [shape] if isinstance(shape, int) else _lengths(shape)
     return _causeway.empty(lengths, _dtype_name(dtype), device, access=access, read_only=read_only)
+
+
+_TOGETHER = 256
+"""Arrays in one allocation begin at multiples of this, as the allocations of drivers do at the least."""
+
+
+def empty_many(
+    arrays: Mapping[str, Any],
+    device: str | None = None,
+    *,
+    access: str | None = None,
+    read_only: bool = False,
+) -> dict[str, Array]:
+    """Arrays by their names, all in one allocation, contents unspecified: `share_many` of them is one export, and one open.
+
+    `arrays` says the shape and the type of each: by an array or tensor that has them, or as a pair of both. The rest is as for
+    `empty`. The memory is given back with the last of them.
+    """
+    made: list[tuple[str, int, str, list[int]]] = []
+    end = 0
+    for name, like in arrays.items():
+        shape, dtype = like if isinstance(like, tuple) else (like.shape, like.dtype)
+        lengths, element = _lengths(shape), _dtype_name(dtype)
+        made.append((name, end, element, lengths))
+        end += _causeway.itemsize(element) * math.prod(lengths)
+        end += -end % _TOGETHER
+        if end >= 1 << 63:
+            raise InvalidUse(f"arrays of {end} bytes in all cannot be")
+    memory = _causeway.empty([end], "uint8", device, access=access, read_only=read_only)
+    return {name: memory._at(start, element, lengths) for name, start, element, lengths in made}
 
 
 if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers

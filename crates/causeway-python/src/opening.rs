@@ -1,0 +1,163 @@
+//! Opening: what comes out of a ticket.
+use crate::{
+    array::Array,
+    asked::{no_text, seconds},
+    body::{Body, Contents},
+    event::Event,
+    failure::{Failure, Result},
+    gate::released,
+    layout::Layout,
+    leaving::detached,
+    memory::Memory,
+    session::Session,
+    share::{Export, WORD, ticket_of},
+};
+use causeway::{Buffer, Ticket, text};
+use pyo3::{prelude::*, types::PyDict};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long to pause before an exporter that was busy is asked again.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Opens what a ticket names: an array, a dictionary of arrays, an event, or the reading side of a channel.
+#[pyfunction]
+#[pyo3(signature = (ticket, *, device=None, timeout=10.0))]
+pub fn open<'py>(
+    py: Python<'py>,
+    ticket: &Bound<'py, PyAny>,
+    device: Option<&str>,
+    timeout: f64,
+) -> PyResult<Bound<'py, PyAny>> {
+    let timeout = seconds(timeout)?;
+    let ticket = match ticket.cast::<Export>() {
+        Ok(export) => Given::Body(export.get().body()),
+        Err(_) => Given::Text(ticket.extract().map_err(|_| no_text("a ticket is text", ticket))?),
+    };
+    let begun = Instant::now();
+    let opened = loop {
+        match released(py, || Opened::new(&ticket, device)) {
+            Err(failure) if failure.is_transient && begun.elapsed() < timeout => {
+                py.check_signals()?;
+                detached(py, || thread::sleep(PAUSE));
+            }
+            opened => break opened?,
+        }
+    };
+    match opened {
+        Opened::Array(array) => Ok(Bound::new(py, array)?.into_any()),
+        Opened::Event(event) => Ok(Bound::new(py, event)?.into_any()),
+        Opened::Arrays(arrays) => {
+            let opened = PyDict::new(py);
+            for (name, array) in arrays {
+                opened.set_item(name, array)?;
+            }
+            Ok(opened.into_any())
+        }
+        Opened::Channel(memory, event, life) => {
+            let opened = py.import("causeway_ipc._channel")?.getattr("Receiver")?;
+            opened.call1((memory, event, life))
+        }
+    }
+}
+
+/// A ticket as it was given.
+enum Given {
+    Text(String),
+    Body(Body),
+}
+/// What came out of a ticket.
+enum Opened {
+    Array(Array),
+    Arrays(Vec<(String, Array)>),
+    Event(Event),
+    /// With a ticket of the memory alone, which opens as long as the writer lives.
+    Channel(Array, Option<Event>, String),
+}
+impl Opened {
+    fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
+        let text = match ticket {
+            Given::Text(text) => text,
+            Given::Body(body) => return Self::of(body.clone(), device),
+        };
+        let kind = text.trim().split('-').nth(1).unwrap_or_default().to_ascii_lowercase();
+        if kind == "mem" {
+            return Self::bytes(text, device);
+        }
+        let body = Body::decode(&text::decode(WORD, text)?).ok_or_else(Failure::damaged)?;
+        Self::of(body, device)
+    }
+    fn of(body: Body, device: Option<&str>) -> Result<Self> {
+        let session = match device {
+            Some(_) => Session::named(device)?,
+            None => Session::for_ticket(&body.backend, body.uuid.as_deref())?,
+        };
+        match body.contents {
+            Contents::Array(ticket, layout) => {
+                Ok(Self::Array(Array::checked(Memory::open(&session, &ticket)?, layout)?))
+            }
+            Contents::Arrays(tickets, arrays) => {
+                let memories = open_all(&session, &tickets)?;
+                let array = |(name, at, layout): (String, usize, Layout)| {
+                    Ok((name, Array::checked(memories[at].clone(), layout)?))
+                };
+                Ok(Self::Arrays(arrays.into_iter().map(array).collect::<Result<_>>()?))
+            }
+            Contents::Event(ticket) => Ok(Self::Event(Event::open(session, ticket)?)),
+            Contents::Channel(ticket, layout, event) => {
+                let cpu = Session::cpu()?;
+                let memory = Array::checked(Memory::open(&cpu, &ticket)?, layout.clone())?;
+                let life = ticket_of(&cpu, Contents::Array(ticket, layout));
+                let event = event.map(|ticket| Event::open(session, ticket)).transpose()?;
+                Ok(Self::Channel(memory, event, life))
+            }
+        }
+    }
+    /// Memory that a program in Rust, or the `causeway` command, has shared: bytes.
+    fn bytes(text: &str, device: Option<&str>) -> Result<Self> {
+        let ticket: Ticket<Buffer<u8>> = text.parse()?;
+        let memory = Memory::open(&Session::named(device)?, ticket.as_bytes())?;
+        let length = i64::try_from(memory.len()).unwrap_or(i64::MAX);
+        let dtype = crate::dtype::DType { code: 1, bits: 8 };
+        let layout = Layout::contiguous(dtype, &[length]).ok_or_else(Failure::damaged)?;
+        Ok(Self::Array(Array::checked(memory, layout)?))
+    }
+}
+
+/// Opens many tickets: some threads ask the exporter while others are in the driver.
+fn open_all(session: &Arc<Session>, tickets: &[Vec<u8>]) -> Result<Vec<Arc<Memory>>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut opened = Vec::new();
+        // A number for each, nothing more.
+        while let at = next.fetch_add(1, Relaxed)
+            && let Some(ticket) = tickets.get(at)
+        {
+            let one = Memory::open(session, ticket);
+            opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
+        }
+        Ok::<_, Failure>(opened)
+    };
+    let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
+    let mut all = thread::scope(|scope| {
+        // One that cannot be started leaves its part to the others.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (0..threads).filter_map(start).collect();
+        let mut all = work()?;
+        for other in others {
+            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+        }
+        Ok::<_, Failure>(all)
+    })?;
+    all.sort_unstable_by_key(|(at, _)| *at);
+    Ok(all.into_iter().map(|(_, memory)| memory).collect())
+}
+/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
+const MOST_THREADS: usize = 3;
+const TICKETS_A_THREAD: usize = 16;
