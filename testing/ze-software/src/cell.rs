@@ -280,6 +280,18 @@ impl Drop for Opened {
         self.0.users.fetch_sub(1, SeqCst);
     }
 }
+impl Deref for Own {
+    type Target = Cell;
+    fn deref(&self) -> &Cell {
+        &self.0
+    }
+}
+impl Deref for Opened {
+    type Target = Cell;
+    fn deref(&self) -> &Cell {
+        &self.0
+    }
+}
 /// How an event holds its cell.
 #[derive(Clone)]
 pub enum Hold {
@@ -291,8 +303,8 @@ impl Deref for Hold {
     type Target = Cell;
     fn deref(&self) -> &Cell {
         match self {
-            Self::Own(own) => &own.0,
-            Self::Opened(opened) => &opened.0,
+            Self::Own(own) => own,
+            Self::Opened(opened) => opened,
             Self::Pooled(seat) => seat,
         }
     }

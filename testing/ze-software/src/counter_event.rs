@@ -47,6 +47,7 @@ fn made(hold: Hold, flags: u32, opened: bool, scopes: [u32; 2]) -> Event {
         homes: Homes::All,
         pool: 0,
         exporter: 0,
+        snapshot: None,
         moving: Mutex::new(None),
     }
 }
@@ -77,7 +78,11 @@ fn share(event: ze_event_handle_t) -> Answer<[c_char; 64]> {
         (Hold::Own(own), Kind::Counter { flags, .. })
             if flags & ZE_EVENT_COUNTER_BASED_FLAG_IPC != 0 =>
         {
-            ticket::event(own, flags)
+            // A driver whose sharing goes one way gives out the state that there is.
+            match inject::shares_one_way() && own.latest() == 0 {
+                true => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
+                false => ticket::event(own, flags),
+            }
         }
         _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
     }
@@ -86,7 +91,8 @@ fn open(context: ze_context_handle_t, data: [c_char; 64], to: *mut ze_event_hand
     context::get(context)?;
     let (opened, flags, exporter) = ticket::open(data)?;
     let scopes = [ZE_EVENT_SCOPE_FLAG_HOST; 2];
-    let event = Event { exporter, ..made(Hold::Opened(opened), flags, true, scopes) };
+    let snapshot = inject::shares_one_way().then(|| opened.latest());
+    let event = Event { exporter, snapshot, ..made(Hold::Opened(opened), flags, true, scopes) };
     raw::put(to, handle::make(event).cast())
 }
 fn close(event: ze_event_handle_t) -> Answer {

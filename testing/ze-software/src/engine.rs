@@ -4,11 +4,11 @@
 use crate::{
     command::Call,
     knob,
-    line::{Line, Ready, Work},
+    line::{Line, Ready, Work, runs_at_once},
     property_lists::groups,
 };
 use std::{
-    sync::{Arc, LazyLock, Mutex},
+    sync::{Arc, LazyLock, Mutex, mpsc::channel},
     time::{Duration, Instant},
 };
 use ur_lock::locked;
@@ -64,19 +64,28 @@ pub fn shared(place: Place) -> Option<Arc<Line>> {
         groups()[place.1 as usize].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE == 0;
     (all_are_shared() || are_shared() && is_copier).then(|| line(place))
 }
-/// A copy in a list of `device`, as the copy engine does it: when that has come to it.
+/// A copy that is appended now to an immediate list of `device` with the hint to offload copies: the copy engine's line has
+/// it at once, and waits there for all that is before it in its list. So what a list waits for holds up the copies of all
+/// others that have the hint.
 pub fn offloaded(device: u32, copy: Call) -> Call {
-    if !are_shared() {
+    // Where commands run in the thread that appends them there is no other that could come to it.
+    if !are_shared() || runs_at_once() {
         return copy;
     }
-    Arc::new(move || {
-        let (told, outcome) = std::sync::mpsc::channel();
-        let copy = Arc::clone(&copy);
-        let work = Some(Work::Once(Box::new(move || {
+    let (come, its_turn) = channel::<()>();
+    let (told, outcome) = channel();
+    let work = Some(Work::Once(Box::new(move || {
+        // What failed before it was its turn, or was never submitted, drops the other end.
+        if its_turn.recv().is_ok() {
             let _nobody_waits = told.send(copy());
-            Ok(())
-        })));
-        line((device, MAIN, 0)).submit([Ready { waits: vec![], work, promise: None, free: false }]);
+        }
+        Ok(())
+    })));
+    line((device, MAIN, 0)).submit([Ready { waits: vec![], work, promise: None, free: false }]);
+    let ends = Mutex::new(Some((come, outcome)));
+    Arc::new(move || {
+        let Some((come, outcome)) = locked(&ends).take() else { return Ok(()) };
+        let _gone = come.send(());
         outcome.recv().unwrap_or(Ok(()))
     })
 }

@@ -56,6 +56,8 @@ pub struct Event {
     pub pool: usize,
     /// The process that it was opened from; 0: none.
     pub exporter: u32,
+    /// Of an event that was opened where sharing goes one way: the state that it had then.
+    pub snapshot: Option<u64>,
     /// The number of the latest promise, where a command list that runs again may raise it.
     pub moving: Mutex<Option<Arc<AtomicU64>>>,
 }
@@ -154,6 +156,14 @@ impl Event {
             std::process::abort();
         }
     }
+    /// The number of its state.
+    fn latest(&self) -> u64 {
+        match (self.snapshot, self.is_counter()) {
+            (Some(then), _) => then,
+            (None, true) => self.hold.latest(),
+            (None, false) => 1,
+        }
+    }
     fn is_counter(&self) -> bool {
         matches!(self.kind, Kind::Counter { .. })
     }
@@ -173,7 +183,7 @@ impl Event {
     pub fn capture(&self) -> Wait {
         self.refresh();
         let moving = locked(&self.moving).clone();
-        let latest = if self.is_counter() { self.hold.latest() } else { 1 };
+        let latest = self.latest();
         let number = match moving {
             // Someone may have replaced the state since, perhaps in another process.
             Some(n) if n.load(SeqCst) == latest => Number::Moving(n),
@@ -197,7 +207,7 @@ impl Event {
     /// The number that the state now has, and whether it is reached.
     fn status(&self) -> (u64, bool) {
         self.refresh();
-        let n = if self.is_counter() { self.hold.latest() } else { 1 };
+        let n = self.latest();
         (n, self.hold.is_done(n))
     }
     /// The times of the state now: the devices' clock.

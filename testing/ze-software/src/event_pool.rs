@@ -142,6 +142,7 @@ entries! {
             },
             pool: of.expose_provenance(),
             exporter: 0,
+            snapshot: None,
             moving: Mutex::new(None),
         };
         raw::put(to, handle::make(event).cast())

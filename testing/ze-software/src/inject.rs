@@ -3,7 +3,7 @@ use crate::knob;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        OnceLock,
+        LazyLock, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -120,7 +120,7 @@ pub fn hidden(name: &str) -> bool {
     let is_lacking = is_virtual && lacks("virtual_memory") || is_event_ipc && lacks("ipc");
     left_out || is_lacking || list.iter().any(|hidden| hidden == name)
 }
-/// Whether `ZE_SOFTWARE_LACKS` names it: `ipc`, `descriptors` or `virtual_memory`.
+/// Whether `ZE_SOFTWARE_LACKS` names it: `ipc`, `descriptors`, `imports` or `virtual_memory`.
 pub fn lacks(feature: &str) -> bool {
     static LACKS: OnceLock<Vec<String>> = OnceLock::new();
     let lacks = LACKS.get_or_init(|| {
@@ -128,6 +128,12 @@ pub fn lacks(feature: &str) -> bool {
         names.split(',').map(|name| name.trim().to_owned()).collect()
     });
     lacks.iter().any(|one| one == feature)
+}
+/// Whether events are shared one way alone (`ZE_SOFTWARE_COUNTER_EVENTS=snapshots`), as by Intel's older drivers: a handle is of
+/// the state that the event has, who opens it cannot signal it, and none is had of an event without a state.
+pub fn shares_one_way() -> bool {
+    static ONE_WAY: LazyLock<bool> = LazyLock::new(|| knob::is("COUNTER_EVENTS", "snapshots"));
+    *ONE_WAY
 }
 /// Whether `ZE_SOFTWARE_COUNTER_EVENTS` lets the driver have counter-based events at all.
 pub fn counter_events() -> bool {

@@ -12,7 +12,7 @@
 //! | `ZE_SOFTWARE_IMPORT_FD` | `owned`: a descriptor that an import took is the driver's, which closes it with the memory, and ends a process that closes it too; else it stays the caller's |
 //! | `ZE_SOFTWARE_POOL` | allocations of a device of so many MiB at most are cut from larger ones, as Intel's driver does: their handles open those (0) |
 //! | `ZE_SOFTWARE_IPC_DEAD` | `abort`: a query or an append that waits for an event whose exporter has ended ends the process, as with Intel's driver |
-//! | `ZE_SOFTWARE_SHARED_ENGINES` | `1`: immediate lists on one copy engine share its line, through which the copies of lists with the hint to offload them go, too; `all`: those on one engine for kernels, too |
+//! | `ZE_SOFTWARE_SHARED_ENGINES` | `1`: immediate lists on one copy engine share its line, through which the copies of lists with the hint to offload them go, too, and wait there for what is before them in their lists; `all`: those on one engine for kernels, too |
 //! | `ZE_SOFTWARE_ENGINES` | how many engines run kernels, are the main one for copies, are for copies between devices (`4,1,2`) |
 //! | `ZE_SOFTWARE_FLUSH` | so many microseconds it takes to ask a list for the end of a command that signals no event, as where the device's caches are not the host's to see; `never`: that ends the process |
 //! | `ZE_SOFTWARE_PROFILE` | `igpu`, `bmg`, `pvc`: the other variables, where they are not set, are as a family of Intel's devices with its driver is (`knob.rs`) |
@@ -25,7 +25,7 @@
 //! | `ZE_SOFTWARE_BROKEN_DEVICE` | the number of a device that answers `ZE_RESULT_ERROR_DEVICE_LOST` to each call |
 //! | `ZE_SOFTWARE_BROKEN_DRIVER` | 1: there is another driver, listed first, that fails whatever it is asked |
 //! | `ZE_SOFTWARE_LOST_AFTER` | after so many commands each append, query and wait answers `ZE_RESULT_ERROR_DEVICE_LOST` |
-//! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new |
+//! | `ZE_SOFTWARE_COUNTER_EVENTS` | `none`: no counter-based events; `zex`: only by the older names; `core`: only by the new; `snapshots`: shared one way, as by Intel's older drivers: no handle before the first signal, and who opens one has the state of that moment and cannot signal the event |
 //! | `ZE_SOFTWARE_EVENT_POOL` | `strict`: an event on a list of a device that its pool, or the event itself, was not made for ends the process |
 //! | `ZE_SOFTWARE_GLOBAL_BITS` | bits of the devices' counter (56); `36:100`: it comes round 100 ms after the driver starts |
 //! | `ZE_SOFTWARE_KERNEL_BITS` | bits of the times that commands keep (as many) |
@@ -34,7 +34,7 @@
 //! | `ZE_SOFTWARE_INLINE` | 1: a command whose turn has come runs in the thread that appends it (for figures of adapters) |
 //! | `ZE_SOFTWARE_REORDER` | 0: commands of lists without an order do not overtake each other |
 //! | `ZE_SOFTWARE_HIDE` | names of functions, separated by commas, that the driver lacks (unsupported feature) |
-//! | `ZE_SOFTWARE_LACKS` | what the driver lacks, separated by commas: `ipc`, `descriptors`, `virtual_memory` |
+//! | `ZE_SOFTWARE_LACKS` | what the driver lacks, separated by commas: `ipc`, `descriptors`, `imports` (memory by descriptor, though its properties say that it does; physical memory it imports), `virtual_memory` |
 //! | `ZE_SOFTWARE_FAIL` | `name:nth=code`, separated by commas: that call of that function fails (nth 0: each) |
 //! | `ZE_SOFTWARE_TRACE` | 1: names each call and its result; `errors`: only those that failed |
 

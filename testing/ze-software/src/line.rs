@@ -134,7 +134,8 @@ pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
         }
     }
 }
-fn runs_at_once() -> bool {
+/// Whether a command whose turn has come runs in the thread that appends it.
+pub fn runs_at_once() -> bool {
     static WISH: OnceLock<bool> = OnceLock::new();
     *WISH.get_or_init(|| knob::is("INLINE", "1"))
 }

@@ -113,7 +113,7 @@ impl List {
         let (_, desc) = self.immediate().ok()?;
         engine::shared((self.device.index, self.ordinal, desc.index))
     }
-    /// A copy as it is done in this list.
+    /// A copy that is about to be appended, as it is done in this list.
     pub fn offloaded(&self, copy: Call) -> Call {
         match self.immediate() {
             Ok((_, desc)) if desc.flags & ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT != 0 => {
@@ -133,6 +133,9 @@ impl List {
         }
         let (event, recorded) = (event::get(raw)?, matches!(self.way, Way::Recorded(_)));
         event.check(&self.device);
+        if event.snapshot.is_some() {
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
+        }
         if let Kind::Counter { flags, .. } = event.kind {
             let kind = if recorded {
                 ZE_EVENT_COUNTER_BASED_FLAG_NON_IMMEDIATE

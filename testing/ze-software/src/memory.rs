@@ -6,7 +6,7 @@ use crate::{
     context,
     device::{self, Device},
     driver, external,
-    inject::Answer,
+    inject::{self, Answer},
     knob, line, loader_face, properties, raw,
 };
 use std::{
@@ -64,10 +64,7 @@ fn relaxed(chain: *const c_void) -> bool {
 }
 /// Allocations of a device that are no larger are cut from larger ones (`ZE_SOFTWARE_POOL`, in MiB).
 fn pooled() -> usize {
-    static MOST: LazyLock<usize> = LazyLock::new(|| {
-        let wish = knob::text("POOL");
-        wish.and_then(|mib| mib.trim_end_matches('M').parse::<usize>().ok()).unwrap_or(0) << 20
-    });
+    static MOST: LazyLock<usize> = LazyLock::new(|| knob::mebibytes("POOL").unwrap_or(0));
     *MOST
 }
 fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
@@ -91,6 +88,9 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
     let whole =
         asked.size.checked_next_multiple_of(page).ok_or(ZE_RESULT_ERROR_UNSUPPORTED_SIZE)?;
     let (imported, exports) = (external::imported(asked.chain)?, external::exports(asked.chain)?);
+    if imported.is_some() && inject::lacks("imports") {
+        return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
+    }
     let on_device = asked.kind == ZE_MEMORY_TYPE_DEVICE;
     // What is small is cut from memory that begins with somebody else's.
     let is_cut = on_device && imported.is_none() && exports == 0 && whole <= pooled();

@@ -49,10 +49,8 @@ impl Module {
     /// # Errors
     /// What is wrong, as a sentence.
     pub fn reaches(&self, bytes: usize) -> Result<(), String> {
-        static MOST: LazyLock<usize> = LazyLock::new(|| {
-            let wish = knob::text("STATEFUL_4G");
-            wish.and_then(|mib| mib.parse::<usize>().ok()).map_or(usize::MAX, |mib| mib << 20)
-        });
+        static MOST: LazyLock<usize> =
+            LazyLock::new(|| knob::mebibytes("STATEFUL_4G").unwrap_or(usize::MAX));
         if self.is_for_large || bytes <= *MOST {
             return Ok(());
         }

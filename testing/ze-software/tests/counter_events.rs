@@ -216,3 +216,30 @@ fn two_processes_share_a_pool() {
     other.tell("over false");
     other.end();
 }
+
+#[test]
+fn an_event_that_is_shared_one_way_is_a_snapshot_that_is_not_signalled() {
+    let name = "an_event_that_is_shared_one_way_is_a_snapshot_that_is_not_signalled";
+    if std::env::var_os("ZE_SOFTWARE_COUNTER_EVENTS").is_none() {
+        let mut again = Command::new(std::env::current_exe().expect("this test"));
+        again.args(["--exact", name]).env("ZE_SOFTWARE_COUNTER_EVENTS", "snapshots");
+        let out = again.output().expect("a process");
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+        return;
+    }
+    let w = World::new();
+    let (event, list) = (w.counter(SHARED), w.immediate(IN_ORDER));
+    let (mut handle, mut opened) = (ze_ipc_event_counter_based_handle_t::default(), null_mut());
+    let refused = ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    assert_eq!(ze!(w.ze, event.pfnCounterBasedGetIpcHandle(event, &mut handle)), refused);
+    w.barrier(list, event, &mut []);
+    ok!(w.ze, event.pfnCounterBasedGetIpcHandle(event, &mut handle));
+    ok!(w.ze, event.pfnCounterBasedOpenIpcHandle(w.context, handle, &mut opened));
+    w.wait(opened);
+    let gate = w.event(w.pool(HOST, 1), 0);
+    w.barrier(list, event, &mut [gate]);
+    assert_eq!((w.is_over(event), w.is_over(opened)), (false, true));
+    assert_eq!(ze!(w.ze, list.pfnAppendBarrier(list, opened, 0, null_mut())), refused);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.finish(list);
+}

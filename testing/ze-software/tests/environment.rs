@@ -9,7 +9,7 @@ use std::{
 };
 use ze_sys::*;
 
-const INSIDE: &str = "ZE_SOFTWARE_TEST_INSIDE";
+const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
 
 /// Runs the test named `name` of this program with these variables; `None` inside it.
 fn outside(name: &str, variables: &[(&str, &str)]) -> bool {
@@ -47,6 +47,22 @@ fn there_are_as_many_devices_and_parts_as_it_says() {
     assert_eq!((part.flags & ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE, part.subdeviceId), (2, 1));
     assert_ne!(whole.uuid.id, part.uuid.id);
     assert!(part.numSubslicesPerSlice < whole.numSubslicesPerSlice);
+}
+
+#[test]
+fn what_is_no_knob_or_cannot_be_read_ends_the_program() {
+    let name = "what_is_no_knob_or_cannot_be_read_ends_the_program";
+    if std::env::var_os(INSIDE).is_some() {
+        World::new();
+        return;
+    }
+    for (variable, text) in [("ZE_SOFTWARE_PEAR", "0"), ("ZE_SOFTWARE_POOL", "2G")] {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", name, "--nocapture"]).env(INSIDE, "1").env(variable, text);
+        let out = again.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && said.contains(variable), "{variable}={text}: {said}");
+    }
 }
 
 #[test]
