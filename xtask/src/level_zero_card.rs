@@ -68,7 +68,31 @@ const SITUATIONS: &[Situation] = &[
     ),
     Situation(
         "waits for a peer beside copies",
-        By::Test("queues", "a_thread_that_waits_for_a_signal_holds_up_no_copy_of_another_queue"),
+        By::Test("engines", "a_thread_that_waits_for_a_signal_holds_up_no_copy_of_another_queue"),
+        &[],
+    ),
+    Situation(
+        "copies beside a queue that waits for a peer",
+        By::Test(
+            "peers",
+            "a_queue_that_waits_for_another_process_holds_up_no_copy_of_another_queue",
+        ),
+        &[],
+    ),
+    Situation(
+        "copies beside a queue that the host holds up",
+        By::Test(
+            "engines",
+            "copies_behind_what_the_host_holds_up_hold_up_no_copy_of_another_queue",
+        ),
+        &[],
+    ),
+    Situation(
+        "an exporter that has ended before the signaller",
+        By::Test(
+            "peers",
+            "no_list_waits_for_an_event_whose_exporter_has_ended_though_its_signaller_lives",
+        ),
         &[],
     ),
     Situation(

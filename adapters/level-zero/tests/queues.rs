@@ -2,10 +2,13 @@
 //! so and are skipped.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
+#[path = "c/calls.rs"]
+mod calls;
 #[path = "c/gate.rs"]
 mod gate;
 
 use c::*;
+use calls::*;
 use gate::Gate;
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -39,64 +42,9 @@ static ALLOCATOR: Counting = Counting;
 /// Objects of all tests lie in the same places, so that others' may make room there: one test wants to be alone.
 static ALONE: RwLock<()> = RwLock::new(());
 
-const NO_EVENT: ur_event_handle_t = ur_event_handle_t(null_mut());
-
 /// For how long `cargo xtask level-zero-card` wants to see what goes wrong now and then.
 fn card_seconds() -> Option<Duration> {
     std::env::var("CAUSEWAY_CARD_SECONDS").ok()?.parse().ok().map(Duration::from_secs)
-}
-fn queue(zero: &Zero, flags: Flags) -> ur_queue_handle_t {
-    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
-    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
-    let mut made = ur_queue_handle_t::NULL;
-    let code = call!(queue.create(zero.context, zero.device, &raw const properties, &mut made));
-    assert_eq!(code, R::SUCCESS);
-    made
-}
-fn release(queue: ur_queue_handle_t) {
-    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
-    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
-}
-fn wait(event: ur_event_handle_t) {
-    assert_eq!(call!(event.wait(1, &raw const event)), R::SUCCESS);
-}
-fn let_go(event: ur_event_handle_t) {
-    assert_eq!(call!(event.release(event)), R::SUCCESS);
-}
-fn barrier(queue: ur_queue_handle_t, waits: &[ur_event_handle_t]) -> ur_event_handle_t {
-    let mut event = NO_EVENT;
-    let (count, list) =
-        (waits.len() as u32, if waits.is_empty() { null() } else { waits.as_ptr() });
-    let code = call!(enqueue.events_wait_with_barrier(queue, count, list, &mut event));
-    assert_eq!(code, R::SUCCESS);
-    event
-}
-fn status(event: ur_event_handle_t) -> ur_event_status_t {
-    let (mut status, name) = (ur_event_status_t(0), ur_event_info_t::COMMAND_EXECUTION_STATUS);
-    let to = (&raw mut status).cast();
-    assert_eq!(call!(event.get_info(event, name, 4usize, to, null_mut())), R::SUCCESS);
-    status
-}
-fn time(event: ur_event_handle_t, name: Time) -> u64 {
-    let mut time = 0u64;
-    let to = (&raw mut time).cast();
-    assert_eq!(call!(event.get_profiling_info(event, name, 8usize, to, null_mut())), R::SUCCESS);
-    time
-}
-/// An event that is signalled again and again.
-fn reusable(zero: &Zero) -> ur_event_handle_t {
-    let stype = ur_structure_type_t::EXP_EVENT_DESC;
-    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
-    let mut event = NO_EVENT;
-    let code = call!(event_exp.create_exp(zero.context, zero.device, &raw const desc, &mut event));
-    assert_eq!(code, R::SUCCESS);
-    event
-}
-fn signal(queue: ur_queue_handle_t, event: ur_event_handle_t) {
-    let (mut signalled, no, list) = (event, null(), null());
-    let to = &raw mut signalled;
-    let code = call!(enqueue.events_wait_with_barrier_ext(queue, no, 0, list, to));
-    assert_eq!(code, R::SUCCESS);
 }
 #[test]
 fn patterns_of_any_length_fill_from_any_address() {
@@ -253,43 +201,6 @@ fn times_come_in_their_order_and_are_the_devices() {
     zero.free(at);
 }
 #[test]
-fn a_thread_that_waits_for_a_signal_holds_up_no_copy_of_another_queue() {
-    let _others = read_locked(&ALONE);
-    let Some(zero) = Zero::new() else { return };
-    let (held, event) = (queue(&zero, Flags::default()), reusable(&zero));
-    let gate = Gate::shut();
-    gate.hold(held);
-    signal(held, event);
-    std::thread::scope(|scope| {
-        let address = event.0.expose_provenance();
-        let waiter = scope.spawn(move || {
-            wait(ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address)));
-        });
-        let at = zero.device_memory(4096);
-        let watch = scope.spawn(move || {
-            // A copy that waits for the waiter waits for ever.
-            let end = Instant::now() + Duration::from_secs(20);
-            while !waiter.is_finished() && Instant::now() < end {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            let is_late = !waiter.is_finished();
-            gate.open();
-            waiter.join().unwrap();
-            assert!(!is_late, "the copies wait for what the other thread waits for");
-        });
-        for round in 0..50_u8 {
-            zero.write(at, &[round; 4096]);
-            assert!(zero.read::<u8, 4096>(at) == [round; 4096]);
-            std::thread::sleep(Duration::from_millis(1)); // and the other thread begins its wait
-        }
-        gate.open();
-        watch.join().unwrap();
-        zero.free(at);
-    });
-    let_go(event);
-    release(held);
-}
-#[test]
 fn a_host_wait_is_for_the_signal_that_it_began_with() {
     let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
@@ -435,105 +346,6 @@ fn a_thread_asks_for_events_and_finishes_while_another_one_fills() {
         release(queue());
     }
 }
-fn event_at(address: usize) -> ur_event_handle_t {
-    ur_event_handle_t(std::ptr::with_exposed_provenance_mut(address))
-}
-
-fn fill(queue: ur_queue_handle_t, at: *mut c_void, byte: u8) -> ur_event_handle_t {
-    let (mut event, pattern) = (NO_EVENT, (&raw const byte).cast());
-    let code =
-        call!(enqueue.usm_fill(queue, at, 1usize, pattern, 4096usize, 0, null(), &mut event));
-    assert_eq!(code, R::SUCCESS);
-    event
-}
-fn is_complete_in_time(event: ur_event_handle_t) -> bool {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while status(event) != ur_event_status_t::COMPLETE {
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-    true
-}
-#[test]
-fn lists_are_not_asked_for_ends_where_that_takes_a_flush() {
-    let name = "lists_are_not_asked_for_ends_where_that_takes_a_flush";
-    if !is_inside(name, &[("ZE_SOFTWARE_PROFILE", "igpu"), ("ZE_SOFTWARE_FLUSH", "never")]) {
-        return;
-    }
-    let Some(zero) = Zero::new() else { return };
-    let at = zero.device_memory(4096);
-    for flags in [Flags::default(), Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
-        let queue = queue(&zero, flags);
-        for n in 0..100 {
-            let filled = fill(queue, at, n);
-            if n % 2 == 0 {
-                assert!(is_complete_in_time(filled));
-            }
-            wait(filled);
-            let_go(filled);
-            let_go(barrier(queue, &[]));
-        }
-        wait(barrier(queue, &[]));
-        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
-    }
-}
-#[test]
-fn commands_of_an_out_of_order_queue_are_on_all_engines_and_copies_on_one_of_their_own() {
-    let name =
-        "commands_of_an_out_of_order_queue_are_on_all_engines_and_copies_on_one_of_their_own";
-    if !is_inside(name, &[("ZE_SOFTWARE_SHARED_ENGINES", "all")]) {
-        return;
-    }
-    let Some(zero) = Zero::new() else { return };
-    let [from, to] = [4096, 4096].map(|bytes| zero.device_memory(bytes));
-    zero.write(from, &[7u8; 4096]);
-    let (queue, gate) = (queue(&zero, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE), Gate::shut());
-    gate.hold(queue);
-    // What holds up one engine of the four holds up no other.
-    let filled = fill(queue, from, 9);
-    let is_filled = is_complete_in_time(filled);
-    (0..3).for_each(|_| gate.hold(queue));
-    let mut copied = NO_EVENT;
-    let no: *const ur_event_handle_t = null();
-    let code = call!(enqueue.usm_memcpy(queue, false, to, from, 4096usize, 0, no, &mut copied));
-    assert_eq!(code, R::SUCCESS);
-    let is_copied = is_complete_in_time(copied);
-    gate.open();
-    assert!(is_filled && is_copied, "filled: {is_filled}, copied: {is_copied}");
-    assert_eq!(zero.read::<u8, 4096>(to), [9; 4096]);
-    [filled, copied].into_iter().for_each(let_go);
-    release(queue);
-    [from, to].into_iter().for_each(|at| zero.free(at));
-}
-#[test]
-fn a_device_that_is_lost_is_told_of_and_everything_is_released() {
-    let name = "a_device_that_is_lost_is_told_of_and_everything_is_released";
-    if !is_inside(name, &[("ZE_SOFTWARE_LOST_AFTER", "40")]) {
-        return;
-    }
-    let Some(zero) = Zero::new() else { return };
-    let at = zero.device_memory(4096);
-    let (pattern, mut codes, mut events) = (9_u8, vec![], vec![]);
-    for _ in 0..100 {
-        let (mut event, from) = (NO_EVENT, (&raw const pattern).cast());
-        let to = &raw mut event;
-        codes.push(call!(enqueue.usm_fill(zero.queue, at, 1usize, from, 4096usize, 0, null(), to)));
-        events.extend(Some(event).filter(|event| !event.0.is_null()));
-    }
-    let first = codes.iter().position(|code| *code != R::SUCCESS).expect("it is lost");
-    assert!(
-        first > 10 && codes[first..].iter().all(|code| *code == R::ERROR_DEVICE_LOST),
-        "{codes:?}"
-    );
-    assert_eq!(call!(queue.finish(zero.queue)), R::ERROR_DEVICE_LOST);
-    let last = events.last().copied().unwrap();
-    assert_ne!(call!(event.wait(1, &raw const last)), R::SUCCESS);
-    events.into_iter().for_each(let_go);
-    zero.free(at);
-}
-
 /// What is collected while other threads finish the queue or ask whether it is empty is not done by that.
 #[test]
 fn a_command_that_lies_in_a_batch_is_not_done_because_another_thread_finishes() {
@@ -597,41 +409,4 @@ fn a_queue_that_collects_becomes_empty_though_nothing_but_that_is_asked() {
     let_go(event);
     release(batched);
     zero.free(at);
-}
-#[test]
-fn what_a_lost_device_had_goes_back_to_the_driver() {
-    let name = "what_a_lost_device_had_goes_back_to_the_driver";
-    let unpooled = ("UR_L0_DISABLE_USM_ALLOCATOR", "1");
-    if !is_inside(name, &[("ZE_SOFTWARE_LOST_AFTER", "40"), unpooled]) {
-        return;
-    }
-    let Some(zero) = Zero::new() else { return };
-    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
-    let before = ["fd", "task"].map(count); // an allocation has a descriptor there, a list a thread
-    let memory: Vec<_> = (0..20).map(|_| zero.device_memory(1 << 16)).collect();
-    let queues: Vec<_> = (0..4).map(|_| queue(&zero, Flags::default())).collect();
-    let (gate, byte) = (Gate::shut(), 1_u8);
-    queues.iter().for_each(|queue| gate.hold(*queue)); // all of it is under way when the device goes
-    for number in 0..50 {
-        let (queue, from) = (queues[number % 4], (&raw const byte).cast());
-        let (at, none) = (memory[number % 20], null_mut());
-        let _lost = call!(enqueue.usm_fill(queue, at, 1usize, from, 4096usize, 0, null(), none));
-    }
-    memory.into_iter().for_each(|at| zero.free(at));
-    for queue in queues {
-        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
-    }
-    gate.open();
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        // What is made and released looks after what went before.
-        zero.free(zero.device_memory(1 << 16));
-        assert_eq!(call!(queue.release(queue(&zero, Flags::default()))), R::SUCCESS);
-        let now = ["fd", "task"].map(count);
-        if now[0] <= before[0] + 2 && now[1] <= before[1] + 2 {
-            break;
-        }
-        assert!(Instant::now() < end, "descriptors and threads: {now:?}, and at first {before:?}");
-        std::thread::yield_now();
-    }
 }

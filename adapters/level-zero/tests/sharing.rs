@@ -2,16 +2,17 @@
 //! is; without a device the tests say so and are skipped.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
+#[path = "c/other.rs"]
+mod other;
 #[path = "../../cuda/tests/c/usm.rs"]
 mod usm;
 
 use c::*;
+use other::Other;
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use std::{
     ffi::c_void,
-    io::{BufRead, BufReader, Write},
     os::fd::OwnedFd,
-    process::{Child, Command, Stdio},
     ptr::null_mut,
     sync::{
         Arc,
@@ -61,41 +62,6 @@ fn close(zero: &Zero, at: *mut c_void) -> R {
     call!(ipc_exp.close_mem_handle_exp(zero.context, at))
 }
 
-/// The other process: does what it is told to and answers.
-struct Other(Child, BufReader<std::process::ChildStdout>);
-impl Other {
-    fn new() -> Self {
-        Self::with(&[])
-    }
-    /// The same where these variables are set.
-    fn with(variables: &[(&str, &str)]) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "role", "--nocapture"]).env("CAUSEWAY_ROLE", "other");
-        command.envs(variables.iter().copied());
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let out = BufReader::new(child.stdout.take().unwrap());
-        Self(child, out)
-    }
-    fn ask(&mut self, what: &str) -> String {
-        writeln!(self.0.stdin.as_mut().unwrap(), "{what}").unwrap();
-        let answer = |line: String| line.split_once("answer ").map(|(_, text)| text.to_owned());
-        let lines = (&mut self.1).lines().map(Result::unwrap);
-        lines.into_iter().find_map(answer).expect("the other process answers")
-    }
-    /// Ends it without a chance to tidy up.
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-        std::mem::forget(self);
-    }
-}
-impl Drop for Other {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let ended = self.0.wait().unwrap();
-        assert!(std::thread::panicking() || ended.success());
-    }
-}
 #[test]
 fn role() {
     if std::env::var_os("CAUSEWAY_ROLE").is_none() {

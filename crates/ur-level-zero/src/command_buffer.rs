@@ -283,6 +283,7 @@ impl Records for LevelZero {
         let profile = if recording.is_profiled { Profile::Phases } else { queue.profile() };
         let fate = (!recording.parts.is_empty()).then(Fate::by_thread);
         let mut depends = None;
+        let stalls = recording.last.as_ref().is_some_and(|(before, _)| before.may_stall());
         let execute = |list: &List<'_>, kept: &mut Kept| {
             // Executions follow one another, on whatever queues.
             if let Some((before, mark)) = &recording.last {
@@ -309,7 +310,7 @@ impl Records for LevelZero {
         };
         let what = (ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, profile);
         let made = submit_by(queue, what, &waits, report, |submission| {
-            let how = How { at_once: true, fate: fate.as_ref(), ..How::default() };
+            let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
             let made = work.put(submission, how, execute);
             if let Some(fate) = &fate {
                 if made.is_err() {

@@ -27,7 +27,7 @@ pub(super) fn run(
     submission: &Submission<'_, LevelZero>,
 ) -> Result<Option<Signal>> {
     // The application waits for what the task does, perhaps without asking the queue: it is sent at once.
-    let how = How { at_once: true, ..How::default() };
+    let how = How { at_once: true, stalls: true, ..How::default() };
     work.put(submission, how, |list, kept| {
         if List::has_host_fn() {
             let called = list.host_fn(move || task.call());

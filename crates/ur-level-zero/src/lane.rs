@@ -26,6 +26,8 @@ struct Batch {
 pub(super) struct Lane {
     list: Arc<NativeList>,
     raw: RawList,
+    /// The list that went before, which may have something to do yet.
+    before: Option<Arc<NativeList>>,
     device: RawDevice,
     /// The longest pattern that its engines fill with.
     pattern: usize,
@@ -61,6 +63,7 @@ impl Lane {
             frees,
             list,
             raw,
+            before: None,
             device,
             pattern,
             fence,
@@ -76,6 +79,17 @@ impl Lane {
     /// The immediate list.
     pub(super) fn list(&self) -> &Arc<NativeList> {
         &self.list
+    }
+    /// Goes on in another list, whose first command waits for all that is in this one; `mark` stands for that.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn go_on_in(&mut self, list: NativeList, mark: &EventKind) -> Result<()> {
+        self.turn().signal(mark.raw())?;
+        List::new(list.raw(), self.engines(), &[], None).wait_for(&[mark.raw()])?;
+        self.raw = list.raw();
+        self.before = Some(std::mem::replace(&mut self.list, Arc::new(list)));
+        Ok(())
     }
     /// Its handle.
     #[inline]

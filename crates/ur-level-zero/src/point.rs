@@ -27,7 +27,7 @@ pub enum Point {
     Latest(Pending),
 }
 /// What there is to wait for.
-enum Seen<'a> {
+pub(super) enum Seen<'a> {
     Nothing,
     Command(&'a Signal),
     Native(&'a EventKind),
@@ -44,7 +44,7 @@ impl Pending {
 impl Point {
     /// Looks at what there is to wait for now.
     #[inline]
-    fn look<R>(&self, look: impl FnOnce(Seen<'_>) -> R) -> R {
+    pub(super) fn look<R>(&self, look: impl FnOnce(Seen<'_>) -> R) -> R {
         match self {
             Self::Command(signal) => look(Seen::Command(signal)),
             Self::Native(event) => look(Seen::Native(event)),
@@ -56,7 +56,7 @@ impl Point {
         }
     }
     /// Whether commands signal it again and again: then it may be another process that does.
-    pub(super) fn is_reusable(&self) -> bool {
+    fn is_reusable(&self) -> bool {
         matches!(self, Self::Reusable(_) | Self::Latest(_))
     }
     pub(super) fn status(&self) -> Status {

@@ -86,14 +86,15 @@ impl Stream {
             Priority::High => ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH,
             Priority::Normal => ZE_COMMAND_QUEUE_PRIORITY_NORMAL,
         };
+        let is_in_order = !request.is_out_of_order || list.is_some();
         let chosen = device.engine().or(request.engine);
         let first = Engine {
             ordinal: engines.ordinal,
             index: chosen.unwrap_or(0),
-            offloads: options().copiers,
+            // Out of order there is a lane for copies.
+            offloads: options().copiers && is_in_order,
             priority,
         };
-        let is_in_order = !request.is_out_of_order || list.is_some();
         // What may overtake must not lie behind in a batch.
         let batching = match list {
             None if is_in_order => batching(request.is_batched),

@@ -42,6 +42,8 @@ pub(super) struct How<'how> {
     pub(super) at_once: bool,
     /// Whether an engine that only copies can do it.
     pub(super) copies: bool,
+    /// Whether it waits for the host: see `stall.rs`.
+    pub(super) stalls: bool,
     /// Of a command that a thread of ours carries out.
     pub(super) fate: Option<&'how Arc<Fate>>,
 }
@@ -52,7 +54,7 @@ impl How<'_> {
         let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
         let copies =
             matches!(command, Command::Copy { .. } | Command::Copy2d { .. } | Command::Copy3d(_));
-        Self { appends, at_once: false, copies, fate: None }
+        Self { appends, copies, ..Self::default() }
     }
 }
 
@@ -131,11 +133,12 @@ impl Work {
         how: How<'_>,
     ) -> Result<Option<(MutexGuard<'_, Turn>, usize)>> {
         let is_alone = what.waits.is_empty() && what.profile == Profile::Off && how.fate.is_none();
-        if !is_alone || self.is_batched() {
+        if !is_alone || how.stalls || self.is_batched() {
             return Ok(None);
         }
         let mut turn = self.turn();
-        let number = self.next(&mut turn, how.copies)?;
+        let copies = how.copies && self.may_copy_apart(&turn, what.order);
+        let number = self.next(&mut turn, copies)?;
         self.mark_barrier(&mut turn)?;
         let is_free = what.order == Order::Free || turn.is_single();
         Ok((is_free && turn.is_behind_barrier(number)).then_some((turn, number)))
@@ -202,8 +205,12 @@ impl Work {
             false => None,
         };
         let mut turn = self.turn();
-        // What another process owes must not hold up an engine that all copies share.
-        let copies = how.copies && !what.waits.iter().any(is_reusable);
+        let is_known = self.is_in_order() && self.may_stall();
+        let stalls = !is_known && self.would_stall(what, how)?;
+        if stalls {
+            self.keep_off_copiers(&mut turn)?;
+        }
+        let copies = how.copies && !stalls && self.may_copy_apart(&turn, what.order);
         let number = self.next(&mut turn, copies)?;
         self.mark_barrier(&mut turn)?;
         let mut known = Waits::default();
@@ -238,6 +245,18 @@ impl Work {
         }
         self.tidy(&mut turn, number)?;
         Ok(signal)
+    }
+    /// Whether a command waits for the host, for another process, or for a stream that may do so.
+    fn would_stall(&self, what: &Submission<'_>, how: How<'_>) -> Result<bool> {
+        if how.stalls || how.fate.is_some() {
+            return Ok(true);
+        }
+        for wait in what.waits {
+            if point(wait)?.may_stall(self)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
     /// What a command's end depends on beside the driver: its own fate, or that of commands which it waits for (`fates`) or
     /// is behind in its queue.
@@ -291,9 +310,6 @@ fn point<'a>(wait: &Wait<'a, LevelZero>) -> Result<&'a Point> {
         Wait::Point(point) => Ok(point),
         Wait::Word(_) => Error::unsupported("waits for words that processes share"),
     }
-}
-fn is_reusable(wait: &Wait<'_, LevelZero>) -> bool {
-    matches!(wait, Wait::Point(point) if point.is_reusable())
 }
 /// One command on its way into a list.
 struct Put<'put> {

@@ -13,7 +13,7 @@ use super::{
         event::EventKind,
         list::{Engine, NativeList},
     },
-    reusable::{Debt, Progress, lost},
+    reusable::{Debt, lost},
     signal::{BRIEF, Cache, EVER, SLICE},
     tail::Habit,
     ticket,
@@ -29,7 +29,8 @@ use ur_adapter::error::Result;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
 const LANES: usize = COPIES + 1;
-const COPIES: usize = 4;
+/// The number of that lane.
+pub(super) const COPIES: usize = 4;
 
 /// Where a command is: the number of its lane, and its own number there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,9 +87,11 @@ pub struct Work {
     sent: AtomicU64,
     /// Whether its queue is gone.
     pub(super) is_over: AtomicBool,
-    is_lost: AtomicBool,
-    has_debts: AtomicBool,
-    debts: Mutex<VecDeque<Arc<Debt>>>,
+    pub(super) is_lost: AtomicBool,
+    pub(super) has_debts: AtomicBool,
+    pub(super) debts: Mutex<VecDeque<Arc<Debt>>>,
+    /// See `stall.rs`.
+    pub(super) may_stall: AtomicBool,
     /// Of commands that threads of ours carry out, until somebody has waited for all.
     pub(super) fates: Fates,
     /// When it was last asked whether they are paid, in nanoseconds.
@@ -156,6 +159,7 @@ impl Work {
             is_lost: AtomicBool::new(false),
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
+            may_stall: AtomicBool::new(false),
             fates: Fates::default(),
             looked: AtomicU64::new(0),
         });
@@ -164,6 +168,13 @@ impl Work {
     }
     pub(super) fn cache(&self) -> &Arc<Cache> {
         &self.cache
+    }
+    /// What its first list was made for.
+    pub(super) fn engine(&self) -> Engine {
+        self.engine
+    }
+    pub(super) fn native(&self) -> &Arc<NativeContext> {
+        &self.native
     }
     pub(super) fn is_in_order(&self) -> bool {
         self.is_in_order
@@ -177,16 +188,13 @@ impl Work {
     }
     /// The number of the lane that the next command takes: the last one's where that is known to be
     /// done, so that who waits for each command has one list at work. Copies (`copies`) have an engine of their own, where
-    /// none of them may wait for what never comes: all lists of all queues share it.
+    /// none of them may wait for what may stall: all lists of all queues share it.
     #[inline]
     pub(super) fn next(&self, turn: &mut Turn, copies: bool) -> Result<usize> {
         if turn.lanes.len() == 1 {
             return Ok(turn.last);
         }
-        if copies
-            && let Some((engine, pattern)) = self.copier
-            && !self.has_debts()
-        {
+        if copies && let Some((engine, pattern)) = self.copier {
             self.open_lane(turn, COPIES, engine, pattern)?;
             return Ok(COPIES);
         }
@@ -429,56 +437,6 @@ impl Work {
             }
         }
     }
-    /// Whether its lists wait for what may never come.
-    pub(super) fn has_debts(&self) -> bool {
-        self.has_debts.load(Acquire)
-    }
-    /// One of its lists waits for that.
-    pub(super) fn owe(&self, debt: Arc<Debt>) {
-        // The oldest are paid first: what is kept is what is owed, and a little more.
-        let oldest = self.open().front().cloned();
-        let paid = oldest.filter(|oldest| oldest.progress() == Progress::Paid);
-        let mut open = self.open();
-        if let (Some(paid), Some(oldest)) = (&paid, open.front())
-            && Arc::ptr_eq(paid, oldest)
-        {
-            open.pop_front();
-        }
-        open.push_back(debt);
-        self.has_debts.store(true, Release);
-    }
-    /// What its lists wait for.
-    pub(super) fn debts(&self) -> Vec<Arc<Debt>> {
-        match self.has_debts() {
-            true => self.open().iter().cloned().collect(),
-            false => vec![],
-        }
-    }
-    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Debt>>> {
-        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    /// Whether one of its lists waits for what never comes.
-    pub(super) fn is_lost(&self) -> bool {
-        if !self.has_debts() || self.is_lost.load(Acquire) {
-            return self.is_lost.load(Acquire);
-        }
-        let (mut paid, mut is_lost) = (vec![], false);
-        for debt in self.debts() {
-            match debt.progress() {
-                Progress::Pending => {}
-                Progress::Paid => paid.push(debt),
-                Progress::Lost => is_lost = true,
-            }
-        }
-        self.is_lost.fetch_or(is_lost, AcqRel);
-        let mut debts = self.open();
-        let is_paid = |debt: &Arc<Debt>| paid.iter().any(|one| Arc::ptr_eq(one, debt));
-        debts.retain(|debt| !is_paid(debt)); // `paid` still keeps what they keep
-        self.has_debts.store(!debts.is_empty(), Release);
-        drop(debts);
-        drop(paid); // not under the lock
-        is_lost
-    }
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` for a queue that waits for what never comes.
     #[inline]
@@ -500,6 +458,11 @@ impl Turn {
     #[inline]
     pub(super) fn is_behind_barrier(&self, number: usize) -> bool {
         self.lane(number).fence == self.fences
+    }
+    /// The same, where the lane may not have been taken yet.
+    pub(super) fn is_behind_barrier_there(&self, number: usize) -> bool {
+        let lane = self.lanes.get(number).and_then(Option::as_ref);
+        lane.map_or(0, |lane| lane.fence) == self.fences
     }
     /// The lane with that number, if it has been taken.
     pub(super) fn there(&mut self, number: usize) -> Option<&mut Lane> {

@@ -39,6 +39,10 @@ pub fn has_images_of(device: ur_device_handle_t, other: ur_device_handle_t) -> b
     assert_eq!(asked, R::SUCCESS);
     can == 1
 }
+/// Whether this run is the test's own: on the machine's driver, or on the software driver with these variables (`is_inside`).
+pub fn is_inside_or_real(name: &str, variables: &[(&str, &str)]) -> bool {
+    std::env::var(VARIABLE).as_deref() == Ok("real") || is_inside(name, variables)
+}
 /// Runs the test named `name` of this program on the software driver with these variables. Whether this is that run.
 pub fn is_inside(name: &str, variables: &[(&str, &str)]) -> bool {
     const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
