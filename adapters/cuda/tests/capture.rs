@@ -64,9 +64,11 @@ fn end(stream: usize) -> i32 {
     }
     code
 }
-/// Ends a capture and launches what was captured, which the software driver does not keep.
-fn replay(stream: usize) {
+/// Ends a capture and launches what was captured, which the software driver does not keep. A graph with fills is made
+/// executable in the context that is current.
+fn replay(stream: usize, context: usize) {
     let (mut graph, mut ready) = (0_usize, 0_usize);
+    assert_eq!(driver!("cuCtxPushCurrent_v2", context => usize), 0);
     assert_eq!(driver!("cuStreamEndCapture", stream => usize, &mut graph => *mut usize), 0);
     let to = &mut ready;
     let made = driver!("cuGraphInstantiateWithFlags", to => *mut usize, graph => usize, 0 => u64);
@@ -74,6 +76,8 @@ fn replay(stream: usize) {
     assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
     assert_eq!(driver!("cuGraphExecDestroy", ready => usize), 0);
     assert_eq!(driver!("cuGraphDestroy", graph => usize), 0);
+    let mut popped = 0_usize;
+    assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
 }
 const MODES: [(u32, &str); 3] = [(0, "global"), (1, "thread_local"), (2, "relaxed")];
 
@@ -340,7 +344,7 @@ fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() 
         at.into_iter().for_each(|at| cuda.write(at, &[0_u8; 4096]));
         [before, captured, after].into_iter().for_each(|event| cuda.release_event(event));
         if is_real {
-            replay(stream);
+            replay(stream, native(&cuda));
             let filled = at.iter().all(|at| cuda.read::<u8, 4096>(*at) == [7; 4096]);
             assert!(filled, "{name}");
         } else {

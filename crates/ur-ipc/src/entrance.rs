@@ -22,10 +22,14 @@ use std::{
     os::fd::{AsFd, BorrowedFd, OwnedFd},
     path::Path,
     sync::Arc,
+    time::{Duration, Instant},
 };
 
-/// How often an exporter tries to take its own lock file. Sweepers of other processes hold it only briefly.
-const LOCKED: u32 = 1000;
+/// How long an exporter waits for its own lock file. Sweepers of other processes hold it briefly, unless they are stopped or
+/// get no processor.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+/// How long it sleeps between two attempts.
+const LOCK_NAP: Duration = Duration::from_micros(50);
 /// How many connections may wait to be accepted.
 const BACKLOG: i32 = 256;
 
@@ -223,15 +227,26 @@ fn lock_name(name: &str) -> String {
 }
 
 /// Creates and locks `NAME.lock`. If a sweeper locks and unlinks it in between, the attempt is repeated.
+///
+/// A sweeper that holds the lock for too long may be stopped for hours, so its file is then unlinked and another one made: the
+/// name is this exporter's alone. Such a sweeper leaves a socket alone that it finds listening. If it was stopped after
+/// it had found none, it unlinks the names when it goes on; they are then bound again, as after a cleaner of temporary files.
 fn take_lock(directory: &Directory, name: &str) -> Result<Guarded, Errno> {
     let name = lock_name(name);
     let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    for _ in 0..LOCKED {
+    let begun = Instant::now();
+    let mut patience = begun + LOCK_PATIENCE;
+    while begun.elapsed() < 4 * LOCK_PATIENCE {
         let mode = Mode::from_raw_mode(0o600);
         let lock = uninterrupted(|| openat(&directory.fd, &name, flags, mode))?;
         match uninterrupted(|| flock(&lock, FlockOperation::NonBlockingLockExclusive)) {
             Ok(()) if is_named(directory, &lock, &name)? => return Ok(Guarded::new(lock)),
-            Ok(()) | Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < patience => std::thread::sleep(LOCK_NAP),
+            Err(Errno::WOULDBLOCK) => {
+                let _ = unlinkat(&directory.fd, &name, AtFlags::empty()); // or the sweeper has done so by now
+                patience += LOCK_PATIENCE;
+            }
             Err(e) => return Err(e),
         }
     }
@@ -317,6 +332,21 @@ mod tests {
         fs::write(path.join("notes.txt"), b"somebody's own").unwrap();
         sweep(&held.0);
         assert_eq!(left(&path), [living.clone(), lock_name(&living), "notes.txt".into()]);
+        fs::remove_dir_all(&path).unwrap();
+    }
+    #[test]
+    fn a_sweeper_that_is_stopped_while_it_holds_the_lock_keeps_no_exporter_out() {
+        let (path, name) = (scratch("stopped-sweeper"), "6".repeat(32));
+        let directory = open(&path);
+        let file = fs::File::create(path.join(lock_name(&name))).unwrap();
+        flock(&file, FlockOperation::LockExclusive).unwrap(); // and it is stopped here
+        let lock = take_lock(&directory, &name).unwrap();
+        let (socket, _) = listen_in(&directory, &name, Door::Private).unwrap();
+        drop(file);
+        sweep(&directory);
+        assert_eq!(is_named(&directory, &lock, &lock_name(&name)), Ok(true));
+        assert_eq!(left(&path), [name.clone(), lock_name(&name)]);
+        drop((socket, lock));
         fs::remove_dir_all(&path).unwrap();
     }
     #[test]
