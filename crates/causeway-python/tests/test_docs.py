@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[3] / "docs").glob("python*.md"))
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("python*.md"))]
 CONFIGURATION = Path(__file__).parents[1] / "pyproject.toml"
 BLOCKS = [
     pytest.param(block, id=f"{page.stem}-{number}")
@@ -26,13 +27,13 @@ def test_a_block_of_a_page_runs(block: str, tmp_path: Path) -> None:
         pytest.importorskip(library, reason=f"{library} is not installed")
     program = tmp_path / "program.py"
     program.write_text(block)
-    subprocess.run([sys.executable, str(program)], check=True, timeout=300)
+    subprocess.run([sys.executable, str(program)], check=True, timeout=300, input=b"\n")  # whoever waits for a key has it
 
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_the_example_runs(library: str) -> None:
     pytest.importorskip(library, reason=f"{library} is not installed")
-    command = [sys.executable, str(PAGES[0].parents[1] / "examples/python/share_tensor.py"), library]
+    command = [sys.executable, str(ROOT / "examples/python/share_tensor.py"), library]
     one_thread = os.environ | {"OMP_NUM_THREADS": "1"}  # those of two processes would wait for each other's processors
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=one_thread)
     assert done.returncode == 0, done.stderr
