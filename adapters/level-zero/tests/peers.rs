@@ -81,6 +81,7 @@ fn role() {
         };
         println!("answer {answer}");
     }
+    gate.open(); // also if nobody has asked for that: who failed waits for the end of this
     let_go(event);
     release(held);
 }

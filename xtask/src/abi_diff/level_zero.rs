@@ -1,6 +1,7 @@
 //! Compares `ze-sys` with the headers of a package of the system, which is downloaded and unpacked, but not
-//! installed. `ze-sys` follows a newer specification than most systems have: only what both contain is
-//! compared.
+//! installed. `ze-sys` follows a newer specification than most systems have: what both contain is compared,
+//! and what `newer.rs` has of newer headers.
+mod newer;
 use super::{
     facts::{Facts, run as run_program},
     scan::{declaration, tokens},
@@ -47,7 +48,9 @@ pub fn ask(work: &Path, ze_sys: &Path) -> Result<std::result::Result<Said, Strin
     write(&source, "#include <level_zero/zes_api.h>\n")?;
     let arguments = ["-std=c11", "-w", "-E", "-P", &flag, &source.display().to_string()];
     let text = run_program("cc", arguments.map(String::from))?;
-    let both = both(&text, ze_sys)?;
+    let mut both = both(&text, ze_sys)?;
+    let mut c = c_facts(&both, &flag, &work)?;
+    add_newer(&mut both, &mut c);
     let members: usize = both.records.iter().map(|(_, members)| members.len()).sum();
     let counts = [both.records.len(), members, both.values.len()];
     if counts.iter().zip(LEAST).any(|(count, least)| *count < least) {
@@ -59,8 +62,32 @@ pub fn ask(work: &Path, ze_sys: &Path) -> Result<std::result::Result<Said, Strin
     let [records, members, values] = counts;
     let sentence =
         format!("{records} structures, {members} members, {values} enumerators of Level Zero");
-    let (c, rust) = (c_facts(&both, &flag, &work)?, rust_facts(&both, &work, ze_sys)?);
+    let rust = rust_facts(&both, &work, ze_sys)?;
     Ok(Ok(Said { c, rust, sentence }))
+}
+/// Adds what `newer.rs` says, unless the headers had it.
+fn add_newer(both: &mut Both, c: &mut Facts) {
+    const FIRST: [(&str, usize, usize); 2] = [("stype", 0, 4), ("pNext", 8, 8)];
+    for (record, bytes, rest) in newer::STRUCTURES {
+        if both.records.iter().any(|(known, _)| known == record) {
+            continue;
+        }
+        let members: Vec<_> = FIRST.iter().chain(*rest).collect();
+        c.insert(format!("size of {record}"), bytes.to_string());
+        c.insert(format!("alignment of {record}"), "8".to_string());
+        for (member, offset, bytes) in &members {
+            c.insert(format!("offset of {record}.{member}"), offset.to_string());
+            c.insert(format!("size of {record}.{member}"), bytes.to_string());
+        }
+        let names = members.iter().map(|(name, ..)| (name.to_string(), name.to_string()));
+        both.records.push((record.to_string(), names.collect()));
+    }
+    for (name, value) in newer::VALUES {
+        if both.values.iter().all(|known| known != name) {
+            c.insert(format!("value of {name}"), value.to_string());
+            both.values.push(name.to_string());
+        }
+    }
 }
 /// Returns the folder of the headers: the system's, or that of the unpacked package.
 fn include(work: &Path) -> Result<PathBuf> {
