@@ -163,6 +163,11 @@ pub trait Streams: Types {
         let _ = (context, devices, wished, handle, is_owned, request);
         Error::unsupported("queues made of native handles")
     }
+    /// Whether commands of a stream over one of the application's may overtake each other.
+    fn is_out_of_order(stream: &Self::Stream) -> bool {
+        let _ = stream;
+        false
+    }
     /// The native handle of the end of a command, or of an event that is signalled repeatedly.
     fn native_point(point: &Self::Point) -> Result<NativeHandle> {
         let _ = point;

@@ -5,6 +5,7 @@ use super::{
     context::DriverContext,
     device_info,
     driver::{RawContext, RawDevice, driver},
+    lane,
     native::{
         device as native, event,
         memory::Reach,
@@ -12,7 +13,7 @@ use super::{
         queue::{Made, NativeQueue, Waits, given},
         work::Ability,
     },
-    platform, queue,
+    platform,
 };
 use rustix::time::ClockId;
 use std::sync::{Arc, OnceLock};
@@ -315,7 +316,7 @@ impl HasDevices for OpenCl {
         made.into_iter().enumerate().map(part).collect()
     }
     fn wait_for_device(device: &Object<Device>) -> Result<()> {
-        queue::wait_for_device(device)
+        lane::wait_for_device(device)
     }
 }
 /// The clocks of the host by which drivers may note times, the likeliest first.

@@ -174,7 +174,7 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         I::EXECUTION_CAPABILITIES => answer.value(&(told(CL_DEVICE_EXECUTION_CAPABILITIES) as u32)),
         I::IL_VERSION => answer.str(&device.raw().text(CL_DEVICE_IL_VERSION).unwrap_or_default()),
         I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
-            answer.value(&super::queue::flags().bits())
+            answer.value(&super::streams::flags().bits())
         }
         I::SUB_GROUP_SIZES_INTEL => answer.slice(&device.facts().sub_groups),
         I::ATOMIC_MEMORY_ORDER_CAPABILITIES => {

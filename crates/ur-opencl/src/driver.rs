@@ -151,7 +151,8 @@ macro_rules! functions {
                     }),)*
                 }
             }
-            /// Whether there is the function of that row.
+            /// Whether there is the function of that row; nothing but a look where the row is a constant.
+            #[inline(always)]
             pub fn has(&self, row: &str) -> bool {
                 match row {
                     $(stringify!($name) => self.$name.is_some(),)*

@@ -6,34 +6,35 @@ mod context;
 mod device;
 mod device_info;
 mod driver;
-mod enqueue;
 mod error;
-mod event;
+mod lane;
 mod mem;
 mod memory;
 mod native;
 mod platform;
+mod point;
 mod program;
-mod queue;
 mod sampler;
 mod share;
+mod streams;
 
 pub use device::DriverDevice;
-pub use event::Event;
 pub use mem::Mem;
 pub use memory::{PhysicalMem, UsmPool};
 pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
-pub use queue::Queue;
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::*,
-    error::{ErrorCode, Result},
-    object::{Backend, Body, Kind, Never, Slab, Tag},
+    error::Result,
+    object::{Backend, Kind, Never},
     statics::Statics,
 };
-use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_core::{
+    command_buffer,
+    over_driver::{self, Beneath, Contexts},
+};
 use ur_sys::ur_dditable_t;
 
 /// The adapter of OpenCL's platforms.
@@ -43,9 +44,13 @@ pub struct OpenCl;
 pub type Device = over_driver::Device<OpenCl>;
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<OpenCl>;
+/// What `ur_queue_handle_t` points at.
+pub type Queue = ur_core::queue::Queue<OpenCl>;
+/// What `ur_event_handle_t` points at.
+pub type Event = ur_core::queue::Event<OpenCl>;
 
 /// The whole of this adapter, as C sees it.
-pub static TABLE: ur_dditable_t = ur_core::table::<OpenCl>();
+pub static TABLE: ur_dditable_t = ur_core::table_over_streams::<OpenCl>();
 
 impl ur_hal::Types for OpenCl {
     type Device = Arc<DriverDevice>;
@@ -53,8 +58,8 @@ impl ur_hal::Types for OpenCl {
     type Allocation = memory::Chunk;
     type Reservation = ur_system::mapping::Reservation;
     type Physical = ur_system::opened::Physical;
-    type Stream = Infallible;
-    type Point = Infallible;
+    type Stream = lane::Stream;
+    type Point = Arc<point::End>;
     type Module = code::Module;
     type Function = code::Function;
     type Image = mem::Pixels;
@@ -76,23 +81,10 @@ impl Objects for OpenCl {
     type Mem = Mem;
     type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = Never<{ Kind::CommandBuffer as u16 }>;
-    type ExpCommandBufferCommand = Never<{ Kind::CommandBufferCommand as u16 }>;
+    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
+    type ExpCommandBufferCommand = command_buffer::Command<Self>;
     type ExpGraph = Never<{ Kind::Graph as u16 }>;
     type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
-}
-macro_rules! bodies { ($($t:ident, $code:ident;)*) => { $(
-    impl Body for $t {
-        const TAG: Tag = Tag::new(Backend::OpenCl, Kind::$t);
-        const INVALID: ErrorCode = ErrorCode::$code;
-        fn slab() -> &'static Slab<Self> {
-            OpenCl::statics().slab()
-        }
-    }
-)* } }
-bodies! {
-    Queue, InvalidQueue;
-    Event, InvalidEvent;
 }
 impl Contexts for OpenCl {
     const BACKEND: Backend = Backend::OpenCl;
@@ -115,14 +107,14 @@ impl Contexts for OpenCl {
 impl Beneath for OpenCl {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
-        queue::wait_for_context(context)
+        lane::wait_for_context(context)
     }
 }
+impl command_buffer::Replays for OpenCl {}
 
 // The core's, or nothing of this backend's yet: every entry answers UNSUPPORTED_FEATURE.
 impl BindlessImagesExpApi for OpenCl {}
 impl CommandApi for OpenCl {}
-impl CommandBufferExpApi for OpenCl {}
 impl GraphExpApi for OpenCl {}
 impl MemoryExportExpApi for OpenCl {}
 impl QueueExpApi for OpenCl {}

@@ -3,11 +3,11 @@
 use super::{
     Context, Device, DriverDevice, OpenCl,
     context::DriverContext,
+    lane::{self, Moment},
     native::{
         memory::{self as native, Given, Reach},
         queue::{Made, NativeQueue, Waits},
     },
-    queue::{self, Moment},
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -92,7 +92,7 @@ impl allocation::Memory for Memory {
         of_process!(DeferredFree<Moment, Spent<Memory>>)
     }
     fn submitted(context: usize) -> Vec<Moment> {
-        queue::moments(context)
+        lane::moments(context)
     }
     fn pooled(part: Pooled<Chunks>) -> Self {
         Self::Pooled(part)
@@ -217,7 +217,7 @@ impl HasUsm for OpenCl {
         Ok(usize::try_from(device.facts().memory[0]).unwrap_or(usize::MAX))
     }
     fn submitted(context: &Object<Context>, _since: u64) -> Vec<Moment> {
-        queue::moments(context.as_handle().addr())
+        lane::moments(context.as_handle().addr())
     }
     fn zero(
         context: &DriverContext,

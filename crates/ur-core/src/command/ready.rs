@@ -16,7 +16,7 @@ use std::{cell::OnceCell, sync::Arc};
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, Enqueued, Report},
-    error::{Error, Result},
+    error::Result,
     memory::UsmPtr,
     object::{Borrowed, Never, Owned},
 };
@@ -29,8 +29,7 @@ pub type InOrder<E> = (UsmPtr, Option<Owned<E>>);
 /// Where a command is executed: the context and the device of a queue or of a command buffer.
 pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>>);
 
-/// A backend whose queues take commands, and whose command buffers do. Until streams are the driver's own, what stands
-/// between its queues and the driver's is its own too.
+/// What commands are handed to once they are judged: queues over any driver's streams (`queue/submit.rs`).
 pub trait TakesCommands:
     RunsCode
     + KeepsBytes
@@ -56,10 +55,7 @@ pub trait TakesCommands:
     fn image_at<'m>(
         device: &Owned<Device<Self>>,
         image: &'m Mem<Self>,
-    ) -> Result<&'m Arc<<Self as Types>::Image>> {
-        let _ = (device, image);
-        Error::unsupported("images")
-    }
+    ) -> Result<&'m Arc<<Self as Types>::Image>>;
     /// Puts a command into a queue, behind what these events stand for now.
     ///
     /// # Errors
@@ -90,10 +86,7 @@ pub trait TakesCommands:
         size: usize,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Result<Option<InOrder<Self::Event>>> {
-        let _ = (usm, queue, pool, size, events, report);
-        Ok(None)
-    }
+    ) -> Result<Option<InOrder<Self::Event>>>;
     /// Frees memory once a queue comes there.
     ///
     /// # Errors
@@ -103,42 +96,7 @@ pub trait TakesCommands:
         freeing: Freeing<Self::Memory>,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Enqueued<Self> {
-        let barrier = Ready::barrier(ur_command_t::ENQUEUE_USM_FREE_EXP, Order::Free);
-        match Self::submit(queue, &barrier, events, report) {
-            Ok(event) => {
-                freeing.finish(|since| Self::submitted(Self::place_of(&queue).0, since));
-                Ok(event)
-            }
-            Err(error) => {
-                freeing.undo();
-                Err(error)
-            }
-        }
-    }
-    /// Puts a barrier before commands that the caller is going to put into the native queue, and makes the native queue
-    /// the one that is behind it. Where there is no native queue all before is done when this returns.
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit).
-    fn begin_native(
-        queue: Borrowed<'_, Self::Queue>,
-        barrier: &Ready<'_, Self>,
-        events: &[Borrowed<'_, Self::Event>],
-    ) -> Result<()> {
-        Self::submit(queue, barrier, events, Report::Done { event: false }).map(drop)
-    }
-    /// Puts a barrier behind what the caller may have put into the native queue.
-    ///
-    /// # Errors
-    /// As for [`submit`](Self::submit).
-    fn end_native(
-        queue: Borrowed<'_, Self::Queue>,
-        barrier: &Ready<'_, Self>,
-        report: Report,
-    ) -> Enqueued<Self> {
-        Self::submit(queue, barrier, &[], report)
-    }
+    ) -> Enqueued<Self>;
     /// Calls a function on this thread that may put commands into the native queue: behind what these events stand for,
     /// and before what the command signals. Where there is no native queue all before is done when it is called.
     ///
@@ -149,12 +107,7 @@ pub trait TakesCommands:
         call: &dyn Fn(),
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Enqueued<Self> {
-        let barrier = Ready::barrier(ur_command_t::ENQUEUE_NATIVE_EXP, Order::Both);
-        Self::begin_native(queue, &barrier, events)?;
-        call();
-        Self::end_native(queue, &barrier, report)
-    }
+    ) -> Enqueued<Self>;
     /// Puts a graph into a queue.
     ///
     /// # Errors
@@ -164,10 +117,7 @@ pub trait TakesCommands:
         graph: Borrowed<'_, Self::ExpExecutableGraph>,
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
-    ) -> Enqueued<Self> {
-        let _ = (queue, graph, events, report);
-        Error::unsupported("urEnqueueGraphExp")
-    }
+    ) -> Enqueued<Self>;
 }
 
 /// What commands are recorded in.

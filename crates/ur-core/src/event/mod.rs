@@ -6,7 +6,6 @@ mod share;
 pub(crate) mod waits;
 
 pub use crate::queue::Event;
-pub use share::SharesEvents;
 
 use crate::{
     profiling::Profile,

@@ -2,43 +2,22 @@
 //! are `ur_adapter::share`'s.
 use super::{Event, SharedPart};
 use crate::{
+    over_driver::OverDriver,
     profiling::Profile,
     queue::{Context, EventDesk, HasStreams, Origin, Shareable, State},
 };
 use std::sync::{Arc, atomic::Ordering::Release};
 use ur_adapter::{
-    api::Objects,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
-    share::EventFacts,
+    share::{EventFacts, SharesEvents},
 };
 use ur_hal::EventSharing;
 use ur_ipc::{
     Access, Arrived, ArrivedPayload, ENVELOPE_LEN, Kind, Offer, Opened, Payload, arena::Slot,
 };
 
-/// A backend whose events can be shared. It is the core's over streams and points ([`HasStreams`]); a backend whose events
-/// have not moved there implements it itself.
-pub trait SharesEvents: Objects {
-    /// What `UR_DEVICE_INFO_IPC_EVENT_SUPPORT_EXP` answers for all devices of the context.
-    fn shares_events(context: &Self::Context) -> bool;
-    /// What decides whether this one can be shared.
-    fn event_facts(event: &Self::Event) -> EventFacts;
-    /// The offer of it.
-    ///
-    /// # Errors
-    /// `INVALID_EVENT` for one that was not made here to be shared; the driver's own.
-    fn offer_event(event: Borrowed<'_, Self::Event>) -> Result<Offer>;
-    /// Opens a ticket: a new event, marked opened, also where the ticket is this process's.
-    ///
-    /// # Errors
-    /// As `ur_ipc` and the driver say.
-    fn open_event(
-        context: Borrowed<'_, Self::Context>,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<Owned<Self::Event>>;
-}
-impl<D: HasStreams> SharesEvents for D {
+impl<D: HasStreams> SharesEvents for OverDriver<D> {
     fn shares_events(context: &Context<D>) -> bool {
         context.driver_devices().iter().all(|one| D::event_sharing(one) != EventSharing::None)
     }

@@ -7,20 +7,18 @@ use super::{
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::{
-    event::SharesEvents as SharesItsEvents,
     memory::{
         allocation::{Allocation, Hold, Usm},
         deferred_free,
     },
+    queue::HasStreams,
 };
 use std::{fmt, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Owned},
-    share::{
-        EventFacts, Located, Opens, Refusal, SharesEvents, SharesMemory, SharesPhysicalMemory,
-    },
+    share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
 };
 use ur_hal::Reach;
 use ur_ipc::{Access, Arrived, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote};
@@ -344,24 +342,7 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
         }))
     }
 }
-impl<D: Shares + SharesItsEvents> SharesEvents for OverDriver<D> {
-    fn shares_events(context: &Context<D>) -> bool {
-        D::shares_events(context)
-    }
-    fn event_facts(event: &D::Event) -> EventFacts {
-        D::event_facts(event)
-    }
-    fn offer_event(event: Borrowed<'_, D::Event>) -> Result<Offer> {
-        D::offer_event(event)
-    }
-    fn open_event(
-        context: Borrowed<'_, Context<D>>,
-        ticket: &[u8; ENVELOPE_LEN],
-    ) -> Result<Owned<D::Event>> {
-        D::open_event(context, ticket)
-    }
-}
-ur_adapter::share_entries!(impl[D: Shares + SharesItsEvents] OverDriver<D>);
+ur_adapter::share_entries!(impl[D: Shares + HasStreams] OverDriver<D>);
 
 #[cfg(test)]
 mod tests {

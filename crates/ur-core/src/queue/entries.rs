@@ -107,7 +107,7 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
         D::tell_native_form(desc);
         Ok(D::native_stream(&queue.stream)?.0 as ur_native_handle_t)
     }
-    /// Over a native stream, the queue is an in-order one.
+    /// Over a native stream, the queue is an in-order one, unless the driver says otherwise.
     fn queue_create_with_native_handle(
         native: ur_native_handle_t,
         context: Borrowed<'_, Context<D>>,
@@ -138,7 +138,11 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
         let driver = context.driver();
         let (device, stream) = D::adopt_stream(driver, from, native, is_owned, request)?;
         let device = crate::over_driver::Device::of(&device)?;
-        Ok(Queue::make(context, device, ur_queue_flags_t::default(), stream))
+        let flags = match D::is_out_of_order(&stream) {
+            true => ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE,
+            false => ur_queue_flags_t::default(),
+        };
+        Ok(Queue::make(context, device, flags, stream))
     }
     fn queue_finish(queue: Owned<Queue<D>>) -> Result<()> {
         if D::is_recording(&queue, &[])? {

@@ -6,10 +6,16 @@ use std::ffi::c_void;
 use ur_adapter::error::Result;
 use ur_hal::Status;
 
+/// What the driver says of a command: how far it has come, or why it failed.
+///
+/// # Errors
+/// The driver's own.
+pub fn raw_status(event: &Own<RawEvent>) -> Result<cl_int> {
+    Ok(event.raw().number(CL_EVENT_COMMAND_EXECUTION_STATUS)? as u32 as i32)
+}
 /// How far a command has come. One that cannot be asked has failed.
 pub fn status(event: &Own<RawEvent>) -> Status {
-    let told = event.raw().number(CL_EVENT_COMMAND_EXECUTION_STATUS);
-    match told.map(|n| n as u32 as i32) {
+    match raw_status(event) {
         Ok(CL_COMPLETE) => Status::Complete,
         Ok(CL_RUNNING) => Status::Running,
         Ok(n) if n > 0 => Status::Submitted,

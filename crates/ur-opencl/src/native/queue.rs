@@ -85,7 +85,7 @@ impl NativeQueue {
         self.raw.raw()
     }
     /// The context that it is of.
-    pub(super) fn context(&self) -> RawContext {
+    pub fn context(&self) -> RawContext {
         self.context
     }
     /// Whether its commands run one after the other.

@@ -1,0 +1,185 @@
+//! Streams and points of OpenCL, of which the core makes queues and events. A stream is a queue of the driver's (`lane.rs`), a
+//! point an event of it (`point.rs`); what processes share are words of the arena.
+//!
+//! Of the flags of a queue, out-of-order and profiling are as documented. Priorities, default streams and whether commands are
+//! collected are hints, of which OpenCL makes nothing.
+use super::{
+    Device, DriverDevice, Mem, OpenCl,
+    cl::*,
+    context::DriverContext,
+    driver::{RawEvent, RawQueue},
+    lane::Stream,
+    mem::Pixels,
+    memory::Memory,
+    native::{event as native, own::Tells, queue::NativeQueue, work::Ability},
+    platform, point,
+    point::End,
+};
+use std::{convert::Infallible, sync::Arc, time::Instant};
+use ur_adapter::{error::Result, object::Owned};
+use ur_core::{memory::deferred_free, queue::HasStreams};
+use ur_hal::{
+    Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
+    NativeHandle, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
+};
+use ur_sys::ur_queue_flags_t;
+
+fn make(
+    context: &DriverContext,
+    device: &Arc<DriverDevice>,
+    request: StreamRequest,
+    native: NativeQueue,
+) -> Stream {
+    let can = Ability { reach: context.reach(), ..device.facts().can };
+    Stream::new(request.context, device, (native, can))
+}
+/// Lets the application put commands of its own into the driver's queue, between two barriers.
+fn call_native(
+    stream: &Stream,
+    what: &Submission<'_, OpenCl>,
+    call: NativeCall<'_>,
+) -> ur_hal::Result<Option<Arc<End>>> {
+    let barrier = Submission { command: &Command::Barrier, ..*what };
+    let (completion, profile) = (Completion::None, Profile::Off);
+    stream.lane().put(&Submission { completion, profile, ..barrier })?;
+    call.call()?;
+    stream.lane().put(&Submission { waits: &[], ..barrier })
+}
+
+impl Streams for OpenCl {
+    const HAS_NATIVE_HANDLES: bool = true;
+    type ArrivedPoint = Infallible;
+    fn check_process() -> ur_hal::Result<()> {
+        Ok(platform::check_fork()?)
+    }
+    fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
+        EventSharing::Words
+    }
+    fn stream(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        request: StreamRequest,
+    ) -> ur_hal::Result<Stream> {
+        platform::check_fork()?;
+        let is_in_order = !request.is_out_of_order;
+        let extensions = context.extensions();
+        let native = NativeQueue::new(context.raw(), device.raw(), is_in_order, extensions)?;
+        Ok(make(context, device, request, native))
+    }
+    fn submit(stream: &Stream, what: &Submission<'_, Self>) -> ur_hal::Result<Option<Arc<End>>> {
+        match *what.command {
+            Command::Native(call) => call_native(stream, what, call),
+            Command::Signal(Signal::Word(counter, value)) => {
+                stream.lane().signal(what, (counter, value)).map(|()| None)
+            }
+            _ => stream.lane().put(what),
+        }
+    }
+    fn flush(stream: &Stream) -> ur_hal::Result<()> {
+        platform::check_fork()?;
+        Ok(stream.lane().native().flush()?)
+    }
+    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+        Ok(stream.lane().is_idle())
+    }
+    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+        platform::check_fork()?;
+        stream.lane().drain()?;
+        deferred_free::sweep_all::<Memory>();
+        match stream.lane().take_failure() {
+            false => Ok(()),
+            true => Err(point::failure()),
+        }
+    }
+    fn status(end: &Arc<End>) -> ur_hal::Result<Status> {
+        Ok(end.status())
+    }
+    fn is_settled(end: &Arc<End>) -> bool {
+        end.is_settled() && platform::check_fork().is_ok()
+    }
+    fn wait(end: &Arc<End>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        let Some(deadline) = deadline else { return end.wait().map(|()| true) };
+        let me = std::thread::current();
+        native::call_when_over(end.event(), move |_| me.unpark())?;
+        while !end.status().is_final() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::park_timeout(left);
+        }
+        end.wait().map(|()| true)
+    }
+    fn times(end: &Arc<End>) -> ur_hal::Result<Option<Times>> {
+        Ok(end.times()?)
+    }
+    fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(stream.lane().native().raw().addr() as u64))
+    }
+    fn adopt_stream(
+        context: &DriverContext,
+        (devices, wished): (&[Arc<DriverDevice>], Option<&Arc<DriverDevice>>),
+        handle: NativeHandle,
+        is_owned: bool,
+        request: StreamRequest,
+    ) -> ur_hal::Result<AdoptedStream<Self>> {
+        platform::check_fork()?;
+        let refused = |kind, why: &'static str| Err(Error::new(kind, why));
+        let Some(raw) = RawQueue::from_addr(handle.0 as usize) else {
+            return refused(ErrorKind::InvalidValue, "the native queue is null");
+        };
+        if raw.number(CL_QUEUE_CONTEXT)? as usize != context.raw().addr() {
+            return refused(ErrorKind::InvalidValue, "the native queue is of another context");
+        }
+        let its = raw.number(CL_QUEUE_DEVICE)? as usize;
+        let is_its = |one: &&Arc<DriverDevice>| one.raw().addr() == its;
+        let found = match wished {
+            Some(device) => Some(device).filter(is_its),
+            None => devices.iter().find(is_its),
+        };
+        let Some(device) = found else {
+            return refused(ErrorKind::InvalidDevice, "the native queue is of another device");
+        };
+        let native = NativeQueue::adopted(raw, context.raw(), is_owned, context.extensions())?;
+        Ok((Arc::clone(device), make(context, device, request, native)))
+    }
+    fn is_out_of_order(stream: &Stream) -> bool {
+        !stream.lane().native().is_in_order()
+    }
+    fn native_point(end: &Arc<End>) -> ur_hal::Result<NativeHandle> {
+        Ok(NativeHandle(end.event().raw().addr() as u64))
+    }
+    fn adopt_point(
+        context: &DriverContext,
+        _: &[Arc<DriverDevice>],
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> ur_hal::Result<Arc<End>> {
+        let raw = RawEvent::from_addr(handle.0 as usize);
+        Ok(point::adopted(context.raw(), raw, is_owned)?)
+    }
+}
+/// What queues can be asked for.
+pub(super) fn flags() -> ur_queue_flags_t {
+    use ur_queue_flags_t as F;
+    let hints =
+        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
+    F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS | hints
+}
+impl HasStreams for OpenCl {
+    type Capture = ();
+    type Captured = Infallible;
+    fn uuid(device: &Device) -> Result<[u8; 16]> {
+        Ok(device.driver().uuid())
+    }
+    /// All memory is where it is used.
+    fn is_managed(_: Address) -> bool {
+        true
+    }
+    fn buffer_at(_: &Owned<Device>, buffer: &Mem) -> Result<Address> {
+        Ok(buffer.storage().base()?.offset(buffer.origin())?.into())
+    }
+    fn image_at<'m>(_: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
+        image.storage().pixels()
+    }
+}
