@@ -140,7 +140,9 @@ def taker(names, orders, answers):
         elif type(item).__name__ == "UntypedStorage":
             answers.put(item.cpu().tolist()[:4])
         else:
-            answers.put((type(item).__module__.partition(".")[0], float(item.sum())))
+            total = item.sum()
+            total = total.detach() if hasattr(total, "detach") else total
+            answers.put((type(item).__module__.partition(".")[0], float(total)))
 
 
 def through_multiprocessing(context, found):

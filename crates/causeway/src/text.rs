@@ -18,6 +18,7 @@ const VALUES: [u8; 256] = {
     }
     values
 };
+/// No digit's value, and no values combined with `|` make it.
 const NO_DIGIT: u8 = 0xff;
 
 /// The words for the kinds in a ticket's text, and their names in messages.
@@ -90,13 +91,22 @@ fn refuse<T>(sentence: String) -> Result<T> {
 
 fn unpack(digits: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(digits.len() * 5 / 8);
+    let (groups, rest) = digits.as_bytes().as_chunks::<8>();
+    let mut seen = 0;
+    for group in groups {
+        // Eight digits make five bytes.
+        let bits = group.iter().fold(0_u64, |bits, digit| {
+            let value = VALUES[usize::from(*digit)];
+            seen |= value;
+            bits << 5 | u64::from(value)
+        });
+        bytes.extend_from_slice(&bits.to_be_bytes()[3..]);
+    }
     let (mut bits, mut count) = (0_u32, 0);
-    for digit in digits.bytes() {
-        let value = VALUES[usize::from(digit)];
-        if value == NO_DIGIT {
-            return None;
-        }
-        bits = bits << 5 | u32::from(value);
+    for digit in rest {
+        let value = VALUES[usize::from(*digit)];
+        seen |= value;
+        bits = bits << 5 | u32::from(value & 31);
         count += 5;
         if count >= 8 {
             count -= 8;
@@ -104,7 +114,7 @@ fn unpack(digits: &str) -> Option<Vec<u8>> {
         }
     }
     // The remaining bits are fewer than a digit and must be zero, so that each ticket has only one text.
-    (count < 5 && bits & ((1 << count) - 1) == 0).then_some(bytes)
+    (seen != NO_DIGIT && count < 5 && bits & ((1 << count) - 1) == 0).then_some(bytes)
 }
 
 fn verified(word: &str, mut bytes: Vec<u8>) -> Option<Vec<u8>> {
@@ -180,6 +190,18 @@ mod tests {
         }
         for end in PREFIX.len()..text.len() {
             assert!(decode("mem", &text[..end]).is_err(), "cut at {end}");
+        }
+    }
+    #[test]
+    fn what_is_no_digit_is_refused_wherever_it_is() {
+        let text = encode("mem", b"some bytes of a ticket");
+        for at in PREFIX.len() + 4..text.len() {
+            for other in [b'i', b'l', b'o', b'u', b'-', b' ', 0, 0x7f] {
+                let mut changed = text.clone().into_bytes();
+                changed[at] = other;
+                let changed = String::from_utf8(changed).unwrap();
+                assert!(unpack(&changed[PREFIX.len() + 4..]).is_none(), "{changed}");
+            }
         }
     }
     #[test]
