@@ -410,3 +410,29 @@ fn a_queue_that_collects_becomes_empty_though_nothing_but_that_is_asked() {
     release(batched);
     zero.free(at);
 }
+/// The driver may have no memory to mark the end of a command that is under way.
+#[test]
+fn a_command_whose_end_cannot_be_marked_is_waited_for_all_the_same() {
+    let name = "a_command_whose_end_cannot_be_marked_is_waited_for_all_the_same";
+    // The first one puts the queue, which the host holds up, on a list of another kind.
+    let fails = [2, 3, 4].map(|nth| format!("zeCommandListAppendSignalEvent:{nth}=0x70000003"));
+    if !is_inside(name, &[("ZE_SOFTWARE_FAIL", &fails.join(","))]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let (at, held, gate) = (zero.device_memory(4096), queue(&zero, Flags::default()), Gate::shut());
+    gate.hold(held);
+    let filled = fill(held, at, 7);
+    assert_eq!(status(filled), ur_event_status_t::SUBMITTED);
+    std::thread::scope(|scope| {
+        let address = filled.0.expose_provenance();
+        let waiter = scope.spawn(move || wait(event_at(address)));
+        assert_eq!(status(filled), ur_event_status_t::SUBMITTED);
+        gate.open();
+        waiter.join().unwrap();
+    });
+    assert_eq!(zero.read::<u8, 4096>(at), [7; 4096]);
+    let_go(filled);
+    release(held);
+    zero.free(at);
+}

@@ -1,6 +1,7 @@
 //! Signals: what marks the end of one command, and the events of the driver's that such marks are
 //! made with. Those are used again and again: on the way of a command nothing is allocated.
 use super::{
+    announcer::NAPS,
     context::DriverContext,
     device::DriverDevice,
     driver::RawEvent,
@@ -311,7 +312,11 @@ impl Signal {
             return Ok(true);
         }
         if self.end.get().is_none() {
-            self.look_for_mark()?;
+            match self.look_for_mark() {
+                // Without a mark its list will tell.
+                Err(error) if is_passing(&error) => return Ok(false),
+                marked => marked?,
+            }
         }
         self.end.get().map_or(Ok(true), EventKind::is_complete)
     }
@@ -321,9 +326,33 @@ impl Signal {
             return Ok(());
         }
         if self.end.get().is_none() {
-            self.look_for_mark()?;
+            match self.look_for_mark() {
+                Err(error) if is_passing(&error) => return self.wait_unmarked(),
+                marked => marked?,
+            }
         }
         self.end.get().map_or(Ok(()), |end| self.work().wait_for(end))
+    }
+    /// The driver has no memory for a mark. The command is under way all the same, and may write where the caller waits for it:
+    /// its list is asked until all in it is done, or there is memory again.
+    #[cold]
+    fn wait_unmarked(&self) -> Result<()> {
+        let mut nap = NAPS[0];
+        while !self.is_idle()? {
+            if self.work().is_lost() {
+                return Err(lost());
+            }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(NAPS[1]);
+            match self.look_for_mark() {
+                Err(error) if is_passing(&error) => {}
+                marked => {
+                    marked?;
+                    return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
+                }
+            }
+        }
+        Ok(())
     }
     /// Whether it is known to be done by one behind it. Whose times are wanted the driver is asked.
     fn is_passed(&self) -> bool {
@@ -399,6 +428,12 @@ impl Drop for Signal {
             cache.give(end, timed);
         }
     }
+}
+/// Whether what the driver says may be otherwise the next time.
+fn is_passing(error: &Error) -> bool {
+    let codes =
+        [ErrorCode::OutOfDeviceMemory, ErrorCode::OutOfHostMemory, ErrorCode::OutOfResources];
+    codes.contains(&error.code())
 }
 fn failed_dependency() -> Error {
     Error::new(
