@@ -21,7 +21,7 @@ use over_driver::{
 };
 use queue::HasStreams;
 use ur_adapter::{api::*, entry};
-use ur_sys::{ur_dditable_t, ur_memory_export_exp_dditable_t};
+use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 /// The table with these families of the core's, and those that each backend has itself.
 macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {
@@ -41,6 +41,10 @@ where
         sampler usm_p2p_exp device device_exp ipc_exp queue event event_exp command_buffer_exp;
         queue_exp bindless_images_exp graph_exp memory_export_exp
     }
+}
+/// The entries of bindless images for a driver that has none and imports no memory, likewise: its questions get a no.
+pub const fn no_bindless_images<D: HasStreams>() -> ur_bindless_images_exp_dditable_t {
+    entry::bindless_images_exp::table::<OverDriver<D>>()
 }
 /// The entries of memory that others can be given: they take the place of those in [`table_over_streams`].
 pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {

@@ -1,7 +1,6 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
 //! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
-mod bindless;
 mod capture;
 mod code;
 mod command_buffer;
@@ -76,10 +75,12 @@ pub type Context = over_driver::Context<Cpu>;
 
 /// The whole of this adapter, as C sees it.
 pub static TABLE: ur_dditable_t = ur_dditable_t {
+    bindless_images_exp: ur_core::no_bindless_images::<Cpu>(),
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
 // These entries are the core's.
+impl BindlessImagesExpApi for Cpu {}
 impl CommandApi for Cpu {}
 impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {

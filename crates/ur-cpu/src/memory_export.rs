@@ -5,7 +5,6 @@ use super::{
     mapping::page,
     memory::{self, Allocation, exposed},
 };
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::os::fd::OwnedFd;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -37,23 +36,11 @@ impl ExportsMemory for Cpu {
     }
     fn descriptor(found: &Allocation, (): ()) -> Result<OwnedFd> {
         match exposed(found) {
-            Some(behind) => duplicate(behind.memfd.fd()),
+            Some(behind) => behind.descriptor(),
             None => Err(Error::new(
                 ErrorCode::InvalidValue,
                 format!("{:?} has no descriptor", found.base()),
             )),
         }
     }
-}
-
-/// One more descriptor of the same memory; 0 to 2 are never used, they mean something to others.
-fn duplicate(fd: &OwnedFd) -> Result<OwnedFd> {
-    fcntl_dupfd_cloexec(fd, 3).map_err(|errno| {
-        let code = match errno {
-            Errno::MFILE | Errno::NFILE => ErrorCode::OutOfResources,
-            _ => ErrorCode::OutOfHostMemory,
-        };
-        let why = format!("could not make a descriptor of exportable memory: {errno}");
-        Error::new(code, why)
-    })
 }

@@ -111,7 +111,8 @@ fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Res
         I::VIRTUAL_MEMORY_SUPPORT
         | I::IPC_MEMORY_SUPPORT_EXP
         | I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP
-        | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP => is_system,
+        | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP
+        | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => is_system,
         I::USM_P2P_SUPPORT_EXP => false,
         I::IPC_EVENT_SUPPORT_EXP => true,
         I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP

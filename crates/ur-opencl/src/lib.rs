@@ -50,7 +50,11 @@ pub type Queue = ur_core::queue::Queue<OpenCl>;
 pub type Event = ur_core::queue::Event<OpenCl>;
 
 /// The whole of this adapter, as C sees it.
-pub static TABLE: ur_dditable_t = ur_core::table_over_streams::<OpenCl>();
+pub static TABLE: ur_dditable_t = ur_dditable_t {
+    bindless_images_exp: ur_core::no_bindless_images::<OpenCl>(),
+    memory_export_exp: ur_core::memory_export::<OpenCl>(),
+    ..ur_core::table_over_streams::<OpenCl>()
+};
 
 impl ur_hal::Types for OpenCl {
     type Device = Arc<DriverDevice>;

@@ -9,7 +9,7 @@ use super::{
         queue::{Made, NativeQueue, Waits},
     },
 };
-use std::sync::Arc;
+use std::{os::fd::OwnedFd, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -23,6 +23,7 @@ use ur_core::{
         deferred_free::{self, DeferredFree},
     },
     over_driver::{
+        memory_export::ExportsMemory,
         physical_mem::{self, HasPhysicalMemory},
         usm_host::PinsMemory,
         usm_pool::{self, HasUsm},
@@ -32,9 +33,10 @@ use ur_hal::{
     Access, Address, Allocates, Granularity, KnownMemory, MemoryKind, MemoryRequest, Range,
     VirtualMemory,
 };
+use ur_sys::ur_exp_external_mem_type_t;
 use ur_system::{
     backing::{ALIGNMENT, Behind, Block},
-    mapping::{Reservation, Side, page},
+    mapping::{Reservation, Side, Writers, page},
     opened::{Mapped, Physical},
 };
 
@@ -69,10 +71,12 @@ pub enum Memory {
     Block(Block),
     /// Cut from a pool.
     Pooled(Pooled<Chunks>),
+    /// Memory with a descriptor of its own, which callers may have.
+    Exportable(Block),
     /// Another process's.
     Opened {
         /// Where it is mapped.
-        _mapping: Mapped,
+        mapping: Mapped,
     },
 }
 macro_rules! of_process {
@@ -102,7 +106,7 @@ impl allocation::Memory for Memory {
     }
     fn is_reused(&self) -> bool {
         match self {
-            Self::Block(block) => block.is_recycled(),
+            Self::Block(block) | Self::Exportable(block) => block.is_recycled(),
             Self::Pooled(_) => true,
             Self::Opened { .. } => false,
         }
@@ -110,11 +114,17 @@ impl allocation::Memory for Memory {
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
         physical_mem::reserved::<OpenCl>().check_mapped(range, needs)
     }
+    fn is_read_only(&self) -> bool {
+        matches!(self, Self::Opened { mapping } if mapping.is_read_only())
+    }
+    fn is_exportable(&self) -> bool {
+        matches!(self, Self::Exportable(_))
+    }
 }
 /// How others open an allocation, of which it is told here that they may.
 pub(super) fn exposed(found: &Allocation) -> Option<Behind> {
     match found.expose()? {
-        Memory::Block(block) => block.behind(),
+        Memory::Block(block) | Memory::Exportable(block) => block.behind(),
         Memory::Pooled(part) => {
             let block = part.block();
             match block.chunk() {
@@ -136,7 +146,7 @@ impl OpenedMemory {
     pub(super) fn new(mapping: Mapped, offset: usize, bytes: usize, device: usize) -> Result<Self> {
         let base = mapping.base().offset(offset)?;
         let home = Home { device, ..Home::default() };
-        let memory = Memory::Opened { _mapping: mapping };
+        let memory = Memory::Opened { mapping };
         Ok(Self(Allocation::enter(base, bytes, Usm::Device, home, memory)))
     }
     /// The whole of the object.
@@ -176,6 +186,43 @@ impl Allocates for OpenCl {
         Ok(known.map(|KnownMemory { range, kind, .. }| KnownMemory { range, kind, device: None }))
     }
 }
+impl ExportsMemory for OpenCl {
+    type Form = ();
+    /// A memfd is no dma-buf: what drivers ask of one it does not know.
+    fn form(device: &Device, wished: ur_exp_external_mem_type_t) -> Result<()> {
+        if device.driver().facts().can.reach != Reach::System {
+            return Error::unsupported(
+                "memory that is exported by a device that does not reach the system's",
+            );
+        }
+        match wished {
+            ur_exp_external_mem_type_t::OPAQUE_FD => Ok(()),
+            other => {
+                let why =
+                    format!("the system's memory is exported as OPAQUE_FD and not as {other:?}");
+                Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
+            }
+        }
+    }
+    fn allocate_exportable(
+        _: Borrowed<'_, Context>,
+        _: Borrowed<'_, Device>,
+        (): (),
+        (home, bytes, align): (Home, usize, usize),
+    ) -> Result<UsmPtr> {
+        deferred_free::sweep::<Memory>();
+        let block = Block::alone(bytes, align.max(page()), Writers::Everyone)?;
+        let (base, memory) = (block.base(), Memory::Exportable(block));
+        Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
+    }
+    fn descriptor(found: &Allocation, (): ()) -> Result<OwnedFd> {
+        let none = || {
+            let why = format!("{:?} has no descriptor", found.base());
+            Error::new(ErrorCode::InvalidValue, why)
+        };
+        exposed(found).ok_or_else(none)?.descriptor()
+    }
+}
 impl PinsMemory for OpenCl {
     const IS_USED: bool = false;
     type Pinned = ();
@@ -212,6 +259,22 @@ impl HasUsm for OpenCl {
         deferred_free::sweep::<Memory>();
         let block = Block::take(Side::from(MemoryKind::from(usm)), bytes, align)?;
         Ok(Allocation::enter(block.base(), bytes, usm, home, Memory::Block(block)).base())
+    }
+    fn take_alone(
+        device: Borrowed<'_, Device>,
+        (home, bytes, align): (Home, usize, usize),
+        is_read_only: bool,
+    ) -> Result<UsmPtr> {
+        if device.driver().facts().can.reach != Reach::System {
+            return Error::unsupported(
+                "a policy for memory of a device that does not reach the system's",
+            );
+        }
+        let writers = if is_read_only { Writers::MappedAlready } else { Writers::Everyone };
+        deferred_free::sweep::<Memory>();
+        let block = Block::alone(bytes, align, writers)?;
+        let (base, memory) = (block.base(), Memory::Block(block));
+        Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
     }
     fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(device.facts().memory[0]).unwrap_or(usize::MAX))

@@ -2,6 +2,7 @@
 //! descriptors are scarce, and slabs of small blocks of one size. The core decides who owns a block and when it may be
 //! reused.
 use crate::mapping::{Mapping, Memfd, Side, Writers, page};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use std::{
     collections::BTreeMap,
     os::fd::{AsRawFd, OwnedFd},
@@ -67,6 +68,20 @@ impl Behind {
     /// What an offer of it needs: the descriptor, where the object starts, and how many bytes are exposed.
     pub fn payload(&self) -> (Arc<OwnedFd>, u64, u64) {
         (Arc::clone(self.memfd.fd()), self.base as u64, self.memfd.bytes() as u64)
+    }
+    /// One more descriptor of the whole memfd, for callers to own; never 0 to 2, which mean something to others.
+    ///
+    /// # Errors
+    /// `OUT_OF_RESOURCES` without descriptors, `OUT_OF_HOST_MEMORY`.
+    pub fn descriptor(&self) -> Result<OwnedFd> {
+        fcntl_dupfd_cloexec(self.memfd.fd(), 3).map_err(|errno| {
+            let code = match errno {
+                Errno::MFILE | Errno::NFILE => ErrorCode::OutOfResources,
+                _ => ErrorCode::OutOfHostMemory,
+            };
+            let why = format!("could not make a descriptor of exportable memory: {errno}");
+            Error::new(code, why)
+        })
     }
     /// Moves the start by `bytes`.
     #[must_use]

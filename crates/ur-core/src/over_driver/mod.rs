@@ -2,6 +2,7 @@
 //! family is here once, for any driver that implements the family's trait; a room's own file of the
 //! same name says what is different there, and nothing else.
 mod adapter;
+mod bindless;
 pub mod block;
 mod context;
 pub mod device;

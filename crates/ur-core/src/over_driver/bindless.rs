@@ -1,7 +1,9 @@
-//! Bindless images: a processor has no image units whose handles a kernel could use, so there are
-//! none, and the questions whether there are get a no instead of a failure. All else of the table is
-//! `UNSUPPORTED_FEATURE`, after the checks of its arguments.
-use super::{Context, Cpu, Device};
+//! Bindless images and memory of other programs' descriptors, for drivers that have none: the questions whether there are any get
+//! a no instead of a failure. All else of the table is `UNSUPPORTED_FEATURE`, after the checks of its arguments.
+use super::{
+    OverDriver,
+    objects::{Context, Contexts, Device},
+};
 use ur_adapter::{api::BindlessImagesExpApi, error::Result, object::Borrowed};
 use ur_sys::{
     ur_bool_t, ur_exp_external_mem_type_t, ur_exp_image_mem_type_t, ur_image_desc_t,
@@ -10,10 +12,10 @@ use ur_sys::{
 
 const NO: ur_bool_t = 0;
 
-impl BindlessImagesExpApi for Cpu {
+impl<D: Contexts> BindlessImagesExpApi for OverDriver<D> {
     fn bindless_images_get_image_memory_handle_type_support_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         _desc: &ur_image_desc_t,
         _format: &ur_image_format_t,
         _type: ur_exp_image_mem_type_t,
@@ -21,8 +23,8 @@ impl BindlessImagesExpApi for Cpu {
         context.check(device).map(|()| NO)
     }
     fn bindless_images_get_image_unsampled_handle_support_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         _desc: &ur_image_desc_t,
         _format: &ur_image_format_t,
         _type: ur_exp_image_mem_type_t,
@@ -30,8 +32,8 @@ impl BindlessImagesExpApi for Cpu {
         context.check(device).map(|()| NO)
     }
     fn bindless_images_get_image_sampled_handle_support_exp(
-        context: Borrowed<'_, Context>,
-        device: Borrowed<'_, Device>,
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
         _desc: &ur_image_desc_t,
         _format: &ur_image_format_t,
         _type: ur_exp_image_mem_type_t,
@@ -39,7 +41,7 @@ impl BindlessImagesExpApi for Cpu {
         context.check(device).map(|()| NO)
     }
     fn bindless_images_supports_importing_handle_type_exp(
-        _device: Borrowed<'_, Device>,
+        _device: Borrowed<'_, Device<D>>,
         _type: ur_exp_external_mem_type_t,
     ) -> Result<ur_bool_t> {
         Ok(NO)
