@@ -436,3 +436,38 @@ fn a_command_whose_end_cannot_be_marked_is_waited_for_all_the_same() {
     release(held);
     zero.free(at);
 }
+/// A caller whose blocking copy is refused may do as it likes with its memory.
+#[test]
+fn a_blocking_copy_that_is_refused_in_part_writes_nothing_after_it_has_returned() {
+    let name = "a_blocking_copy_that_is_refused_in_part_writes_nothing_after_it_has_returned";
+    // On integrated graphics each command signals an event: that of a copy of rows behind the copy.
+    let fails = ("ZE_SOFTWARE_FAIL", "zeCommandListAppendSignalEvent:0=0x70000003");
+    if !is_inside(name, &[("ZE_SOFTWARE_PROFILE", "igpu"), fails]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    const BYTES: usize = 64 << 20;
+    let (at, mut here) = (zero.device_memory(BYTES), vec![0_u8; BYTES]);
+    let (byte, none) = (7_u8, null_mut());
+    let (from, to) = ((&raw const byte).cast(), here.as_mut_ptr().cast::<c_void>());
+    let code = call!(enqueue.usm_fill(zero.queue, at, 1usize, from, BYTES, 0, null(), none));
+    assert_eq!(code, R::SUCCESS);
+    let (pitch, rows) = (BYTES / 2, 2_usize);
+    let code = call!(enqueue.usm_memcpy_2d(
+        zero.queue,
+        true,
+        to,
+        pitch,
+        at,
+        pitch,
+        pitch,
+        rows,
+        0,
+        null(),
+        none
+    ));
+    let last = to.cast::<u8>().wrapping_add(BYTES - 1);
+    let last = unsafe { last.read_volatile() };
+    assert_eq!((code, last), (R::ERROR_OUT_OF_DEVICE_MEMORY, 7), "it is under way");
+    zero.free(at);
+}

@@ -430,7 +430,7 @@ impl Drop for Signal {
     }
 }
 /// Whether what the driver says may be otherwise the next time.
-fn is_passing(error: &Error) -> bool {
+pub(super) fn is_passing(error: &Error) -> bool {
     let codes =
         [ErrorCode::OutOfDeviceMemory, ErrorCode::OutOfHostMemory, ErrorCode::OutOfResources];
     codes.contains(&error.code())

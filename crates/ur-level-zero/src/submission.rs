@@ -1,7 +1,9 @@
 //! How a command gets into a command list: behind what it waits for, with what marks its beginning and
 //! its end, at once or in a batch. Which way each kind of command goes is `streams.rs`'s.
 use super::{
-    LevelZero, clock,
+    LevelZero,
+    announcer::NAPS,
+    clock,
     driver::{RawDevice, RawEvent, RawList},
     fate::Fate,
     lane::Lane,
@@ -12,7 +14,7 @@ use super::{
     },
     point::Point,
     reusable::{Debt, Owed},
-    signal::{Marks, Signal},
+    signal::{Marks, Signal, is_passing},
     work::{Spot, Turn, Work},
 };
 use std::sync::{Arc, MutexGuard};
@@ -114,9 +116,13 @@ impl Work {
         body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
-        let signal = match self.place_alone(what, how)? {
-            Some((turn, number)) => self.put_alone(turn, number, what, how, body)?,
-            None => self.append_behind(what, how, body)?,
+        let made = match self.place_alone(what, how)? {
+            Some((turn, number)) => self.put_alone(turn, number, what, how, body),
+            None => self.append_behind(what, how, body),
+        };
+        let signal = match made {
+            Ok(signal) => signal,
+            Err(error) => return Err(self.refused(what, error)),
         };
         if what.completion.is_awaited()
             && let Some(signal) = &signal
@@ -124,6 +130,21 @@ impl Work {
             signal.wait()?;
         }
         Ok(signal.filter(|_| what.completion.wants_point()))
+    }
+    /// Of a command that the driver had no memory for a part may be under way, which writes where the caller waits for it: that is
+    /// waited for first, in an in-order stream, whose caller waits for all that is before it anyway.
+    #[cold]
+    fn refused(&self, what: &Submission<'_>, error: Error) -> Error {
+        let mut nap = NAPS[0];
+        let is_waited_for = what.completion.is_awaited() && self.is_in_order();
+        while is_waited_for && is_passing(&error) && matches!(self.is_idle(), Ok(false)) {
+            if self.is_lost() {
+                break;
+            }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(NAPS[1]);
+        }
+        error
     }
     /// The lane of a command that waits for nothing but what is before it there; `None` for all others.
     #[inline]
