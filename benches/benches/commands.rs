@@ -50,6 +50,9 @@ fn main() -> Result<()> {
         copies(&stage, bytes)?;
     }
     fills(&stage)?;
+    for commands in [1, 16] {
+        command_buffers(&stage, commands)?;
+    }
     for items in [1, 1_000, 1_000_000] {
         kernels(&stage, items)?;
     }
@@ -196,6 +199,62 @@ fn fills(stage: &Stage) -> Result<()> {
     let worker = Worker::doing(move || black_box(&mut target[..]).fill(black_box(0x0102_0304)));
     let bare = || block(|| worker.once());
     say(&Comparison::of("fill of 1 KiB, waited for", BLOCKS, ours, bare)?, "a thread asked to");
+    ur!(usm.free(stage.context, to));
+    Ok(())
+}
+
+/// Compares a command buffer of copies, each of which follows the one before, with the same commands in a queue.
+fn command_buffers(stage: &Stage, commands: usize) -> Result<()> {
+    const BYTES: usize = 64;
+    let (from, to) = (usm(stage, BYTES)?, usm(stage, BYTES)?);
+    let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
+    let desc = ur_exp_command_buffer_desc_t {
+        stype,
+        pNext: null(),
+        isUpdatable: 0,
+        isInOrder: 1,
+        enableProfiling: 0,
+    };
+    let mut buffer = ur_exp_command_buffer_handle_t::NULL;
+    ur!(command_buffer_exp.create_exp(stage.context, stage.device, &desc, &mut buffer));
+    for _ in 0..commands {
+        ur!(command_buffer_exp.append_usm_memcpy_exp(
+            buffer,
+            to,
+            from,
+            BYTES,
+            0,
+            null(),
+            0,
+            null(),
+            null_mut(),
+            null_mut(),
+            null_mut()
+        ));
+    }
+    ur!(command_buffer_exp.finalize_exp(buffer));
+    let queue = stage.in_order;
+    let ours = || {
+        block(|| {
+            let mut event = ur_event_handle_t::NULL;
+            ur!(enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), &mut event));
+            wait(event)
+        })
+    };
+    let one_by_one = || {
+        block(|| {
+            let mut event = ur_event_handle_t::NULL;
+            for number in 1..=commands {
+                let wanted = if number == commands { &raw mut event } else { null_mut() };
+                ur!(enqueue.usm_memcpy(queue, false, to, from, BYTES, 0, null(), wanted));
+            }
+            wait(event)
+        })
+    };
+    let what = format!("command buffer of {commands} copies, waited for");
+    say(&Comparison::of(what, BLOCKS, ours, one_by_one)?, "one by one");
+    ur!(command_buffer_exp.release_exp(buffer));
+    ur!(usm.free(stage.context, from));
     ur!(usm.free(stage.context, to));
     Ok(())
 }

@@ -23,7 +23,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("soft-cuda", 13),
     ("ur-adapter", 3),
     ("ur-conformance", 71),
-    ("ur-cpu", 27),
+    ("ur-cpu", 24),
     ("ur-cuda", 44),
     ("ur-level-zero", 54),
     ("ur-loader", 13),

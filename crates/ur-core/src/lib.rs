@@ -6,6 +6,7 @@ pub mod command_buffer;
 pub mod event;
 pub mod exhausted;
 pub mod from_c;
+pub mod graph;
 pub mod kernels;
 pub mod memory;
 pub mod over_driver;
@@ -15,6 +16,7 @@ pub mod queue;
 pub mod unseen;
 
 use command_buffer::Records;
+use graph::HasGraphs;
 use over_driver::{
     OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
     physical_mem::HasPhysicalMemory, share::Shares,
@@ -22,6 +24,9 @@ use over_driver::{
 use queue::HasStreams;
 use ur_adapter::{api::*, entry};
 use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
+
+#[doc(hidden)]
+pub use {ur_adapter, ur_sys}; // for `records_graphs`
 
 /// The table with these families of the core's, and those that each backend has itself.
 macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {
@@ -32,6 +37,18 @@ macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {
 } }
 /// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
 pub const fn table_over_streams<D>() -> ur_dditable_t
+where
+    D: HasGraphs + HasPhysicalMemory + HasPeers + HasDevices + Shares,
+    D: BindlessImagesExpApi + MemoryExportExpApi,
+{
+    families! {
+        D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp
+        sampler usm_p2p_exp device device_exp ipc_exp queue queue_exp event event_exp command_buffer_exp graph_exp;
+        bindless_images_exp memory_export_exp
+    }
+}
+/// The same of a backend whose queues do not record.
+pub const fn table_without_graphs<D>() -> ur_dditable_t
 where
     D: HasStreams + Records + HasPhysicalMemory + HasPeers + HasDevices + Shares,
     D: QueueExpApi + BindlessImagesExpApi + GraphExpApi + MemoryExportExpApi,

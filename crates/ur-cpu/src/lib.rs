@@ -1,12 +1,9 @@
 //! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
 //! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
-mod capture;
 mod code;
-mod command_buffer;
 mod device;
 mod engine;
-mod graph;
 mod image;
 mod launch;
 mod mem;
@@ -26,16 +23,15 @@ mod usm;
 mod usm_host;
 mod virtual_mem;
 
-pub use command_buffer::{Command, CommandBuffer};
-pub use graph::{ExecutableGraph, Graph};
 pub use mem::Mem;
 pub use program::{Kernel, Program};
+pub use recording::{Command, CommandBuffer};
 pub use sampler::Sampler;
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
     api::*,
-    error::{ErrorCode, Result},
-    object::{Backend, Body, Kind, Never, Slab, Tag},
+    error::Result,
+    object::{Backend, Kind, Never},
     statics::Statics,
 };
 use ur_core::over_driver::{self, Beneath, Contexts};
@@ -68,6 +64,10 @@ impl ur_hal::Types for Cpu {
 pub type Queue = ur_core::queue::Queue<Cpu>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<Cpu>;
+/// What `ur_exp_graph_handle_t` points at.
+pub type Graph = ur_core::graph::Graph<Cpu>;
+/// What `ur_exp_executable_graph_handle_t` points at.
+pub type ExecutableGraph = ur_core::graph::ExecutableGraph<Cpu>;
 /// What `ur_device_handle_t` points at.
 pub type Device = over_driver::Device<Cpu>;
 /// What `ur_context_handle_t` points at.
@@ -103,20 +103,6 @@ impl Beneath for Cpu {
         engine::all_queues_ticket(context).wait();
         Ok(())
     }
-}
-
-macro_rules! bodies { ($($t:ty, $kind:ident, $code:ident;)*) => { $(
-    impl Body for $t {
-        const TAG: Tag = Tag::new(Backend::Cpu, Kind::$kind);
-        const INVALID: ErrorCode = ErrorCode::$code;
-        fn slab() -> &'static Slab<Self> {
-            Cpu::statics().slab()
-        }
-    }
-)* } }
-bodies! {
-    Graph, Graph, InvalidGraph;
-    ExecutableGraph, ExecutableGraph, InvalidGraph;
 }
 
 impl Objects for Cpu {

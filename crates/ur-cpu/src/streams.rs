@@ -13,11 +13,9 @@
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | waiting always ends in sleep |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Cpu, Device, Event, ExecutableGraph, Mem, Queue,
-    capture::{self, Score, Stand},
+    Cpu, Device, Event, Mem, Queue,
     device::{DriverContext, DriverDevice},
     engine::{self, Completion, Dependencies, Dependency, Owed, Work, failed},
-    graph,
     host::uuid,
     image::{self, Pixels},
     launch,
@@ -31,13 +29,13 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_adapter::{
-    command::Report,
     error::Result,
     object::{Borrowed, Owned},
     per_process::PerProcess,
 };
 use ur_core::{
     command::{Ready, Used},
+    graph,
     queue::HasStreams,
 };
 use ur_hal::{
@@ -220,8 +218,7 @@ impl Streams for Cpu {
     }
 }
 impl HasStreams for Cpu {
-    type Capture = Arc<Stand>;
-    type Captured = (Arc<Score>, usize);
+    ur_core::records_graphs!();
     const FREES_WITH_COMMANDS: bool = true;
     fn uuid(_: &Device) -> Result<[u8; 16]> {
         uuid()
@@ -251,24 +248,7 @@ impl HasStreams for Cpu {
     }
     #[inline(always)] // where the kind of the command is known, the way of others is gone
     fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
-        capture::is_recording(queue, events)
-    }
-    fn record(
-        queue: Borrowed<'_, Queue>,
-        ready: &Ready<'_, Self>,
-        events: &[Borrowed<'_, Event>],
-        signalled: Option<Borrowed<'_, Event>>,
-        report: Report,
-    ) -> Made {
-        capture::record(queue, ready, events, signalled, report)
-    }
-    fn submit_graph(
-        queue: Borrowed<'_, Queue>,
-        graph: Borrowed<'_, ExecutableGraph>,
-        events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Made {
-        graph::enqueue(queue, graph, events, report)
+        graph::is_recording(queue, events)
     }
 }
 

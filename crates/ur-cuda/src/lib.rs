@@ -57,7 +57,7 @@ use ur_adapter::{
     object::{Backend, Kind, Never},
 };
 use ur_core::{
-    command_buffer,
+    command_buffer, graph,
     over_driver::{self, Beneath, Contexts},
 };
 use ur_sys::ur_dditable_t;
@@ -161,6 +161,6 @@ impl<D: Dialect> Objects for Family<D> {
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
     type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
     type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = Never<{ Kind::Graph as u16 }>;
-    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+    type ExpGraph = graph::Graph<Self>;
+    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
 }

@@ -41,6 +41,7 @@ use ur_adapter::{
 };
 use ur_core::{
     command::{InOrder, Ready},
+    graph,
     memory::allocation::Usm,
     queue::{FreedInOrder, HasStreams},
 };
@@ -270,8 +271,7 @@ impl<D: Dialect> Streams for Family<D> {
     }
 }
 impl<D: Dialect> HasStreams for Family<D> {
-    type Capture = ();
-    type Captured = Infallible;
+    ur_core::records_graphs!();
     fn uuid(device: &Device<D>) -> Result<[u8; 16]> {
         Ok(device.driver().uuid())
     }
@@ -295,15 +295,15 @@ impl<D: Dialect> HasStreams for Family<D> {
             Ok(())
         })
     }
-    /// Queues record nothing. But others may capture their streams: then a wait for an event that processes share is
-    /// refused, also where it has come already and would be left out.
+    /// Others may capture the streams of queues, too: then a wait for an event that processes share is refused, also where it
+    /// has come already and would be left out.
     #[inline]
     fn is_recording(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
         if events.iter().any(|event| event.is_shared()) {
             let work = queue.stream().work();
             work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)?;
         }
-        Ok(false)
+        graph::is_recording(queue, events)
     }
     fn is_captured(queue: &Queue<D>) -> Result<bool> {
         queue.stream().work().is_captured()

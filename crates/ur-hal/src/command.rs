@@ -136,6 +136,8 @@ pub enum Recorded {
     Fill { to: Range, pattern: KeptPattern },
     /// [`Command::Fill2d`].
     Fill2d { to: Rows, width: usize, height: usize, pattern: KeptPattern },
+    /// [`Command::HostCall`].
+    HostCall(HostCall),
     /// [`Command::Prefetch`].
     Prefetch { range: Range, to: Location },
     /// [`Command::Advise`].
@@ -157,6 +159,7 @@ impl Recorded {
             Command::Fill2d { to, width, height, pattern } => {
                 Self::Fill2d { to, width, height, pattern: pattern.into() }
             }
+            Command::HostCall(call) => Self::HostCall(call),
             Command::Prefetch { range, to } => Self::Prefetch { range, to },
             Command::Advise { range, advice } => Self::Advise { range, advice },
             _ => return Error::unsupported("recording of this kind of command"),
@@ -173,6 +176,7 @@ impl Recorded {
             Self::Fill2d { to, width, height, ref pattern } => {
                 Command::Fill2d { to, width, height, pattern: pattern.pattern() }
             }
+            Self::HostCall(call) => Command::HostCall(call),
             Self::Prefetch { range, to } => Command::Prefetch { range, to },
             Self::Advise { range, advice } => Command::Advise { range, advice },
         }

@@ -206,13 +206,6 @@ impl Records for LevelZero {
     fn again(step: &Arc<Step>) -> Arc<Step> {
         Arc::clone(step)
     }
-    fn recorded_event(
-        (context, _): Place<'_, Self>,
-        name: ur_command_t,
-        is_profiled: bool,
-    ) -> Owned<Event> {
-        Event::of_recorded(context.clone(), name, is_profiled)
-    }
     fn record_step(
         recording: &mut Recording,
         place: Place<'_, Self>,
@@ -271,7 +264,7 @@ impl Records for LevelZero {
     fn execute(
         recording: &mut Recording,
         nodes: &[Node<Self>],
-        queue: Borrowed<'_, Queue>,
+        (queue, name): (Borrowed<'_, Queue>, ur_command_t),
         events: &[Borrowed<'_, Event>],
         report: Report,
     ) -> Enqueued<Self> {
@@ -308,8 +301,7 @@ impl Records for LevelZero {
             signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
         };
-        let what = (ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, profile);
-        let made = submit_by(queue, what, &waits, report, |submission| {
+        let made = submit_by(queue, (name, profile), &waits, report, |submission| {
             let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
             let made = work.put(submission, how, execute);
             if let Some(fate) = &fate {

@@ -107,7 +107,7 @@ pub type Event = ur_core::queue::Event<LevelZero>;
 pub static TABLE: ur_dditable_t = table();
 const fn table() -> ur_dditable_t {
     let memory_export_exp = ur_core::memory_export::<LevelZero>();
-    ur_dditable_t { memory_export_exp, ..ur_core::table_over_streams::<LevelZero>() }
+    ur_dditable_t { memory_export_exp, ..ur_core::table_without_graphs::<LevelZero>() }
 }
 /// The adapter under its first name: the same, but that it knows its name.
 pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);

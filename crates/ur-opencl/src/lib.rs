@@ -32,7 +32,7 @@ use ur_adapter::{
     statics::Statics,
 };
 use ur_core::{
-    command_buffer,
+    command_buffer, graph,
     over_driver::{self, Beneath, Contexts},
 };
 use ur_sys::ur_dditable_t;
@@ -87,8 +87,8 @@ impl Objects for OpenCl {
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
     type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
     type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = Never<{ Kind::Graph as u16 }>;
-    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+    type ExpGraph = graph::Graph<Self>;
+    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
 }
 impl Contexts for OpenCl {
     const BACKEND: Backend = Backend::OpenCl;
@@ -119,7 +119,5 @@ impl command_buffer::Replays for OpenCl {}
 // The core's, or nothing of this backend's yet: every entry answers UNSUPPORTED_FEATURE.
 impl BindlessImagesExpApi for OpenCl {}
 impl CommandApi for OpenCl {}
-impl GraphExpApi for OpenCl {}
 impl MemoryExportExpApi for OpenCl {}
-impl QueueExpApi for OpenCl {}
 impl ur_hal::ReachesPeers for OpenCl {}

@@ -4,7 +4,7 @@
 //! Of the flags of a queue, out-of-order and profiling are as documented. Priorities, default streams and whether commands are
 //! collected are hints, of which OpenCL makes nothing.
 use super::{
-    Device, DriverDevice, Mem, OpenCl,
+    Device, DriverDevice, Event, Mem, OpenCl, Queue,
     cl::*,
     context::DriverContext,
     driver::{RawEvent, RawQueue},
@@ -16,8 +16,11 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::{error::Result, object::Owned};
-use ur_core::{memory::deferred_free, queue::HasStreams};
+use ur_adapter::{
+    error::Result,
+    object::{Borrowed, Owned},
+};
+use ur_core::{graph, memory::deferred_free, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
@@ -167,8 +170,10 @@ pub(super) fn flags() -> ur_queue_flags_t {
     F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS | hints
 }
 impl HasStreams for OpenCl {
-    type Capture = ();
-    type Captured = Infallible;
+    ur_core::records_graphs!();
+    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
+        graph::is_recording(queue, events)
+    }
     fn uuid(device: &Device) -> Result<[u8; 16]> {
         Ok(device.driver().uuid())
     }

@@ -120,11 +120,16 @@ pub trait TakesCommands:
     ) -> Enqueued<Self>;
 }
 
+/// A kind of object of which devices say whether there are any.
+pub trait Exists {
+    /// Whether there are.
+    const EXISTS: bool;
+}
+impl<const KIND: u16> Exists for Never<KIND> {
+    const EXISTS: bool = false;
+}
 /// What commands are recorded in.
 pub trait Recorder<D: Objects> {
-    /// Whether there is any: what devices say of command buffers.
-    const EXISTS: bool;
-
     /// Where what is recorded is executed.
     fn place(&self) -> Place<'_, D>;
     /// Records a command.
@@ -146,7 +151,6 @@ pub trait Recorder<D: Objects> {
     ) -> Enqueued<D>;
 }
 impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
-    const EXISTS: bool = false;
     fn place(&self) -> Place<'_, D> {
         match *self {}
     }

@@ -8,10 +8,11 @@ mod update;
 pub use replay::Replays;
 
 use crate::{
-    command::{Place, Ready, Recorder, TakesCommands, launch},
+    command::{Exists, Place, Ready, Recorder, launch},
     kernels::arguments::Kept,
     over_driver::OverDriver,
     program::Kernel,
+    queue::{Event, HasStreams},
 };
 use std::{
     fmt,
@@ -32,7 +33,7 @@ use ur_sys::*;
 /// A backend that executes recorded commands, as often as its queues are told to. One that has no recordings of its own
 /// [`Replays`].
 pub trait Records:
-    TakesCommands
+    HasStreams
     + Objects<
         Event: fmt::Debug,
         ExpCommandBuffer = CommandBuffer<Self>,
@@ -58,12 +59,6 @@ pub trait Records:
     fn step(place: Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Self::Step>;
     /// The same once more.
     fn again(step: &Self::Step) -> Self::Step;
-    /// An event that each execution signals.
-    fn recorded_event(
-        place: Place<'_, Self>,
-        name: ur_command_t,
-        is_profiled: bool,
-    ) -> Owned<Self::Event>;
     /// Appends one more command while the command buffer is open. A backend that looks at all of them in
     /// [`close`](Self::close) has nothing to do.
     ///
@@ -87,17 +82,31 @@ pub trait Records:
         nodes: &[Node<Self>],
         change: Change,
     ) -> Result<()>;
-    /// Puts one execution into a queue. It follows those before.
+    /// Puts one execution into a queue, as a command of this name. It follows those before.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own.
     fn execute(
         recording: &mut Self::Recording,
         nodes: &[Node<Self>],
-        queue: Borrowed<'_, Self::Queue>,
+        what: (Borrowed<'_, Self::Queue>, ur_command_t),
         events: &[Borrowed<'_, Self::Event>],
         report: Report,
     ) -> Enqueued<Self>;
+    /// Has a queue that records take all of these commands as one: [`graph::splice`](crate::graph::splice) where queues record.
+    ///
+    /// # Errors
+    /// As captures document them.
+    fn record_all(
+        queue: Borrowed<'_, Self::Queue>,
+        name: ur_command_t,
+        nodes: &[Node<Self>],
+        events: &[Borrowed<'_, Self::Event>],
+        report: Report,
+    ) -> Enqueued<Self> {
+        let _ = (queue, name, nodes, events, report);
+        Error::unsupported("urQueueBeginGraphCaptureExp")
+    }
     /// Its native handle.
     ///
     /// # Errors
@@ -106,14 +115,6 @@ pub trait Records:
         buffer: Borrowed<'_, CommandBuffer<Self>>,
         recording: &Self::Recording,
     ) -> Result<ur_native_handle_t>;
-    /// Checks an event that a recorded command is to wait for.
-    ///
-    /// # Errors
-    /// For an event of a command that another recording has.
-    fn check_wait(event: &Self::Event) -> Result<()> {
-        let _ = event;
-        Ok(())
-    }
 }
 
 /// What `ur_exp_command_buffer_handle_t` points at.
@@ -241,8 +242,10 @@ fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))
 }
 
-impl<D: Records> Recorder<D> for CommandBuffer<D> {
+impl<D: Records> Exists for CommandBuffer<D> {
     const EXISTS: bool = true;
+}
+impl<D: Records> Recorder<D> for CommandBuffer<D> {
     fn place(&self) -> Place<'_, D> {
         self.0.place()
     }
@@ -270,7 +273,11 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
             D::close(&mut state.recording, self.0.place(), &state.nodes, change)?;
             state.change = None;
         }
-        D::execute(&mut state.recording, &state.nodes, queue, events, report)
+        let name = ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP;
+        if D::is_recording(&queue, events)? {
+            return D::record_all(queue, name, &state.nodes, events, report);
+        }
+        D::execute(&mut state.recording, &state.nodes, (queue, name), events, report)
     }
 }
 impl<D: Records> Shared<D> {
@@ -281,7 +288,7 @@ impl<D: Records> Shared<D> {
         (&self.context, &self.device)
     }
     fn event(&self, name: ur_command_t) -> Owned<D::Event> {
-        D::recorded_event(self.place(), name, self.is_profiled)
+        Event::of_recorded(self.context.clone(), name, self.is_profiled)
     }
     /// Records one command.
     ///
@@ -336,7 +343,18 @@ impl<D: Records> Shared<D> {
     }
 }
 impl<D: Records> Node<D> {
-    fn again(&self) -> Self {
+    /// One that cannot be changed.
+    pub(crate) fn new(
+        name: ur_command_t,
+        step: D::Step,
+        (after, waits): Sorted<D>,
+        signal: Option<Owned<D::Event>>,
+    ) -> Self {
+        let (launch, fixed, waited) = (None, vec![], 0);
+        Self { name, step, after, waits, signal, launch, fixed, waited }
+    }
+    /// The same once more.
+    pub(crate) fn again(&self) -> Self {
         Self {
             name: self.name,
             step: D::again(&self.step),
@@ -349,7 +367,7 @@ impl<D: Records> Node<D> {
         }
     }
     /// Puts it behind `before`, and all that it follows `first` places further.
-    fn shift(&mut self, first: usize, before: &[usize]) {
+    pub(crate) fn shift(&mut self, first: usize, before: &[usize]) {
         for list in [&mut self.after, &mut self.fixed] {
             list.iter_mut().for_each(|one| *one += first);
             if list.is_empty() {
@@ -404,7 +422,7 @@ impl<D: Records> State<D> {
     ) -> Result<Sorted<D>> {
         let (mut after, mut waits) = (fixed.to_vec(), vec![]);
         for event in events {
-            D::check_wait(event)?;
+            event.check_runs()?;
             let is_its = |node: &Node<D>| node.signal.as_ref().is_some_and(|one| one.same(event));
             match self.nodes.iter().position(is_its) {
                 Some(earlier) if earlier < place => after.push(earlier),

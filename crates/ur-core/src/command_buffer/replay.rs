@@ -18,6 +18,7 @@ use crate::{
         Event,
         waits::{self, Waits},
     },
+    graph::{self, Captured, ExecutableGraph, Graph, Stand},
     over_driver::{mem::Mem, own_handle},
     profiling::Profile,
     queue::{HasStreams, Queue, Run, lent, no_point, noted},
@@ -30,17 +31,24 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Completion, KeptLaunch, Recorded, Submission, Wait};
+use ur_hal::{
+    Address, Completion, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types, Wait,
+};
 use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// Lists up to this length take no memory of the heap.
 const FEW: usize = 8;
 
-/// A backend over streams whose command buffers are replayed by the core. There is nothing to implement: command buffers and
-/// their commands are the core's objects.
+/// A backend over streams whose command buffers and graphs are replayed by the core. There is nothing to implement: their objects
+/// are the core's, and [`records_graphs`](crate::records_graphs) makes queues record.
 pub trait Replays:
-    HasStreams
-    + Objects<ExpCommandBuffer = CommandBuffer<Self>, ExpCommandBufferCommand = Command<Self>>
+    HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
+    + Objects<
+        ExpCommandBuffer = CommandBuffer<Self>,
+        ExpCommandBufferCommand = Command<Self>,
+        ExpGraph = Graph<Self>,
+        ExpExecutableGraph = ExecutableGraph<Self>,
+    >
 {
 }
 
@@ -52,6 +60,26 @@ pub struct Step<D: HasStreams> {
 enum What<D: HasStreams> {
     Command(Recorded),
     Launch(KeptLaunch<D>),
+    Pixels { to: End<D>, from: End<D>, region: [usize; 3] },
+}
+/// One end of a copy of pixels.
+enum End<D: HasStreams> {
+    Image(Arc<<D as Types>::Image>, [usize; 3]),
+    Memory(Address, [usize; 2]),
+}
+impl<D: HasStreams> End<D> {
+    fn of(end: &ImageEnd<'_, D>) -> Self {
+        match *end {
+            ImageEnd::Image(image, at) => Self::Image(Arc::clone(image), at),
+            ImageEnd::Memory(at, pitches) => Self::Memory(at, pitches),
+        }
+    }
+    fn lend(&self) -> ImageEnd<'_, D> {
+        match *self {
+            Self::Image(ref image, at) => ImageEnd::Image(image, at),
+            Self::Memory(at, pitches) => ImageEnd::Memory(at, pitches),
+        }
+    }
 }
 /// An object, kept as long as its command can be executed; while commands use it, queues keep it.
 enum Use<D: HasStreams> {
@@ -85,6 +113,11 @@ impl<D: HasStreams> Step<D> {
     fn of(ready: &Ready<'_, D>) -> Result<Self> {
         let what = match ready.command {
             ur_hal::Command::Launch(launch) => What::Launch(KeptLaunch::of(launch)),
+            ur_hal::Command::ImageCopy(copy) => What::Pixels {
+                to: End::of(&copy.to),
+                from: End::of(&copy.from),
+                region: copy.region,
+            },
             ref command => What::Command(Recorded::of(command)?),
         };
         Ok(Self { what, uses: ready.used().map(Use::of).collect::<Result<_>>()? })
@@ -101,6 +134,10 @@ impl<D: HasStreams> Step<D> {
     ) -> ur_hal::Result<Option<D::Point>> {
         match &self.what {
             What::Command(recorded) => self.submit_as(&recorded.command(), name, queue, how),
+            What::Pixels { to, from, region } => {
+                let copy = ImageCopy { to: to.lend(), from: from.lend(), region: *region };
+                self.submit_as(&ur_hal::Command::ImageCopy(&copy), name, queue, how)
+            }
             What::Launch(launch) => launch
                 .lend(|launch| self.submit_as(&ur_hal::Command::Launch(launch), name, queue, how)),
         }
@@ -238,13 +275,6 @@ impl<D: Replays> Records for D {
     fn again(step: &Arc<Step<D>>) -> Arc<Step<D>> {
         Arc::clone(step)
     }
-    fn recorded_event(
-        (context, _): Place<'_, D>,
-        name: ur_command_t,
-        is_profiled: bool,
-    ) -> Owned<Event<D>> {
-        Event::of_recorded(context.clone(), name, is_profiled)
-    }
     fn close(
         recording: &mut Recording<D>,
         _: Place<'_, D>,
@@ -259,17 +289,15 @@ impl<D: Replays> Records for D {
     fn execute(
         recording: &mut Recording<D>,
         nodes: &[Node<D>],
-        queue: Borrowed<'_, Queue<D>>,
+        (queue, name): (Borrowed<'_, Queue<D>>, ur_command_t),
         events: &[Borrowed<'_, Event<D>>],
         report: Report,
     ) -> Enqueued<D> {
         let of_nodes = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let all: SmallVec<[_; FEW]> = events.iter().copied().chain(of_nodes).collect();
         if D::is_recording(&queue, &all)? {
-            return refused(
-                ErrorCode::GraphCaptureUnsupported,
-                "the queue records commands, and a command buffer cannot be one of them: end the capture first",
-            );
+            let why = "another thread has begun a capture of this queue meanwhile";
+            return refused(ErrorCode::GraphCaptureInvalidated, why);
         }
         let of = report.wants_event().then(|| queue.own()).transpose()?;
         let profile = match recording.is_profiled {
@@ -313,7 +341,6 @@ impl<D: Replays> Records for D {
         let (made, run) = match outcome {
             Ok(done) => {
                 let done = Arc::new(done);
-                let name = ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP;
                 let event = of.map(|queue| Event::of_run(queue, name, Arc::clone(&done), profile));
                 (Ok(event), Some(done))
             }
@@ -325,6 +352,15 @@ impl<D: Replays> Records for D {
         }
         made
     }
+    fn record_all(
+        queue: Borrowed<'_, Queue<D>>,
+        name: ur_command_t,
+        nodes: &[Node<D>],
+        events: &[Borrowed<'_, Event<D>>],
+        report: Report,
+    ) -> Enqueued<D> {
+        graph::splice(queue, name, nodes, events, report)
+    }
     fn native_buffer(
         buffer: Borrowed<'_, CommandBuffer<D>>,
         _: &Recording<D>,
@@ -333,8 +369,5 @@ impl<D: Replays> Records for D {
             false => own_handle::of(&buffer),
             true => Error::unsupported("urCommandBufferGetNativeHandleExp"),
         }
-    }
-    fn check_wait(event: &Event<D>) -> Result<()> {
-        event.check_runs()
     }
 }

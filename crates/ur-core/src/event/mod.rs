@@ -237,7 +237,7 @@ fn stale(error: ur_ipc::Error) -> Error {
         _ => error,
     }
 }
-fn captured() -> Error {
+pub(crate) fn captured() -> Error {
     let why = "the event stands for a command in a graph, which never runs by itself: only commands that are recorded into \
                the same graph can wait for it; for a run of the graph, ask urEnqueueGraphExp for an event";
     Error::new(ErrorCode::GraphInternalEvent, why)

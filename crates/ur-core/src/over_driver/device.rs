@@ -3,7 +3,7 @@ use super::{
     objects::{Device, DriverDevice},
     usm_pool::HasUsm,
 };
-use crate::{command::Recorder, program::RunsCode};
+use crate::{command::Exists, program::RunsCode};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -14,7 +14,9 @@ use ur_adapter::{
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A driver of whose devices the core answers what they have in common.
-pub trait HasDevices: RunsCode + HasUsm + Objects<ExpCommandBuffer: Recorder<Self>> {
+pub trait HasDevices:
+    RunsCode + HasUsm + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
+{
     /// What kind of device it is.
     fn kind(device: &DriverDevice<Self>) -> ur_device_type_t;
     /// Answers what the driver tells, or has otherwise than most; `None` for what the core answers.

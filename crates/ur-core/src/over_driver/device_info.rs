@@ -1,7 +1,7 @@
 //! What devices say of themselves where no driver says otherwise: what the core decides, and a plain no, of the type the
 //! ABI gives, for what nobody has.
 use super::{device::HasDevices, objects::Device};
-use crate::command::Recorder;
+use crate::command::Exists;
 use ur_adapter::{error::Result, info::Answer, object::Borrowed};
 use ur_hal::{Capability, LaunchLimits};
 use ur_sys::{ur_device_info_t as I, *};
@@ -18,7 +18,7 @@ pub(super) fn answer<D: HasDevices>(
     }
     relations::<D>(device, name, answer)
         .or_else(|| launches::<D>(&device, name, answer))
-        .or_else(|| command_buffers::<D>(name, answer))
+        .or_else(|| recordings::<D>(name, answer))
         .or_else(|| constants(name, answer))
         .or_else(|| features(name).map(|has| answer.bool(has)))
 }
@@ -124,10 +124,10 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
         _ => return None,
     })
 }
-/// Command buffers: what is recorded can be changed in every way, since the core keeps it.
-fn command_buffers<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+/// Command buffers and graphs: what is recorded can be changed in every way, since the core keeps it.
+fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_command_buffer_update_capability_flags_t as F;
-    let has = <D::ExpCommandBuffer as Recorder<D>>::EXISTS;
+    let has = <D::ExpCommandBuffer as Exists>::EXISTS;
     Some(match name {
         I::COMMAND_BUFFER_SUPPORT_EXP
         | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
@@ -135,6 +135,7 @@ fn command_buffers<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Re
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
             answer.value(&if has { F::VALID } else { F::default() }.bits())
         }
+        I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(<D::ExpGraph as Exists>::EXISTS),
         _ => return None,
     })
 }
@@ -165,7 +166,6 @@ fn features(name: I) -> Option<bool> {
         | I::MEM_CHANNEL_SUPPORT
         | I::HOST_PIPE_READ_WRITE_SUPPORT
         | I::ESIMD_SUPPORT
-        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP
         | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP
         | I::BINDLESS_IMAGES_SUPPORT_EXP
         | I::BINDLESS_IMAGES_SHARED_USM_SUPPORT_EXP

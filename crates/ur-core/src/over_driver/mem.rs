@@ -52,7 +52,10 @@ pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
         context: Owned<Context<Self>>,
         native: ur_native_handle_t,
         given: bool,
-    ) -> Result<Owned<Mem<Self>>>;
+    ) -> Result<Owned<Mem<Self>>> {
+        let _ = (context, native, given);
+        Error::unsupported("urMemBufferCreateWithNativeHandle")
+    }
     /// A new image, with C's pixels in it if there are any.
     ///
     /// # Errors
@@ -63,7 +66,10 @@ pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
         format: ur_image_format_t,
         desc: &ur_image_desc_t,
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem<Self>>>;
+    ) -> Result<Owned<Mem<Self>>> {
+        let _ = (context, flags, format, desc, host);
+        Error::unsupported("urMemImageCreate")
+    }
     /// An image over one of the driver's, that C made; it goes with the object if it is `given` away.
     ///
     /// # Errors
@@ -74,7 +80,10 @@ pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
         format: ur_image_format_t,
         desc: &ur_image_desc_t,
         given: bool,
-    ) -> Result<Owned<Mem<Self>>>;
+    ) -> Result<Owned<Mem<Self>>> {
+        let _ = (context, native, format, desc, given);
+        Error::unsupported("urMemImageCreateWithNativeHandle")
+    }
     /// What a memory object is to the driver, on a device or wherever it is.
     ///
     /// # Errors
@@ -82,7 +91,10 @@ pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
     fn native_mem(
         mem: &Object<Mem<Self>>,
         device: Option<Owned<Device<Self>>>,
-    ) -> Result<ur_native_handle_t>;
+    ) -> Result<ur_native_handle_t> {
+        let _ = (mem, device);
+        Error::unsupported("urMemGetNativeHandle")
+    }
 }
 /// Where the bytes of a memory object are.
 pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {

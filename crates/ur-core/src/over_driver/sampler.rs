@@ -27,7 +27,10 @@ pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
         context: &Context<Self>,
         device: &Device<Self>,
         desc: &SamplerDesc,
-    ) -> Result<<Self as Types>::Sampler>;
+    ) -> Result<<Self as Types>::Sampler> {
+        let _ = (context, device, desc);
+        Error::unsupported("urSamplerCreate")
+    }
     /// # Errors
     /// Returns the driver's error.
     fn native_sampler(sampler: &Object<Sampler<Self>>) -> Result<ur_native_handle_t> {

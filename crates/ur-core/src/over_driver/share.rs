@@ -38,7 +38,10 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
     /// Whether memory of all devices of a context can be shared.
     fn shares_memory(context: &Context<Self>) -> bool;
     /// The same of physical memory.
-    fn shares_physical_memory(context: &Context<Self>) -> bool;
+    fn shares_physical_memory(context: &Context<Self>) -> bool {
+        let _ = context;
+        false
+    }
     /// How others open an allocation, of which it is told here that they may.
     ///
     /// # Errors
@@ -52,7 +55,10 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         device: &Device<Self>,
         memory: &Self::Physical,
         bytes: usize,
-    ) -> Result<Travels>;
+    ) -> Result<Travels> {
+        let _ = (device, memory, bytes);
+        Error::unsupported("urIPCGetPhysMemHandleExp")
+    }
     /// The device to import for where callers name `device` and the memory lies on the one with this UUID: the memory's
     /// own, if this process sees it ([`Home::reached`]).
     ///
@@ -76,7 +82,10 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         context: Borrowed<'_, Context<Self>>,
         home: &Home<Self>,
         arrived: Arrived,
-    ) -> Result<Self::Physical, Refusal>;
+    ) -> Result<Self::Physical, Refusal> {
+        let _ = (context, home, arrived);
+        Ok(Error::unsupported("urIPCOpenPhysMemHandleExp")?)
+    }
     /// Lets one more device reach memory that is open.
     ///
     /// # Errors

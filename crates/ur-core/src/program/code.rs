@@ -17,16 +17,27 @@ pub trait HasCode: Contexts + Modules {
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn target(context: &Context<Self>, device: &Device<Self>) -> Result<Self::Target>;
+    fn target(context: &Context<Self>, device: &Device<Self>) -> Result<Self::Target> {
+        let _ = (context, device);
+        Error::unsupported("urProgramBuild")
+    }
     /// What a device can run, and in what groups.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn launches(device: &Device<Self>) -> Result<(Capabilities, LaunchLimits)>;
+    fn launches(device: &Device<Self>) -> Result<(Capabilities, LaunchLimits)> {
+        let _ = device;
+        let (group, grid) = ([1; 3], [1; 3]);
+        let limits = LaunchLimits { items: 1, group, grid, sub_group: 1, local_memory: 0 };
+        Ok((Capabilities::NONE, limits)) // it runs no code
+    }
     /// Drops code once the commands are done that were submitted to queues of the context with this handle.
-    fn leave(context: usize, what: impl Send + 'static);
+    fn leave(context: usize, what: impl Send + 'static) {
+        let _ = context;
+        drop(what);
+    }
     /// Drops code that was left and that no command uses any more.
-    fn sweep_code();
+    fn sweep_code() {}
 }
 /// The error for a name that no function of a program has.
 pub(super) fn no_kernel(name: &std::ffi::CStr) -> Error {

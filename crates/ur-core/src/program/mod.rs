@@ -32,7 +32,10 @@ pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<S
     ///
     /// # Errors
     /// `INVALID_PROGRAM_EXECUTABLE` unless it is built, where it is a module's.
-    fn native_program(program: &Object<Program<Self>>) -> Result<ur_native_handle_t>;
+    fn native_program(program: &Object<Program<Self>>) -> Result<ur_native_handle_t> {
+        let _ = program;
+        Error::unsupported("urProgramGetNativeHandle")
+    }
     /// A program of a native handle, which goes with it if it `is_owned`.
     ///
     /// # Errors
@@ -41,12 +44,18 @@ pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<S
         native: ur_native_handle_t,
         context: &Owned<Context<Self>>,
         is_owned: bool,
-    ) -> Result<Owned<Program<Self>>>;
+    ) -> Result<Owned<Program<Self>>> {
+        let _ = (native, context, is_owned);
+        Error::unsupported("urProgramCreateWithNativeHandle")
+    }
     /// The native handle of a kernel.
     ///
     /// # Errors
     /// Returns the driver's error.
-    fn native_kernel(kernel: &Object<Kernel<Self>>) -> Result<ur_native_handle_t>;
+    fn native_kernel(kernel: &Object<Kernel<Self>>) -> Result<ur_native_handle_t> {
+        let _ = kernel;
+        Error::unsupported("urKernelGetNativeHandle")
+    }
     /// A kernel of a native handle, which goes with it if it `is_owned`.
     ///
     /// # Errors
@@ -56,7 +65,10 @@ pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<S
         context: Borrowed<'_, Context<Self>>,
         program: Option<Borrowed<'_, Program<Self>>>,
         is_owned: bool,
-    ) -> Result<Owned<Kernel<Self>>>;
+    ) -> Result<Owned<Kernel<Self>>> {
+        let _ = (native, context, program, is_owned);
+        Error::unsupported("urKernelCreateWithNativeHandle")
+    }
 }
 /// The program whose module a native kernel is of.
 ///

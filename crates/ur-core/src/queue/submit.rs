@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use ur_adapter::{
     command::{Enqueued, Report},
-    error::Result,
+    error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
 use ur_hal::{
@@ -195,6 +195,9 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: Report,
     ) -> Result<Option<InOrder<Event<D>>>> {
+        if D::is_recording(&queue, events)? {
+            return Ok(None); // the driver would allocate now, and once: the core's pools do
+        }
         <D as HasStreams>::allocate_in_order(usm, queue, pool, size, events, report)
     }
     fn free_in_order(
@@ -203,6 +206,15 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: Report,
     ) -> Enqueued<Self> {
+        let refusal = match D::is_recording(&queue, events) {
+            Ok(false) => None,
+            Ok(true) => Some(once()),
+            Err(error) => Some(error),
+        };
+        if let Some(error) = refusal {
+            freeing.undo();
+            return Err(error);
+        }
         let freeing = match <D as HasStreams>::free_in_order(queue, freeing, events, report)? {
             FreedInOrder::Yes(event) => return Ok(event),
             FreedInOrder::No(freeing) => freeing,
@@ -255,6 +267,13 @@ impl<D: HasStreams> TakesCommands for D {
     ) -> Enqueued<Self> {
         <D as HasStreams>::submit_graph(queue, graph, events, report)
     }
+}
+/// What a queue that records answers to memory that is freed in its order.
+#[cold]
+fn once() -> Error {
+    let why =
+        "memory is freed once and cannot be freed by each execution: leave it out of the capture";
+    Error::new(ErrorCode::GraphCaptureUnsupported, why)
 }
 /// The error for a driver that makes no point where one is asked for.
 #[cold]

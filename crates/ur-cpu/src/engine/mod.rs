@@ -19,7 +19,7 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{Dependencies, Dependency, Order, Owed, Submission, Work, failed};
+pub(crate) use command::{Dependencies, Dependency, Owed, Submission, Work, failed};
 pub(crate) use completion::{Completion, Failure};
 pub(crate) use passage::{Moment, Watch, all_queues_ticket, ticket};
 pub(crate) use plan::{Plan, Run};

@@ -14,7 +14,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_hal::{Profile, Status};
+use ur_hal::{Order, Profile, Status};
 use ur_ipc::arena::{Counter, Slot};
 
 const DEADLINE: Duration = Duration::from_secs(20);

@@ -1,0 +1,323 @@
+//! Queues that record instead of executing: what a command becomes that such a queue is given, and which queues record into
+//! which graph. Graphs themselves are in `entries.rs`.
+use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score};
+use crate::{
+    command::{Ready, Used},
+    command_buffer::{Node, Records},
+    event::{Event, captured},
+    profiling::Profile,
+    queue::{Device, Queue},
+};
+use std::{
+    borrow::Cow,
+    sync::{Arc, Weak},
+};
+use ur_adapter::{
+    command::{Enqueued, Report},
+    error::{Error, ErrorCode, Result},
+    object::{Borrowed, Owned},
+};
+use ur_hal::Order;
+use ur_lock::locked;
+use ur_sys::ur_command_t;
+
+fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
+    Err(Error::new(code, why))
+}
+fn recording_already() -> Result<()> {
+    refused(ErrorCode::InvalidOperation, "the queue records already: end that capture first")
+}
+
+/// `queue` records into `graph` from here on.
+///
+/// # Errors
+/// `INVALID_OPERATION` if it records already; `GRAPH_CAPTURE_MERGE_ATTEMPT` if another queue records into the graph,
+/// `INVALID_GRAPH` if the graph is of another context, `INVALID_ARGUMENT` if it holds commands already or cannot be executed.
+pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> Result<()> {
+    if !graph.context().same(queue.context()) {
+        return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
+    }
+    let stand = queue.capture();
+    if stand.is_active() {
+        return recording_already();
+    }
+    {
+        let mut inside = locked(&graph.score().0);
+        if inside.is_broken {
+            return refused(
+                ErrorCode::InvalidArgument,
+                "the graph's last capture went wrong: make another",
+            );
+        }
+        if inside.leader.is_some() {
+            return refused(
+                ErrorCode::GraphCaptureMergeAttempt,
+                "another queue records into the graph: have this one wait for an event of it instead",
+            );
+        }
+        if !inside.nodes.is_empty() {
+            return refused(
+                ErrorCode::InvalidArgument,
+                "the graph holds the commands of a capture already: make another",
+            );
+        }
+        inside.leader = Some(Arc::downgrade(stand));
+        inside.device = Some(queue.device().clone());
+    }
+    // A queue's part is locked before what is recorded, never the other way round.
+    stand.put(graph.clone(), true).inspect_err(|_| drop(graph.score().disband()))
+}
+
+/// Ends the capture that `queue` began, for all queues that were drawn into it.
+///
+/// # Errors
+/// `COMMAND_LIST_NOT_CAPTURING` if it records nothing, `INVALID_OPERATION` if it did not begin the capture,
+/// `GRAPH_UNJOINED_FORKS` if commands of another queue were recorded that nothing waited for: the capture ends, and its graph
+/// cannot be executed.
+pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
+    let stand = queue.capture();
+    match &*locked(&stand.part) {
+        None => {
+            return refused(
+                ErrorCode::CommandListNotCapturing,
+                "the queue records nothing: begin first",
+            );
+        }
+        Some(part) if !part.leads => {
+            return refused(
+                ErrorCode::InvalidOperation,
+                "the queue was drawn into this capture by an event: end it on the queue that began it",
+            );
+        }
+        Some(_) => {}
+    }
+    let Some(part) = stand.take() else {
+        return refused(ErrorCode::CommandListNotCapturing, "another thread ended the capture");
+    };
+    let others = part.graph.score().disband().into_iter();
+    let ends: Vec<_> = others.flat_map(|other| [other.barrier, other.since]).flatten().collect();
+    let mut inside = locked(&part.graph.score().0);
+    let joined = inside.behind(part.barrier.iter().chain(&part.since).copied());
+    if ends.iter().any(|&place| !joined[place]) {
+        inside.is_broken = true;
+        return refused(
+            ErrorCode::GraphUnjoinedForks,
+            "commands of another queue were recorded that the capturing queue never waited for: have it wait for their last \
+             event before the capture ends; this graph cannot be run",
+        );
+    }
+    drop(inside);
+    Ok(part.graph)
+}
+
+/// Whether `queue` records, or will since one of `events` is of a command that is being recorded.
+///
+/// # Errors
+/// `GRAPH_INTERNAL_EVENT` if one of `events` is of a command recorded in a capture that is over.
+#[inline]
+pub fn is_recording<D: HasGraphs>(
+    queue: &Queue<D>,
+    events: &[Borrowed<'_, Event<D>>],
+) -> Result<bool> {
+    if queue.capture().is_active() {
+        return Ok(true);
+    }
+    let captured = events.iter().find_map(|event| event.captured());
+    captured.map_or(Ok(false), |(score, _)| draw_in(queue, score).map(|()| true))
+}
+fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
+    // First the leader's graph: two queues' parts are never locked at once.
+    let leader = locked(&score.0).leader.as_ref().and_then(Weak::upgrade);
+    let Some(graph) = leader.and_then(|leader| leader.graph()) else { return Err(captured()) };
+    if !graph.context().same(queue.context()) {
+        return refused(
+            ErrorCode::InvalidContext,
+            "the capture is that of another context's queue",
+        );
+    }
+    if !is_of(queue, locked(&score.0).device.as_ref()) {
+        return refused(
+            ErrorCode::InvalidDevice,
+            "the capture is that of another device's queue, and a graph is executed on one device",
+        );
+    }
+    queue.capture().put(graph, false)?;
+    let mut inside = locked(&score.0);
+    if inside.leader.is_none() {
+        drop(inside);
+        queue.capture().take(); // another thread ended the capture meanwhile
+        return Err(captured());
+    }
+    inside.drawn_in.push(Arc::downgrade(queue.capture()));
+    Ok(())
+}
+/// Whether a queue can execute what was recorded for a device.
+pub(super) fn is_of<D: HasGraphs>(queue: &Queue<D>, device: Option<&Owned<Device<D>>>) -> bool {
+    D::SHARES_MODULES || device.is_none_or(|device| device.same(queue.device()))
+}
+
+/// Has a queue that records take a command, which is to signal an event of the caller's if there is one.
+///
+/// # Errors
+/// `GRAPH_CAPTURE_UNSUPPORTED` for what cannot be repeated or is to be done at once.
+pub fn record<D: HasGraphs>(
+    queue: Borrowed<'_, Queue<D>>,
+    ready: &Ready<'_, D>,
+    events: &[Borrowed<'_, Event<D>>],
+    signalled: Option<Borrowed<'_, Event<D>>>,
+    report: Report,
+) -> Enqueued<D> {
+    let name = ready.name;
+    let is_freed = ready.used().any(|used| matches!(used, Used::Freed(_)));
+    if is_freed || ready.profile(Profile::Off).is_on() || !ready.command.is_recordable() {
+        let why = format!("{name:?} cannot be repeated: leave it out of the capture");
+        return refused(ErrorCode::GraphCaptureUnsupported, why);
+    }
+    if signalled.as_ref().is_some_and(|event| !event.is_replayed()) {
+        return refused(
+            ErrorCode::GraphCaptureUnsupported,
+            "an event that processes share is signalled outside of graphs only: leave the signal out of the capture",
+        );
+    }
+    let step = D::step(queue.place(), ready)?;
+    let signal = signalled.map(|event| event.own()).transpose()?;
+    add(queue, name, events, (ready.order, report), |inside, after, waits| {
+        inside.push(Node::new(name, step, (after, waits), signal))
+    })
+}
+/// Has a queue that records take all of `nodes` as one command.
+///
+/// # Errors
+/// As [`record`].
+pub fn splice<D: HasGraphs>(
+    queue: Borrowed<'_, Queue<D>>,
+    name: ur_command_t,
+    nodes: &[Node<D>],
+    events: &[Borrowed<'_, Event<D>>],
+    report: Report,
+) -> Enqueued<D> {
+    let [entry, exit] = [(); 2].map(|()| {
+        let barrier = Ready::barrier(name, Order::Free);
+        D::step(queue.place(), &barrier)
+    });
+    let ([entry, exit], order) = ([entry?, exit?], (Order::Free, report));
+    add(queue, name, events, order, |inside, after, waits| {
+        let entry = inside.push(Node::new(name, entry, (after, waits), None));
+        let first = entry + 1;
+        for node in nodes {
+            let mut copy = node.again();
+            copy.shift(first, &[entry]);
+            inside.push(copy);
+        }
+        let mut last = inside.ends(first);
+        if last.is_empty() {
+            last.push(entry);
+        }
+        inside.push(Node::new(name, exit, (last, vec![]), None))
+    })
+}
+fn add<D: HasGraphs>(
+    queue: Borrowed<'_, Queue<D>>,
+    name: ur_command_t,
+    events: &[Borrowed<'_, Event<D>>],
+    (order, report): (Order, Report),
+    put: impl FnOnce(&mut Inside<D>, Vec<usize>, Vec<Owned<Event<D>>>) -> usize,
+) -> Enqueued<D> {
+    if matches!(report, Report::Done { .. }) {
+        return refused(
+            ErrorCode::GraphCaptureUnsupported,
+            "a queue that records cannot wait for a command: ask for it without blocking",
+        );
+    }
+    let of = queue.own()?;
+    let mut part = locked(&queue.capture().part);
+    let Some(part) = part.as_mut() else {
+        return refused(ErrorCode::GraphCaptureInvalidated, "another thread ended the capture");
+    };
+    let score = Arc::clone(part.graph.score());
+    let place = {
+        let mut inside = locked(&score.0);
+        let (mut after, waits) = inside.sort(&score, events)?;
+        part.follow(order, &mut after, of.is_in_order());
+        let place = put(&mut inside, after, waits);
+        if let Some(event) = &inside.nodes[place].signal {
+            let address = event.as_handle().addr();
+            inside.signalled.retain(|(one, _)| *one != address);
+            inside.signalled.push((address, place));
+        }
+        place
+    };
+    part.note(order, place, of.is_in_order());
+    Ok((report == Report::Event).then(|| Event::of_capture(of, name, (score, place))))
+}
+impl<D: Records> Inside<D> {
+    /// One more command; its place.
+    fn push(&mut self, mut node: Node<D>) -> usize {
+        node.after.sort_unstable();
+        node.after.dedup();
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+    /// The commands from `first` on that none follows.
+    fn ends(&self, first: usize) -> Vec<usize> {
+        let mut is_end = vec![true; self.nodes.len()];
+        self.nodes.iter().flat_map(|node| &node.after).for_each(|&one| is_end[one] = false);
+        (first..self.nodes.len()).filter(|&place| is_end[place]).collect()
+    }
+    /// For each command, whether it is one of `ends` or one of these follows it.
+    fn behind(&self, ends: impl Iterator<Item = usize>) -> Vec<bool> {
+        let mut behind = vec![false; self.nodes.len()];
+        ends.for_each(|place| behind[place] = true);
+        for place in (0..self.nodes.len()).rev() {
+            if behind[place] {
+                self.nodes[place].after.iter().for_each(|&one| behind[one] = true);
+            }
+        }
+        behind
+    }
+}
+/// The commands that one follows, and the events that each execution waits for.
+type Sorted<D> = (Vec<usize>, Vec<Owned<Event<D>>>);
+impl<D: HasGraphs> Inside<D> {
+    /// Which of `events` are recorded commands', and which are to be waited for by each execution.
+    ///
+    /// # Errors
+    /// `GRAPH_CAPTURE_MERGE_ATTEMPT` for an event of a command in another graph.
+    fn sort(&self, own: &Arc<Score<D>>, events: &[Borrowed<'_, Event<D>>]) -> Result<Sorted<D>> {
+        let (mut after, mut waits) = (vec![], vec![]);
+        for event in events {
+            let address = event.as_handle().addr();
+            let signalled = self.signalled.iter().find(|(one, _)| *one == address);
+            let captured: Option<&Captured<D>> = event.captured();
+            match (captured, signalled) {
+                (Some((score, place)), _) if Arc::ptr_eq(score, own) => after.push(*place),
+                (Some(_), _) => {
+                    return refused(
+                        ErrorCode::GraphCaptureMergeAttempt,
+                        "the event is of a command in another graph: a capture records into one",
+                    );
+                }
+                (None, Some((_, place))) => after.push(*place),
+                (None, None) => waits.push(event.own()?),
+            }
+        }
+        Ok((after, waits))
+    }
+}
+impl<D: Records> Part<D> {
+    /// What a command at this place in its queue follows.
+    fn follow(&self, order: Order, after: &mut Vec<usize>, in_order: bool) {
+        after.extend(&self.barrier);
+        if in_order || order != Order::Free {
+            after.extend(&self.since);
+        }
+    }
+    fn note(&mut self, order: Order, place: usize, in_order: bool) {
+        if in_order || order == Order::Both {
+            self.barrier = vec![place];
+            self.since.clear();
+        } else {
+            self.since.push(place);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Graphs: commands that queues recorded, in whose order they are executed as often as callers ask for. How a queue records is in
+//! `capture.rs`, what graphs are made of in `objects.rs`; executions are those of command buffers ([`Records`](crate::command_buffer::Records)).
+mod capture;
+mod entries;
+mod objects;
+
+pub use capture::{is_recording, record, splice};
+pub use entries::submit;
+pub use objects::{Captured, ExecutableGraph, Graph, HasGraphs, Score, Stand};
+
+/// The part of an `impl HasStreams` that has queues record, except [`is_recording`](crate::queue::HasStreams::is_recording), which is
+/// [`graph::is_recording`](is_recording()) unless the backend checks more.
+#[macro_export]
+macro_rules! records_graphs {
+    () => {
+        type Capture = std::sync::Arc<$crate::graph::Stand<Self>>;
+        type Captured = $crate::graph::Captured<Self>;
+        fn record(
+            queue: $crate::ur_adapter::object::Borrowed<'_, $crate::queue::Queue<Self>>,
+            ready: &$crate::command::Ready<'_, Self>,
+            events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
+            signalled: Option<$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>>,
+            report: $crate::ur_adapter::command::Report,
+        ) -> $crate::ur_adapter::command::Enqueued<Self> {
+            $crate::graph::record(queue, ready, events, signalled, report)
+        }
+        fn submit_graph(
+            queue: $crate::ur_adapter::object::Borrowed<'_, $crate::queue::Queue<Self>>,
+            graph: $crate::ur_adapter::object::Borrowed<'_, $crate::graph::ExecutableGraph<Self>>,
+            events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
+            report: $crate::ur_adapter::command::Report,
+        ) -> $crate::ur_adapter::command::Enqueued<Self> {
+            $crate::graph::submit(queue, graph, events, report)
+        }
+    };
+}

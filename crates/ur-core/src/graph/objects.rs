@@ -1,0 +1,226 @@
+//! What graphs and captures are made of.
+use crate::{
+    command::Exists,
+    command_buffer::{Node, Records},
+    queue::{Context, Device, HasStreams},
+};
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+    },
+};
+use ur_adapter::{
+    api::Objects,
+    callback::HostFunction,
+    error::{Error, ErrorCode, Result},
+    object::{Body, Kind, Owned, Slab, Tag},
+};
+use ur_lock::locked;
+
+/// What the event of a recorded command stands for: what was recorded, and which command of it.
+pub type Captured<D> = (Arc<Score<D>>, usize);
+
+/// A backend whose queues can record. [`records_graphs`](crate::records_graphs) is all that it takes.
+pub trait HasGraphs:
+    HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
+    + Records
+    + Objects<ExpGraph = Graph<Self>, ExpExecutableGraph = ExecutableGraph<Self>>
+{
+}
+impl<D> HasGraphs for D where
+    D: HasStreams<Capture = Arc<Stand<D>>, Captured = Captured<D>>
+        + Records
+        + Objects<ExpGraph = Graph<D>, ExpExecutableGraph = ExecutableGraph<D>>
+{
+}
+
+/// What `ur_exp_graph_handle_t` points at.
+pub struct Graph<D: Records> {
+    context: Owned<Context<D>>,
+    pub(super) id: u64,
+    score: Arc<Score<D>>,
+    pub(super) farewells: Mutex<Vec<HostFunction>>,
+}
+impl<D: Records> Graph<D> {
+    pub(super) fn new(context: Owned<Context<D>>) -> Owned<Self> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let (score, farewells) = Default::default();
+        Owned::new(Self { context, id: IDS.fetch_add(1, Relaxed), score, farewells })
+    }
+    pub(super) fn context(&self) -> &Owned<Context<D>> {
+        &self.context
+    }
+    pub(super) fn score(&self) -> &Arc<Score<D>> {
+        &self.score
+    }
+    /// # Errors
+    /// `INVALID_ARGUMENT` while a queue records into it.
+    pub(super) fn check_closed(&self) -> Result<()> {
+        match self.score.is_open() {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorCode::InvalidArgument,
+                "a queue still records into the graph: end the capture first",
+            )),
+        }
+    }
+}
+impl<D: Records> Drop for Graph<D> {
+    fn drop(&mut self) {
+        let farewells = self.farewells.get_mut().unwrap_or_else(PoisonError::into_inner);
+        farewells.drain(..).for_each(HostFunction::call);
+    }
+}
+/// What `ur_exp_executable_graph_handle_t` points at: a graph as it was when it was instantiated.
+pub struct ExecutableGraph<D: Records> {
+    /// Locked while an execution is submitted: executions follow one another.
+    pub(super) recorded: Mutex<(D::Recording, Vec<Node<D>>)>,
+    pub(super) context: Owned<Context<D>>,
+    pub(super) device: Option<Owned<Device<D>>>,
+}
+macro_rules! bodies { ($($name:ident)*) => { $(
+    impl<D: Records> Body for $name<D> {
+        const TAG: Tag = Tag::new(D::BACKEND, Kind::$name);
+        const INVALID: ErrorCode = ErrorCode::InvalidGraph;
+        fn slab() -> &'static Slab<Self> {
+            D::statics().slab()
+        }
+    }
+    impl<D: Records> fmt::Debug for $name<D> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.debug_struct(stringify!($name)).field("context", &self.context).finish_non_exhaustive()
+        }
+    }
+    impl<D: Records> Exists for $name<D> {
+        const EXISTS: bool = true;
+    }
+)* } }
+bodies! { Graph ExecutableGraph }
+
+/// What was recorded, and the device of the queue that did.
+pub(super) type Copied<D> = (Vec<Node<D>>, Option<Owned<Device<D>>>);
+/// What is recorded in a graph; the events of its commands know it.
+pub struct Score<D: Records>(pub(super) Mutex<Inside<D>>);
+/// The same, locked.
+pub(super) struct Inside<D: Records> {
+    pub(super) nodes: Vec<Node<D>>,
+    /// The device of the queue that began the capture.
+    pub(super) device: Option<Owned<Device<D>>>,
+    /// The queue that began the capture that goes on, if one does.
+    pub(super) leader: Option<Weak<Stand<D>>>,
+    /// The queues that were drawn in by waiting for events of queues that record.
+    pub(super) drawn_in: Vec<Weak<Stand<D>>>,
+    /// Reusable events (the addresses of their handles) and the commands that signalled them last.
+    pub(super) signalled: Vec<(usize, usize)>,
+    /// The last capture ended with a queue whose commands nothing waits for, or without an end: its queue was released.
+    pub(super) is_broken: bool,
+}
+impl<D: Records> Default for Score<D> {
+    fn default() -> Self {
+        Self(Mutex::new(Inside {
+            nodes: vec![],
+            device: None,
+            leader: None,
+            drawn_in: vec![],
+            signalled: vec![],
+            is_broken: false,
+        }))
+    }
+}
+impl<D: Records> fmt::Debug for Score<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Score").finish_non_exhaustive()
+    }
+}
+impl<D: Records> Score<D> {
+    /// A copy of what is recorded, and the device of the queue that recorded it; `None` of a graph that cannot be executed.
+    pub(super) fn copy(&self) -> Option<Copied<D>> {
+        let inside = locked(&self.0);
+        let copy = || (inside.nodes.iter().map(Node::again).collect(), inside.device.clone());
+        (!inside.is_broken).then(copy)
+    }
+    /// Looks at what is recorded.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&[Node<D>]) -> R) -> R {
+        look(&locked(&self.0).nodes)
+    }
+    /// No queue records into it from here on; the parts of those that were drawn in.
+    pub(super) fn disband(&self) -> Vec<Part<D>> {
+        let drawn_in = {
+            let mut inside = locked(&self.0);
+            inside.leader = None;
+            inside.signalled.clear();
+            std::mem::take(&mut inside.drawn_in)
+        };
+        drawn_in.iter().filter_map(Weak::upgrade).filter_map(|stand| stand.take()).collect()
+    }
+    /// Whether a queue records into it.
+    pub(super) fn is_open(&self) -> bool {
+        locked(&self.0).leader.is_some()
+    }
+}
+
+/// A queue's part in a capture.
+pub(super) struct Part<D: Records> {
+    pub(super) graph: Owned<Graph<D>>,
+    pub(super) leads: bool,
+    /// What all later commands follow.
+    pub(super) barrier: Vec<usize>,
+    /// What was recorded since.
+    pub(super) since: Vec<usize>,
+}
+/// Where a queue keeps its part, if it has one.
+pub struct Stand<D: Records> {
+    /// Whether there is a part: what commands of queues that never record pay for.
+    active: AtomicBool,
+    pub(super) part: Mutex<Option<Part<D>>>,
+}
+impl<D: Records> Default for Stand<D> {
+    fn default() -> Self {
+        Self { active: AtomicBool::new(false), part: Mutex::new(None) }
+    }
+}
+impl<D: Records> fmt::Debug for Stand<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stand").field("active", &self.active).finish_non_exhaustive()
+    }
+}
+impl<D: Records> Drop for Stand<D> {
+    fn drop(&mut self) {
+        let part = self.part.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Part { graph, leads: true, .. }) = part {
+            locked(&graph.score().0).is_broken = true;
+            drop(graph.score().disband());
+        }
+    }
+}
+impl<D: Records> Stand<D> {
+    pub(super) fn take(&self) -> Option<Part<D>> {
+        let mut part = locked(&self.part);
+        self.active.store(false, Release);
+        part.take()
+    }
+    /// Whether the queue records.
+    #[inline]
+    pub fn is_active(&self) -> bool {
+        self.active.load(Acquire)
+    }
+    /// The graph it records into.
+    pub(super) fn graph(&self) -> Option<Owned<Graph<D>>> {
+        locked(&self.part).as_ref().map(|part| part.graph.clone())
+    }
+    pub(super) fn put(&self, graph: Owned<Graph<D>>, leads: bool) -> Result<()> {
+        let mut part = locked(&self.part);
+        if part.is_some() {
+            let why = "the queue records already: end that capture first";
+            return Err(Error::new(ErrorCode::InvalidOperation, why));
+        }
+        *part = Some(Part { graph, leads, barrier: vec![], since: vec![] });
+        self.active.store(true, Release);
+        Ok(())
+    }
+}
