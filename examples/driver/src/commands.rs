@@ -1,43 +1,40 @@
 //! Commands. The core has judged what arrives here: ranges are within allocations, boxes and rows fit, patterns divide what
 //! they fill. What is left is to do it.
 use super::{
-    Example, Queue,
+    Event, Example, Queue,
     device::{Device, UUID},
     file::{read, write},
     memory::Mem,
     stream::End,
 };
-use std::{any::Any, convert::Infallible, sync::Arc};
-use ur_adapter::{error::Result, object::Owned};
+use std::{any::Any, sync::Arc};
+use ur_adapter::{
+    error::Result,
+    object::{Borrowed, Owned},
+};
 use ur_core::{
     command::{Ready, Used},
+    graph,
     queue::HasStreams,
 };
-use ur_hal::{Address, BoxSpan, Command, HostCall, Pattern, Recorded, Rows, Submission};
+use ur_hal::{Address, BoxSpan, Command, Pattern, Recorded, Rows, Submission};
 
 /// What the thread does: a command with a copy of what it points at.
-pub enum Work {
-    Recorded(Recorded),
-    Call(HostCall),
-}
+pub struct Work(Recorded);
 impl Work {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for what this device does not do.
     pub fn of(command: &Command<'_, Example>) -> ur_hal::Result<Self> {
         match command {
-            Command::HostCall(call) => Ok(Self::Call(*call)),
-            Command::Timestamp | Command::Signal(_) => Ok(Self::Recorded(Recorded::Barrier)),
-            other => Recorded::of(other).map(Self::Recorded),
+            Command::Timestamp | Command::Signal(_) => Ok(Self(Recorded::Barrier)),
+            other => Recorded::of(other).map(Self),
         }
     }
     /// Does it, on this thread.
     pub fn run(&self) {
-        let recorded = match self {
-            Self::Call(call) => return call.call(),
-            Self::Recorded(recorded) => recorded,
-        };
         let at = |rows: Rows, row: usize| rows.start.get() + row * rows.pitch;
-        match recorded.command::<Example>() {
+        match self.0.command::<Example>() {
+            Command::HostCall(call) => call.call(),
             Command::Copy { to, from, bytes } => write(to, &read(from, bytes)),
             Command::Copy2d { to, from, width, height } => {
                 copy_rows(height, width, |row| at(to, row), |row| at(from, row));
@@ -81,8 +78,10 @@ fn repeated(pattern: Pattern<'_>, bytes: usize) -> Vec<u8> {
 }
 
 impl HasStreams for Example {
-    type Capture = ();
-    type Captured = Infallible;
+    ur_core::records_graphs!();
+    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
+        graph::is_recording(queue, events)
+    }
     fn uuid(_: &Device) -> Result<[u8; 16]> {
         Ok(UUID)
     }

@@ -50,7 +50,7 @@ impl OpensDevices for Example {
 impl NativeHandles for Example {}
 impl HasDevices for Example {
     fn kind(_: &()) -> ur_device_type_t {
-        ur_device_type_t::MCA // no GPU and no CPU
+        ur_device_type_t::GPU // of SYCL's kinds the nearest: its runtime takes CPUs and GPUs alone
     }
     /// What the core cannot know. What nobody says here or there is UNSUPPORTED_ENUMERATION.
     fn tell(_: &(), name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
@@ -69,6 +69,8 @@ impl HasDevices for Example {
             I::HOST_UNIFIED_MEMORY
             | I::IPC_MEMORY_SUPPORT_EXP
             | I::IPC_EVENT_SUPPORT_EXP
+            | I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP
+            | I::VIRTUAL_MEMORY_SUPPORT
             | I::PER_EVENT_PROFILING_SUPPORT_EXP
             | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP => answer.bool(true),
             // It has none of these, which is said in the form that each answer has.
@@ -91,7 +93,6 @@ impl HasDevices for Example {
             | I::IMAGE_MAX_ARRAY_SIZE
             | I::IMAGE_MAX_BUFFER_SIZE
             | I::IMAGE_SUPPORT
-            | I::IPC_PHYSICAL_MEMORY_SUPPORT_EXP
             | I::LINKER_AVAILABLE
             | I::MAX_CLOCK_FREQUENCY
             | I::MAX_COMPUTE_UNITS
@@ -103,8 +104,7 @@ impl HasDevices for Example {
             | I::USM_CROSS_SHARED_SUPPORT
             | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP
             | I::USM_SYSTEM_SHARED_SUPPORT
-            | I::VENDOR_ID
-            | I::VIRTUAL_MEMORY_SUPPORT => name.shape()?.answer(Claim::Nothing, |_| vec![], answer),
+            | I::VENDOR_ID => name.shape()?.answer(Claim::Nothing, |_| vec![], answer),
             _ => return None,
         })
     }

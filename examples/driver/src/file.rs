@@ -14,12 +14,13 @@ use std::{
     sync::Arc,
 };
 use ur_hal::{Address, Error, ErrorKind, Memory, Range, Result};
-use ur_mapping::fork_count;
+use ur_mapping::{fork_count, mappings_exhausted};
 
 /// What the kernel said, as what it means here.
 fn failed(errno: Errno) -> Error {
     let kind = match errno {
         Errno::MFILE | Errno::NFILE => ErrorKind::OutOfResources,
+        Errno::NOMEM if mappings_exhausted() => ErrorKind::OutOfResources,
         _ => ErrorKind::OutOfDeviceMemory,
     };
     let why = "the kernel has no memory for the device: free some, or raise the limit";

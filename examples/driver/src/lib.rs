@@ -7,15 +7,17 @@
 //! 4. `memory.rs`: USM and buffers, of which the core does all but the bytes;
 //! 5. `stream.rs`: a thread, and the ends of its commands, of which the core makes queues and events;
 //! 6. `commands.rs`: what commands do;
-//! 7. `share.rs`: memory of other processes.
+//! 7. `virtual_memory.rs`: reserved addresses, and what is mapped at them;
+//! 8. `share.rs`: memory of other processes.
 //!
-//! It has no kernels, images, virtual memory and graphs: what it says of them are defaults.
+//! It has no kernels and images: what it says of them are defaults.
 mod commands;
 mod device;
 mod file;
 mod memory;
 mod share;
 mod stream;
+mod virtual_memory;
 
 use device::{Context, Device};
 use memory::{Kernel, Mem, PhysicalMem, Program, Sampler, UsmPool};
@@ -27,7 +29,7 @@ use ur_adapter::{
     statics::Statics,
 };
 use ur_core::{
-    command_buffer,
+    command_buffer, graph,
     over_driver::{self, Beneath, Contexts},
 };
 use ur_sys::ur_dditable_t;
@@ -53,8 +55,8 @@ impl ur_hal::Types for Example {
     type Device = ();
     type Context = ();
     type Allocation = file::Mapped;
-    type Reservation = Infallible;
-    type Physical = Infallible;
+    type Reservation = ur_system::mapping::Reservation;
+    type Physical = ur_system::opened::Physical;
     type Stream = stream::Stream;
     type Point = Arc<stream::End>;
     type Module = Infallible;
@@ -81,8 +83,8 @@ impl Objects for Example {
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
     type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
     type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = Never<{ Kind::Graph as u16 }>;
-    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+    type ExpGraph = graph::Graph<Self>;
+    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
 }
 
 impl Contexts for Example {
@@ -105,14 +107,11 @@ impl Beneath for Example {
     }
 }
 
-/// Command buffers are the core's: it submits what was recorded again and again.
+/// Command buffers and graphs are the core's: it submits what was recorded again and again.
 impl command_buffer::Replays for Example {}
 
 // Families of which this device has nothing: every entry answers UNSUPPORTED_FEATURE. Commands are the core's to take.
 impl BindlessImagesExpApi for Example {}
 impl CommandApi for Example {}
-impl GraphExpApi for Example {}
 impl MemoryExportExpApi for Example {}
-impl QueueExpApi for Example {}
 impl ur_hal::ReachesPeers for Example {}
-impl ur_hal::VirtualMemory for Example {}

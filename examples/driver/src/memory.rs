@@ -20,14 +20,14 @@ use ur_core::{
     },
     over_driver::{
         mem::{self, KeepsBytes},
-        physical_mem::{self, HasPhysicalMemory},
+        physical_mem,
         sampler::{self, HasSamplers},
         usm_host::PinsMemory,
         usm_pool::{self, Chunks, HasUsm},
     },
     program::{self, HasCode, RunsCode},
 };
-use ur_hal::{Allocates, Capabilities, LaunchLimits, MemoryRequest, SamplerDesc};
+use ur_hal::{Access, Allocates, MemoryRequest, Range};
 use ur_ipc::SharedMemory;
 use ur_sys::*;
 
@@ -78,6 +78,10 @@ impl allocation::Memory for Memory {
     }
     fn is_opened(&self) -> bool {
         matches!(self, Self::Opened(..))
+    }
+    /// What is mapped at reserved addresses is refused where it may not be used so.
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
+        physical_mem::reserved::<Example>().check_mapped(range, needs)
     }
 }
 
@@ -172,39 +176,10 @@ impl KeepsBytes for Example {
         host.into_iter().for_each(|host| file::write(base, &file::read(host.into(), bytes)));
         Ok((Storage { context, base: base.into(), _mapped: Some(mapped) }, None))
     }
-    fn adopted(_: Owned<Context>, _: ur_native_handle_t, _: bool) -> Result<Owned<Mem>> {
-        Error::unsupported("urMemBufferCreateWithNativeHandle")
-    }
-    fn image(
-        _: Owned<Context>,
-        _: ur_mem_flags_t,
-        _: ur_image_format_t,
-        _: &ur_image_desc_t,
-        _: Option<UsmPtr>,
-    ) -> Result<Owned<Mem>> {
-        Error::unsupported("urMemImageCreate")
-    }
-    fn adopted_image(
-        _: Owned<Context>,
-        _: ur_native_handle_t,
-        _: ur_image_format_t,
-        _: &ur_image_desc_t,
-        _: bool,
-    ) -> Result<Owned<Mem>> {
-        Error::unsupported("urMemImageCreateWithNativeHandle")
-    }
-    fn native_mem(_: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
-        Error::unsupported("urMemGetNativeHandle")
-    }
 }
 
 // What the device does not have. The core asks for these traits all the same; their verbs refuse.
-impl HasPhysicalMemory for Example {}
-impl HasSamplers for Example {
-    fn make_sampler(_: &Context, _: &Device, _: &SamplerDesc) -> Result<Infallible> {
-        Error::unsupported("urSamplerCreate")
-    }
-}
+impl HasSamplers for Example {}
 impl ur_hal::Modules for Example {
     type Code = Infallible;
     type Target = Infallible;
@@ -213,42 +188,9 @@ impl ur_hal::Modules for Example {
 }
 impl HasCode for Example {
     const NAME: &'static str = "the example device";
-    fn target(_: &Context, _: &Device) -> Result<Infallible> {
-        Error::unsupported("urProgramBuild")
-    }
-    fn launches(_: &Device) -> Result<(Capabilities, LaunchLimits)> {
-        let (group, grid) = ([1; 3], [1; 3]);
-        let limits = LaunchLimits { items: 1, group, grid, sub_group: 1, local_memory: 0 };
-        Ok((Capabilities::NONE, limits))
-    }
-    fn leave(_: usize, what: impl Send + 'static) {
-        drop(what);
-    }
-    fn sweep_code() {}
 }
 impl RunsCode for Example {
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
         queue.place()
-    }
-    fn native_program(_: &Object<Program>) -> Result<ur_native_handle_t> {
-        Error::unsupported("urProgramGetNativeHandle")
-    }
-    fn program_of_native(
-        _: ur_native_handle_t,
-        _: &Owned<Context>,
-        _: bool,
-    ) -> Result<Owned<Program>> {
-        Error::unsupported("urProgramCreateWithNativeHandle")
-    }
-    fn native_kernel(_: &Object<Kernel>) -> Result<ur_native_handle_t> {
-        Error::unsupported("urKernelGetNativeHandle")
-    }
-    fn kernel_of_native(
-        _: ur_native_handle_t,
-        _: Borrowed<'_, Context>,
-        _: Option<Borrowed<'_, Program>>,
-        _: bool,
-    ) -> Result<Owned<Kernel>> {
-        Error::unsupported("urKernelCreateWithNativeHandle")
     }
 }

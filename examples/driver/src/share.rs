@@ -8,7 +8,7 @@ use super::{
     file::{Mapped, page},
     memory::{Allocation, Memory},
 };
-use std::{convert::Infallible, sync::Arc};
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Borrowed,
@@ -22,6 +22,7 @@ use ur_core::{
     over_driver::share::{Desk, Home, Imported, Shares, Travels, contradiction, too_large},
 };
 use ur_ipc::{Arrived, ArrivedPayload, Payload, same_device};
+use ur_system::opened::{Physical, payload};
 
 fn wrong(why: &'static str) -> Error {
     Error::new(ErrorCode::InvalidValue, why)
@@ -50,7 +51,7 @@ impl Shares for Example {
         true
     }
     fn shares_physical_memory(_: &Context) -> bool {
-        false // there is none
+        true
     }
     fn export(found: &Allocation) -> Result<Travels> {
         let Some(Memory::Pooled(part)) = found.expose() else {
@@ -65,12 +66,19 @@ impl Shares for Example {
         };
         Ok((payload, UUID))
     }
-    fn export_physical(_: &Device, memory: &Infallible, _: usize) -> Result<Travels> {
-        match *memory {}
+    fn export_physical(_: &Device, memory: &Physical, _: usize) -> Result<Travels> {
+        Ok((payload(&memory.behind()?), UUID))
     }
     fn home(device: Borrowed<'_, Device>, its: [u8; 16]) -> Result<Home<Self>> {
         same_device(its, UUID)?;
         Ok(Home::of(device.own()?))
+    }
+    fn import_physical(
+        _: Borrowed<'_, Context>,
+        _: &Home<Self>,
+        arrived: Arrived,
+    ) -> Result<Physical, Refusal> {
+        Ok(Physical::of(arrived)?)
     }
     /// Maps the pages in which the object lies.
     fn import(
@@ -92,12 +100,5 @@ impl Shares for Example {
         let whose = Whose { device: home.device.as_handle().addr(), ..Whose::default() };
         let opened = Memory::Opened(mapped, memory);
         Ok(OpenedMemory(Allocation::enter(at.into(), bytes, Usm::Device, whose, opened)))
-    }
-    fn import_physical(
-        _: Borrowed<'_, Context>,
-        _: &Home<Self>,
-        _: Arrived,
-    ) -> Result<Infallible, Refusal> {
-        Ok(Error::unsupported("urIPCOpenPhysMemHandleExp")?)
     }
 }
