@@ -124,7 +124,7 @@ impl Exporter {
         }
         match (end, self.event.capture()?) {
             (End::Done, Captured::Complete) => Ok(()),
-            (End::Owing | End::Dead, Captured::Debt(debt))
+            (End::Owing | End::Dead, Captured::PendingSignal(debt))
                 if debt.progress() == Progress::Failed =>
             {
                 Ok(())

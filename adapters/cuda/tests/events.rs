@@ -19,7 +19,7 @@ use std::{
 use ur_cpu::TABLE as CPU_TABLE;
 use ur_ipc::{
     Access, ArrivedPayload, Export, Importer, Kind, Offer, Opened, Payload,
-    arena::{self, Captured, Debt, Progress, Slot, protocol},
+    arena::{self, Captured, PendingSignal, Progress, Slot, protocol},
 };
 use ur_lock::locked;
 use ur_sys::{ur_event_status_t as Status, ur_result_t as R, *};
@@ -387,7 +387,7 @@ fn a_signal_of_an_event_whose_place_is_another_events_by_now_is_refused_and_chan
     here.release(event);
 }
 /// What is owed by the latest signal of the event behind a ticket, as this process sees it without any adapter.
-fn owed(ticket: &str) -> Debt {
+fn owed(ticket: &str) -> PendingSignal {
     static EVENTS: Importer<Slot> = Importer::of_any_backend(Kind::Event, u16::MAX);
     let bytes = hex::decode(ticket).unwrap();
     let opened = EVENTS.open(
@@ -400,7 +400,7 @@ fn owed(ticket: &str) -> Debt {
     );
     let Ok((Opened::Remote(slot), ())) = opened else { panic!("another process's event") };
     match slot.capture().unwrap() {
-        Captured::Debt(debt) => debt,
+        Captured::PendingSignal(debt) => debt,
         Captured::Complete => panic!("it is signalled and not complete"),
     }
 }

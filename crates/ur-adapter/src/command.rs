@@ -9,7 +9,7 @@ use ur_sys::ur_exp_command_buffer_sync_point_t;
 
 /// The completion information that the caller requests for an enqueued command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Report {
+pub enum CompletionRequest {
     /// None.
     None,
     /// An event.
@@ -20,7 +20,7 @@ pub enum Report {
         event: bool,
     },
 }
-impl Report {
+impl CompletionRequest {
     /// An event if `want`, else nothing.
     pub fn event(want: bool) -> Self {
         if want { Self::Event } else { Self::None }
@@ -73,7 +73,7 @@ pub trait CommandApi: Objects {
         queue: Borrowed<'_, Self::Queue>,
         request: Request<'_, Self>,
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let _ = (queue, events, report);
         Error::unsupported(request.entries().0)

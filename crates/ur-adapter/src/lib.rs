@@ -1,10 +1,10 @@
 //! What all adapters share: handles, entry shims, errors, info answers, memory addresses, pools, and the sharing
 //! entries. The backends are in their own crates: `ur-cpu`, `ur-cuda`, `ur-level-zero`, for example.
 pub mod api;
-pub mod blank;
 pub mod callback;
 pub mod chain;
 pub mod command;
+pub mod default_answers;
 pub mod entry;
 pub mod error;
 mod error_code;

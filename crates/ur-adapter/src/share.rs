@@ -1,7 +1,7 @@
 //! The eleven `urIPC*` entries, for all adapters. An adapter describes its objects ([`SharesMemory`],
 //! [`SharesPhysicalMemory`], [`SharesEvents`]); `ur-ipc` handles access, transfer and lifetime; this module decides
 //! which codes are returned.
-mod given;
+mod handles;
 mod opens;
 
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
     object::{Borrowed, Owned},
     per_process::PerProcess,
 };
-use given::Given;
+use handles::Given;
 pub use opens::Opens;
 use std::sync::{Mutex, MutexGuard};
 use ur_ipc::{ENVELOPE_LEN, Kind, Offer};

@@ -19,8 +19,8 @@ struct Link {
 }
 /// At most one value of each type, made at first use. The search is linear, because there are few types.
 #[derive(Default)]
-pub struct Kept(OnceLock<Box<Link>>);
-impl Kept {
+pub struct TypeMap(OnceLock<Box<Link>>);
+impl TypeMap {
     /// Makes one without values.
     pub const fn new() -> Self {
         Self(OnceLock::new())
@@ -51,9 +51,9 @@ impl Kept {
         }
     }
 }
-impl fmt::Debug for Kept {
+impl fmt::Debug for TypeMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kept").finish_non_exhaustive()
+        f.debug_struct("TypeMap").finish_non_exhaustive()
     }
 }
 
@@ -64,12 +64,12 @@ const KINDS: usize = 19;
 pub struct Statics {
     table: &'static ur_dditable_t,
     slabs: [OnceLock<&'static Value>; KINDS],
-    kept: Kept,
+    kept: TypeMap,
 }
 impl Statics {
     /// The state of the adapter with this table.
     pub const fn new(table: &'static ur_dditable_t) -> Self {
-        Self { table, slabs: [const { OnceLock::new() }; KINDS], kept: Kept::new() }
+        Self { table, slabs: [const { OnceLock::new() }; KINDS], kept: TypeMap::new() }
     }
     /// The slab of a kind of object.
     ///
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn each_type_has_one_value() {
-        let kept = Kept::new();
+        let kept = TypeMap::new();
         assert!(kept.known::<Mutex<u8>>().is_none());
         *kept.get::<Mutex<u8>>().lock().unwrap() = 3;
         *kept.get::<Mutex<u16>>().lock().unwrap() = 4;
@@ -109,7 +109,7 @@ mod tests {
     }
     #[test]
     fn threads_that_are_first_at_the_same_time_get_the_same_value() {
-        let kept = Kept::new();
+        let kept = TypeMap::new();
         let kept = &kept;
         let mut seen = std::thread::scope(|scope| {
             let ask = || std::ptr::from_ref(kept.get::<Mutex<u8>>()).addr();

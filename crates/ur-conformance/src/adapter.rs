@@ -1,7 +1,7 @@
 //! An adapter's shared object: its tables, filled through its exported getters. Nothing else of it is used.
 #![expect(unsafe_code, reason = "loads a shared object of somebody else's and calls its getters")]
 use crate::{
-    door::Door,
+    entry_path::EntryPath,
     raw::{self, Word},
     spec::Spec,
 };
@@ -113,15 +113,15 @@ impl Adapter {
     /// # Errors
     /// Returns a sentence if the file cannot be loaded or is no adapter, which means that it has no getter at
     /// all.
-    pub fn load(path: &Path, door: &Door) -> Result<Self, String> {
+    pub fn load(path: &Path, entry_path: &EntryPath) -> Result<Self, String> {
         // SAFETY: loading runs the object's constructors, which the user requested.
         let library = unsafe { libloading::Library::new(path) }
             .map_err(|e| format!("{} cannot be loaded: {e}", path.display()))?;
         let library: &'static _ = Box::leak(Box::new(library));
         let mut tables = ur_dditable_t::EMPTY;
-        if door.is(path) {
+        if entry_path.is(path) {
             // A started loader behaves like an adapter.
-            let tables = door.tables(path)?.unwrap_or(tables);
+            let tables = entry_path.tables(path)?.unwrap_or(tables);
             let getters = fill_all(library, &mut { tables });
             return Ok(Self { tables, getters, library });
         }
@@ -132,7 +132,7 @@ impl Adapter {
                 path.display()
             ));
         }
-        if let Some(outer) = door.tables(path)? {
+        if let Some(outer) = entry_path.tables(path)? {
             through(&mut tables, &outer);
         }
         Ok(Self { tables, getters, library })

@@ -8,7 +8,7 @@ use crate::{
     adapter::Adapter,
     ask,
     case::{Stop, Verdict},
-    door::Door,
+    entry_path::EntryPath,
     raw::Word,
 };
 use std::{
@@ -27,7 +27,7 @@ pub struct Subject {
     pub adapter: PathBuf,
     pub device: usize,
     /// The interface through which it is called.
-    pub door: Door,
+    pub entry_path: EntryPath,
     /// If set, one reference to the adapter is never released.
     pub keep: bool,
 }

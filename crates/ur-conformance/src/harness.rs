@@ -35,7 +35,7 @@ struct Worker {
 pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--adapter").arg(&subject.adapter);
-    command.arg("--through").arg(subject.door.to_string());
+    command.arg("--through").arg(subject.entry_path.to_string());
     command.arg("--device").arg(subject.device.to_string()).args(["--role", role]);
     command.args(subject.keep.then_some("--keep"));
     Ok(command)

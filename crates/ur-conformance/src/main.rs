@@ -4,7 +4,7 @@ mod adapter;
 mod bench;
 mod call;
 mod case;
-mod door;
+mod entry_path;
 mod expected;
 mod families;
 mod harness;
@@ -18,7 +18,7 @@ mod worker;
 use bench::Subject;
 use case::{Case, Outcome};
 use clap::{Parser, ValueEnum};
-use door::Door;
+use entry_path::EntryPath;
 use expected::Expected;
 use harness::Harness;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -40,7 +40,7 @@ struct Cli {
     /// The interface to the adapter: this project's loader (ours), the adapter's tables (direct), or the shared object of
     /// a loader; if that is the adapter's own file, the adapter that is linked into the loader is judged.
     #[arg(long, value_name = "DOOR", default_value = "ours")]
-    through: Door,
+    through: EntryPath,
     /// The index of the device, counted over all platforms of the adapter.
     #[arg(long, value_name = "N", default_value_t = 0)]
     device: usize,
@@ -114,8 +114,8 @@ fn run(cli: Cli) -> Result<bool, String> {
     }
     let adapter = cli.adapter.clone().ok_or("--adapter FILE says what to judge")?;
     let adapter = adapter.canonicalize().map_err(|e| format!("{}: {e}", adapter.display()))?;
-    let (device, door, keep) = (cli.device, cli.through.clone(), cli.keep);
-    let subject = Subject { adapter, device, door, keep };
+    let (device, entry_path, keep) = (cli.device, cli.through.clone(), cli.keep);
+    let subject = Subject { adapter, device, entry_path, keep };
     match cli.role {
         Some(Role::Worker) => worker::run(&subject).map(|()| true),
         Some(Role::Peer) => processes::peer(&subject).map(|()| true),
@@ -151,7 +151,7 @@ fn list(cases: &[Case]) -> Result<(), String> {
 /// Judges all selected cases; returns whether there was no failure except known ones.
 fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
     // An adapter that cannot be loaded is one error instead of one for each case.
-    adapter::Adapter::load(&subject.adapter, &subject.door)?;
+    adapter::Adapter::load(&subject.adapter, &subject.entry_path)?;
     let expected = Arc::new(match &cli.expected {
         Some(file) => Expected::read(file)?,
         None => Expected::of(&subject.adapter)?,

@@ -110,7 +110,7 @@ pub fn peer(subject: &Subject) -> Result<(), String> {
     let signal = Some(rustix::process::Signal::KILL);
     rustix::process::set_parent_process_death_signal(signal).map_err(|e| e.to_string())?;
     let adapter: &'static Adapter =
-        Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.door)?));
+        Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.entry_path)?));
     stage::Stage::new(adapter, subject.clone()).play();
     Ok(())
 }

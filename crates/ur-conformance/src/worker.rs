@@ -18,7 +18,7 @@ pub const READY: &str = "ready";
 /// Reads titles from the standard input and answers each with its outcome, until the input ends.
 pub fn run(subject: &Subject) -> Result<(), String> {
     let adapter: &'static Adapter =
-        Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.door)?));
+        Box::leak(Box::new(Adapter::load(&subject.adapter, &subject.entry_path)?));
     std::panic::set_hook(Box::new(|_| {})); // the panic message is part of the outcome
     let cases: HashMap<_, _> = case::all().into_iter().map(|case| (case.title(), case)).collect();
     println!("{MARK}{READY}");

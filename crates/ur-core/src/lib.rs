@@ -1,11 +1,11 @@
 //! UR over any driver. What has moved here from the backends is implemented once, for every driver; what has not is
 //! still each backend's, and [`table_over_streams`] says which is which. The order in which families move is in
 //! `docs/decisions/0012-one-core-thin-drivers.md`.
+pub mod c_arguments;
 pub mod command;
 pub mod command_buffer;
 pub mod event;
 pub mod exhausted;
-pub mod from_c;
 pub mod graph;
 pub mod kernels;
 pub mod memory;

@@ -1,4 +1,4 @@
-//! Images: pixels in host memory, row after row, as their description says (`memory/pictures.rs`). Which
+//! Images: pixels in host memory, row after row, as their description says (`memory/image_layout.rs`). Which
 //! there are and where each pixel is; their bytes are `mem.rs`'s.
 //! A kernel that is given an image is given the address of its first pixel.
 use super::{Context, Cpu, Mem, engine::Work, mem::Storage, native::Planes, usm::check_size};
@@ -10,7 +10,7 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::check_flags,
-    pictures::{Image, Layout},
+    image_layout::{Image, Layout},
 };
 use ur_core::over_driver::mem::check_host;
 use ur_hal::{Address, ImageCopy, ImageEnd};

@@ -34,7 +34,7 @@ use ur_adapter::{
     object::{Backend, Kind, Never},
     statics::Statics,
 };
-use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_core::over_driver::{self, Contexts, CoreBackend};
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, host, mapping};
 pub use usm::UsmPool;
@@ -97,10 +97,10 @@ impl Contexts for Cpu {
         adapter::backend()
     }
 }
-impl Beneath for Cpu {
+impl CoreBackend for Cpu {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
-        engine::all_queues_ticket(context).wait();
+        engine::all_queues_sync_point(context).wait();
         Ok(())
     }
 }

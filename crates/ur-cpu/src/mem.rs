@@ -14,7 +14,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::{self, KeepsBytes};
+use ur_core::over_driver::mem::{self, BufferBackend};
 use ur_core::over_driver::own_handle;
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
@@ -93,7 +93,7 @@ fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Own
     Ok(mem)
 }
 
-impl KeepsBytes for Cpu {
+impl BufferBackend for Cpu {
     type Storage = Storage;
     fn a_mem() -> String {
         "a memory object of the CPU".to_owned()

@@ -3,13 +3,13 @@
 use super::{
     Cpu,
     backing::{Behind, Block},
-    engine::{Moment, all_queues_ticket},
+    engine::{Moment, all_queues_sync_point},
     mapping::{Side, Writers},
 };
 use std::sync::Arc;
 use ur_adapter::{error::Result, memory::UsmPtr, object::Backend, per_process::PerProcess};
 use ur_core::memory::{
-    allocation::{self, Home, Pooled, Spent, Usm},
+    allocation::{self, DeferredItem, Home, Pooled, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
 };
@@ -45,12 +45,12 @@ impl allocation::Memory for Memory {
         static ALL: PerProcess<Allocations<Allocation>> = PerProcess::new();
         ALL.get()
     }
-    fn deferred() -> &'static DeferredFree<Moment, Spent<Self>> {
-        static ALL: PerProcess<DeferredFree<Moment, Spent<Memory>>> = PerProcess::new();
+    fn deferred() -> &'static DeferredFree<Moment, DeferredItem<Self>> {
+        static ALL: PerProcess<DeferredFree<Moment, DeferredItem<Memory>>> = PerProcess::new();
         ALL.get()
     }
     fn submitted(context: usize) -> Vec<Moment> {
-        all_queues_ticket(context).into_moments()
+        all_queues_sync_point(context).into_moments()
     }
     fn pooled(part: Pooled<Chunks>) -> Self {
         Self::Pooled(part)

@@ -3,11 +3,11 @@
 use super::{
     Cpu, Event, Queue,
     engine::{self, Completion, Dependency, Failure, Plan, Run, Work},
-    streams::{self, Made},
+    streams::{self, EventResult},
 };
 use std::sync::Arc;
 use ur_adapter::{
-    command::Report,
+    command::CompletionRequest,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -86,8 +86,8 @@ impl Records for Cpu {
         nodes: &[Node<Self>],
         (queue, name): (Borrowed<'_, Queue>, ur_command_t),
         events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Made {
+        report: CompletionRequest,
+    ) -> EventResult {
         let (told, signals) = signals(nodes);
         let run = Run::new(Arc::clone(&replay.plan), told, Arc::clone(&replay.hands));
         let work = Work::Call(Box::new(move || run.execute().map_err(|why| failure(&why))));
@@ -116,8 +116,8 @@ impl Records for Cpu {
         name: ur_command_t,
         nodes: &[Node<Self>],
         events: &[Borrowed<'_, Event>],
-        report: Report,
-    ) -> Made {
+        report: CompletionRequest,
+    ) -> EventResult {
         graph::splice(queue, name, nodes, events, report)
     }
     fn native_buffer(

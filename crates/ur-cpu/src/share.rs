@@ -12,11 +12,11 @@ use ur_adapter::{
     object::Borrowed,
     share::Refusal,
 };
-use ur_core::over_driver::share::{Desk, Home, Imported, Shares, Travels};
+use ur_core::over_driver::share::{Home, Imported, OpenedObjects, Shares, Travels};
 use ur_ipc::{Arrived, same_device};
 use ur_system::opened::{Mapped, Physical, payload};
 
-static DESK: Desk<Cpu> = Desk::new();
+static OPENED_OBJECTS: OpenedObjects<Cpu> = OpenedObjects::new();
 
 impl Imported<Cpu> for OpenedMemory {
     fn allocation(&self) -> &Allocation {
@@ -30,8 +30,8 @@ fn travels(behind: &Behind) -> Result<Travels> {
 impl Shares for Cpu {
     type Imported = OpenedMemory;
     const IS_SYSTEMS: bool = true;
-    fn desk() -> &'static Desk<Self> {
-        &DESK
+    fn opened_objects() -> &'static OpenedObjects<Self> {
+        &OPENED_OBJECTS
     }
     fn shares_memory(_: &Context) -> bool {
         true

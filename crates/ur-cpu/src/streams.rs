@@ -15,7 +15,7 @@
 use super::{
     Cpu, Device, Event, Mem, Queue,
     device::{DriverContext, DriverDevice},
-    engine::{self, Completion, Dependencies, Dependency, Owed, Work, failed},
+    engine::{self, Completion, Dependencies, Dependency, OwedSignal, Work, failed},
     host::uuid,
     image::{self, Pixels},
     launch,
@@ -45,7 +45,7 @@ use ur_hal::{
 use ur_lock::locked;
 
 /// The event of a command, if the caller wanted one.
-pub(super) type Made = Result<Option<Owned<Event>>>;
+pub(super) type EventResult = Result<Option<Owned<Event>>>;
 
 /// What the core knows as a stream.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Stream {
         };
         let owed = match *what.command {
             Command::Signal(Signal::Word(counter, value)) => {
-                Some(Owed { counter: Arc::clone(counter), value })
+                Some(OwedSignal { counter: Arc::clone(counter), value })
             }
             _ => None,
         };
@@ -104,14 +104,14 @@ const STEP: i32 = 5;
 pub(super) const ENGINES: u32 = 1;
 
 /// The queues of this process, each with the addresses of its device and of those that is a part of.
-type Everyone = Mutex<Vec<(Vec<usize>, engine::Watch)>>;
-static EVERYONE: PerProcess<Everyone> = PerProcess::new();
+type QueueRegistry = Mutex<Vec<(Vec<usize>, engine::Watch)>>;
+static QUEUES: PerProcess<QueueRegistry> = PerProcess::new();
 
 fn note(device: &Arc<DriverDevice>, watch: engine::Watch) {
     let line =
         std::iter::successors(Some(device), |one| one.part.as_ref().map(|part| &part.parent));
     let line = line.map(|device| Arc::as_ptr(device).addr()).collect();
-    let mut all = locked(EVERYONE.get());
+    let mut all = locked(QUEUES.get());
     all.retain(|(_, queue)| !queue.is_over());
     all.push((line, watch));
 }
@@ -120,7 +120,7 @@ fn note(device: &Arc<DriverDevice>, watch: engine::Watch) {
 pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
     let address = Arc::as_ptr(device).addr();
     let ticket = {
-        let all = locked(EVERYONE.get());
+        let all = locked(QUEUES.get());
         let of_device = all.iter().filter(|(line, _)| line.contains(&address));
         engine::ticket(of_device.map(|(_, queue)| queue))
     };

@@ -3,7 +3,7 @@ use super::{
     Context, Cpu, Device,
     backing::{ALIGNMENT, Block},
     device::{DriverContext, DriverDevice},
-    engine::{Moment, all_queues_ticket},
+    engine::{Moment, all_queues_sync_point},
     host::host,
     mapping::Writers,
     memory, native,
@@ -79,7 +79,7 @@ impl HasUsm for Cpu {
         Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
     }
     fn submitted(context: &Object<Context>, _since: u64) -> Vec<Moment> {
-        all_queues_ticket(context.as_handle().addr()).into_moments()
+        all_queues_sync_point(context.as_handle().addr()).into_moments()
     }
     fn zero(_: &DriverContext, _: &Arc<DriverDevice>, at: UsmPtr, bytes: usize) -> Result<()> {
         native::fill(at, &[0], bytes);

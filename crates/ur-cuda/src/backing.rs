@@ -110,11 +110,11 @@ pub enum Behind {
 #[derive(Debug)]
 pub struct Chunk<D: Dialect> {
     range: Range,
-    made: Made<D>,
+    made: ChunkSource<D>,
     device: Arc<DriverDevice<D>>,
 }
 #[derive(Debug)]
-enum Made<D: Dialect> {
+enum ChunkSource<D: Dialect> {
     Virtual(Mapped<D>),
     Piece(Piece<D>),
 }
@@ -149,12 +149,12 @@ impl<D: Dialect> Chunk<D> {
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let piece = Piece::new(device, sort, whole)?;
         if (piece.at() as usize).is_multiple_of(align) {
-            return Self::of(device, piece.at(), whole, Made::Piece(piece));
+            return Self::of(device, piece.at(), whole, ChunkSource::Piece(piece));
         }
         drop(piece); // the driver promises less: so much more is taken that it has such an address
         let piece = Piece::new(device, sort, whole.checked_add(align).ok_or_else(too_large)?)?;
         let at = (piece.at() as usize).next_multiple_of(align) as u64;
-        Self::of(device, at, whole, Made::Piece(piece))
+        Self::of(device, at, whole, ChunkSource::Piece(piece))
     }
     fn virtual_memory(
         device: &Arc<DriverDevice<D>>,
@@ -169,9 +169,14 @@ impl<D: Dialect> Chunk<D> {
         let mapped = Mapped::new(device, memory, align.max(granule))?;
         let peers = &D::statics().memory.get().peers;
         peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
-        Self::of(device, mapped.at(), whole, Made::Virtual(mapped))
+        Self::of(device, mapped.at(), whole, ChunkSource::Virtual(mapped))
     }
-    fn of(device: &Arc<DriverDevice<D>>, at: u64, bytes: usize, made: Made<D>) -> Result<Self> {
+    fn of(
+        device: &Arc<DriverDevice<D>>,
+        at: u64,
+        bytes: usize,
+        made: ChunkSource<D>,
+    ) -> Result<Self> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
@@ -184,7 +189,7 @@ impl<D: Dialect> Chunk<D> {
     }
     /// Whether the driver takes it back only when its context is idle, and has the caller wait for that.
     pub(super) fn goes_when_idle(&self) -> bool {
-        matches!(self.made, Made::Piece(_))
+        matches!(self.made, ChunkSource::Piece(_))
     }
     /// How another process can open it, and where in what it opens the chunk starts.
     ///
@@ -192,10 +197,10 @@ impl<D: Dialect> Chunk<D> {
     /// `INVALID_VALUE` for memory that cannot be shared; the driver's own.
     pub(super) fn behind(&self) -> Result<(Behind, usize)> {
         match &self.made {
-            Made::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {
+            ChunkSource::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {
                 Ok((Behind::Descriptor(mapped.memory().export(&self.device)?), 0))
             }
-            Made::Piece(piece) if piece.sort() == Sort::Device => {
+            ChunkSource::Piece(piece) if piece.sort() == Sort::Device => {
                 let handle = ipc::handle_of(&self.device, piece.at())?;
                 Ok((Behind::Handle(handle), self.range.start().get() - piece.at() as usize))
             }
@@ -214,7 +219,7 @@ impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
         let store = D::statics().memory.get();
         store.give_up(self.range.start().get()); // before the driver has it
-        if let Made::Virtual(mapped) = &self.made {
+        if let ChunkSource::Virtual(mapped) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }
     }

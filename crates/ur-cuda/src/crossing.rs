@@ -110,7 +110,7 @@ pub(super) fn elsewhere<D: Dialect>(
     before.record(stream)?;
     let on = home.enter()?;
     let create = || Ok(Stream::create(&on, 0)?.never_waiting(home.clone()));
-    let aside = stream.asides().get(home.number(), create)?;
+    let aside = stream.peer_streams().get(home.number(), create)?;
     aside.wait_for(&before)?;
     let done = work(&aside);
     // What got there is a part of the command, be it all of it or not.

@@ -1,5 +1,5 @@
 //! Images: arrays of the driver's, one for each device. What an image is beyond that is
-//! `memory/pictures.rs`'s; where the arrays are is `storage.rs`'s. A kernel that is given an image is given a surface, which reads and writes
+//! `memory/image_layout.rs`'s; where the arrays are is `storage.rs`'s. A kernel that is given an image is given a surface, which reads and writes
 //! pixels as they are: so there are the orders of channels whose pixels lie as they are named.
 use super::{
     Context, Family, Mem,
@@ -18,7 +18,7 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, LONGEST_SIDE, Layout},
+    image_layout::{Image, LONGEST_SIDE, Layout},
 };
 use ur_core::over_driver::mem::check_host;
 use ur_hal::{Address, ImageCopy, ImageEnd};
@@ -247,7 +247,7 @@ fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_core::memory::pictures::described;
+    use ur_core::memory::image_layout::described;
     use ur_image_channel_order_t as Order;
     use ur_image_channel_type_t as Channel;
 

@@ -58,7 +58,7 @@ use ur_adapter::{
 };
 use ur_core::{
     command_buffer, graph,
-    over_driver::{self, Beneath, Contexts},
+    over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
@@ -107,8 +107,8 @@ pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,
     system: device::System<D>,
     memory: registry::Registry<D>,
-    queues_now: work::Everyone<D>,
-    shared_words: shared_words::Desk<D>,
+    queues_now: work::QueueRegistry<D>,
+    shared_words: shared_words::RegisteredPieces<D>,
     staging: staging::Pool<D>,
     utility: native::own_streams::UtilityStreams<D>,
 }
@@ -118,8 +118,8 @@ impl<D: Dialect> Statics<D> {
             core: ur_adapter::statics::Statics::new(table),
             system: device::System::new(),
             memory: registry::Registry::new(),
-            queues_now: work::Everyone::new(),
-            shared_words: shared_words::Desk::new(),
+            queues_now: work::QueueRegistry::new(),
+            shared_words: shared_words::RegisteredPieces::new(),
             staging: staging::Pool::new(),
             utility: native::own_streams::UtilityStreams::new(),
         }
@@ -137,7 +137,7 @@ impl<D: Dialect> Contexts for Family<D> {
         device::check_fork::<D>()
     }
 }
-impl<D: Dialect> Beneath for Family<D> {
+impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
         work::ticket::<D>(context).wait()

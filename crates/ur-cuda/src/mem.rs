@@ -13,13 +13,13 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::{self, KeepsBytes};
+use ur_core::over_driver::mem::{self, BufferBackend};
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
 /// What `ur_mem_handle_t` points at.
 pub type Mem<D> = mem::Mem<Family<D>>;
 
-impl<D: Dialect> KeepsBytes for Family<D> {
+impl<D: Dialect> BufferBackend for Family<D> {
     type Storage = Storage<D>;
     fn a_mem() -> String {
         format!("a memory object of {}", D::NAME)

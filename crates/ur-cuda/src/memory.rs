@@ -17,7 +17,7 @@ use ur_adapter::{
     pool,
 };
 use ur_core::memory::{
-    allocation::{self, Home, Pooled, Spent, Usm},
+    allocation::{self, DeferredItem, Home, Pooled, Usm},
     allocations::Allocations,
     deferred_free::{self, DeferredFree},
     totals::Totals,
@@ -32,7 +32,7 @@ pub type Allocation<D> = allocation::Allocation<Memory<D>>;
 /// An allocation on its way back.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
 /// What waits for commands and for other processes.
-pub(super) type Deferred<D> = DeferredFree<Moment<D>, Spent<Memory<D>>>;
+pub(super) type Deferred<D> = DeferredFree<Moment<D>, DeferredItem<Memory<D>>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]

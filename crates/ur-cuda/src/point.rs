@@ -12,14 +12,14 @@ use super::{
     },
     patience,
     shared_words::{await_all, have_failed, lost},
-    work::Work,
+    work::QueueState,
 };
 use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering::*},
 };
 use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
-use ur_ipc::arena::{Debt, Progress};
+use ur_ipc::arena::{PendingSignal, Progress};
 
 /// What the core knows as a point.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct End<D: Dialect> {
     marks: Option<Marks<D>>,
     status: AtomicU8,
     /// What the lanes of its stream waited for when it was submitted; mostly nothing.
-    debts: Vec<Debt>,
+    debts: Vec<PendingSignal>,
     /// The number of its stream.
     work: u64,
 }
@@ -83,7 +83,7 @@ const CAPTURED: u8 = 3;
 impl<D: Dialect> End<D> {
     /// One that `event` marks; recorded already, in a lane that is captured if it `is_captured`.
     pub(super) fn new(
-        work: &Work<D>,
+        work: &QueueState<D>,
         event: Pooled<D>,
         marks: Option<Marks<D>>,
         is_captured: bool,
@@ -137,7 +137,7 @@ impl<D: Dialect> End<D> {
             false => outcome.map(drop),
         }
     }
-    fn order(&self, work: &Work<D>, stream: &Stream<D>) -> Result<()> {
+    fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
             FAILED => return Err(failed_dependency()),
@@ -220,7 +220,7 @@ impl<D: Dialect> Point<D> {
     /// # Errors
     /// [`ErrorKind::DependencyFailed`] if its command has failed; [`ErrorKind::InvalidOperation`] if that was captured elsewhere; the
     /// driver's own.
-    pub(super) fn order(&self, work: &Work<D>, stream: &Stream<D>) -> Result<()> {
+    pub(super) fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         match self {
             Self::Command(end) => end.order(work, stream),
             Self::Native(event, _) => Ok(stream.wait_for(event)?),

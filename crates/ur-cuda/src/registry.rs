@@ -13,17 +13,17 @@ use std::{
 };
 use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::share::Desk;
+use ur_core::over_driver::share::OpenedObjects;
 use ur_hal::Granularity;
 
 /// Everything that a process knows of one dialect's memory.
 pub struct Registry<D: Dialect> {
     store: PerProcess<Store<D>>,
-    pub(super) desk: Desk<Family<D>>,
+    pub(super) desk: OpenedObjects<Family<D>>,
 }
 impl<D: Dialect> Registry<D> {
     pub(super) const fn new() -> Self {
-        Self { store: PerProcess::new(), desk: Desk::new() }
+        Self { store: PerProcess::new(), desk: OpenedObjects::new() }
     }
     /// This process's: a forked child finds an empty one.
     pub(super) fn get(&self) -> &Store<D> {

@@ -10,7 +10,7 @@ use super::{
     Attribute, DriverDevice,
     driver::{Dialect, RawContext},
     native::{context::Entered, stream::Stream, words::Words},
-    work::Work,
+    work::QueueState,
 };
 use std::{
     collections::BTreeMap,
@@ -18,7 +18,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Weak},
 };
 use ur_hal::{Error, ErrorKind, Result};
-use ur_ipc::arena::{Arena, Counter, Debt, DeviceWait, Progress, protocol::word_of};
+use ur_ipc::arena::{Arena, Counter, DeviceWait, PendingSignal, Progress, protocol::word_of};
 use ur_lock::locked;
 
 /// A part of an arena that is registered with the driver at once.
@@ -30,15 +30,15 @@ pub(super) const WAITS_FOR_WORDS: &str = "a wait for an event that processes sha
 /// By arena and number.
 type Pieces<D> = BTreeMap<(u64, usize), Weak<Piece<D>>>;
 /// The pieces that are registered in this process.
-pub struct Desk<D: Dialect>(Mutex<Pieces<D>>);
-impl<D: Dialect> Desk<D> {
+pub struct RegisteredPieces<D: Dialect>(Mutex<Pieces<D>>);
+impl<D: Dialect> RegisteredPieces<D> {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 }
-impl<D: Dialect> fmt::Debug for Desk<D> {
+impl<D: Dialect> fmt::Debug for RegisteredPieces<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("RegisteredPieces").finish_non_exhaustive()
     }
 }
 
@@ -83,14 +83,14 @@ impl<D: Dialect> Piece<D> {
 /// What a word needs as long as lanes write it or wait for it.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept until the lanes are idle, no more")]
-enum Kept<D: Dialect> {
+enum WordResource<D: Dialect> {
     /// Pages.
     Piece(Arc<Piece<D>>),
     /// When it goes, values that are not written fail.
     Counter(Arc<Counter>),
 }
 /// By address.
-type Held<D> = BTreeMap<usize, Kept<D>>;
+type Held<D> = BTreeMap<usize, WordResource<D>>;
 /// The pieces that a stream's lanes have been told to write or wait in, and the counters that they complete. A word may be
 /// reached, and known to be, before the lane that waits for it has looked at it: so they stay registered until
 /// the stream is idle, and mostly as long as it lives.
@@ -107,11 +107,11 @@ impl<D: Dialect> Registered<D> {
         locked(&self.0)
     }
     /// Keeps a piece that something in one of the lanes is about, and a counter that it completes.
-    fn keep(&self, work: &Work<D>, piece: Arc<Piece<D>>, counter: Option<&Arc<Counter>>) {
+    fn keep(&self, work: &QueueState<D>, piece: Arc<Piece<D>>, counter: Option<&Arc<Counter>>) {
         let mut all = self.all();
-        all.insert(Arc::as_ptr(&piece).addr(), Kept::Piece(piece));
+        all.insert(Arc::as_ptr(&piece).addr(), WordResource::Piece(piece));
         if let Some(counter) = counter {
-            all.insert(Arc::as_ptr(counter).addr(), Kept::Counter(Arc::clone(counter)));
+            all.insert(Arc::as_ptr(counter).addr(), WordResource::Counter(Arc::clone(counter)));
         }
         if all.len() <= Self::MANY {
             return;
@@ -132,7 +132,7 @@ pub(super) struct Word<D: Dialect> {
     at: u64,
 }
 impl<D: Dialect> Word<D> {
-    fn new(work: &Work<D>, on: &Entered<D>, arena: &Arena, address: usize) -> Result<Self> {
+    fn new(work: &QueueState<D>, on: &Entered<D>, arena: &Arena, address: usize) -> Result<Self> {
         let piece = Piece::with(on, work.device().context()?, arena, address)?;
         let at = piece.words.on_device(address);
         Ok(Self { piece, at })
@@ -141,7 +141,11 @@ impl<D: Dialect> Word<D> {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn of_counter(work: &Work<D>, on: &Entered<D>, counter: &Counter) -> Result<Self> {
+    pub(super) fn of_counter(
+        work: &QueueState<D>,
+        on: &Entered<D>,
+        counter: &Counter,
+    ) -> Result<Self> {
         counter.hand_to_device();
         Self::new(work, on, counter.arena(), counter.word_address())
     }
@@ -150,7 +154,7 @@ impl<D: Dialect> Word<D> {
         self.at
     }
     /// Keeps what it needs for what a lane of `work` has been told to do with it, and the counter that it completes.
-    pub(super) fn keep(self, work: &Work<D>, counter: Option<&Arc<Counter>>) {
+    pub(super) fn keep(self, work: &QueueState<D>, counter: Option<&Arc<Counter>>) {
         work.registered().keep(work, self.piece, counter);
     }
 }
@@ -159,10 +163,10 @@ impl<D: Dialect> Word<D> {
 /// # Errors
 /// The driver's own.
 pub(super) fn order<D: Dialect>(
-    work: &Work<D>,
+    work: &QueueState<D>,
     on: &Entered<D>,
     stream: &Stream<D>,
-    debt: &Debt,
+    debt: &PendingSignal,
 ) -> Result<()> {
     let word = Word::new(work, on, debt.arena(), debt.word_address())?;
     let waits = stream.wait_value(word.at, word_of(debt.value()));
@@ -192,17 +196,17 @@ pub(super) fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool>
 
 /// What a queue's streams wait for, as far as it is not known to have come.
 #[derive(Debug, Default)]
-pub(super) struct Debts {
-    owed: Vec<(Debt, Option<DeviceWait>)>,
+pub(super) struct PendingSignals {
+    owed: Vec<(PendingSignal, Option<DeviceWait>)>,
     /// What will never come, until the streams have gone on: a write of the dead one's device may come late, and they
     /// have to be released again.
     lost: Vec<DeviceWait>,
 }
-impl Debts {
-    pub(super) fn add(&mut self, owed: Debt) {
+impl PendingSignals {
+    pub(super) fn add(&mut self, owed: PendingSignal) {
         self.owed.retain(|(one, _)| one.progress() != Progress::Complete);
         // Of one counter's values the greatest says it all: if a lesser one never comes, it does not.
-        let same = |(one, _): &&mut (Debt, _)| {
+        let same = |(one, _): &&mut (PendingSignal, _)| {
             one.word_address() == owed.word_address() && one.progress() == Progress::Pending
         };
         // None in a forked child alone, where the driver does not work.
@@ -217,7 +221,7 @@ impl Debts {
         }
     }
     /// Those that are still owed.
-    pub(super) fn open(&self) -> Vec<Debt> {
+    pub(super) fn open(&self) -> Vec<PendingSignal> {
         let open = self.owed.iter().map(|(one, _)| one);
         open.filter(|one| one.progress() != Progress::Complete).cloned().collect()
     }
@@ -252,12 +256,12 @@ impl Debts {
     }
 }
 /// Sleeps until each has come, or never will.
-pub(super) fn await_all(debts: &[Debt]) {
+pub(super) fn await_all(debts: &[PendingSignal]) {
     for debt in debts {
         let _how = debt.wait(None); // asked for again by whom it concerns
     }
 }
 /// Whether one of them will never come.
-pub(super) fn have_failed(debts: &[Debt]) -> bool {
+pub(super) fn have_failed(debts: &[PendingSignal]) -> bool {
     debts.iter().any(|debt| debt.progress() == Progress::Failed)
 }

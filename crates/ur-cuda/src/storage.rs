@@ -22,7 +22,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Owned,
 };
-use ur_core::memory::{deferred_free, pictures::Layout};
+use ur_core::memory::{deferred_free, image_layout::Layout};
 use ur_core::over_driver::{block::Block, mem};
 
 /// The bytes of a memory object and of its parts.

@@ -27,7 +27,7 @@ use super::{
     shared_words::{self, WAITS_FOR_WORDS, Word},
     submission::put,
     usm_async,
-    work::{Lanes, Work},
+    work::{Lanes, QueueState},
 };
 use std::{
     convert::Infallible,
@@ -35,7 +35,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_adapter::{
-    command::Report,
+    command::CompletionRequest,
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -68,7 +68,7 @@ fn make<D: Dialect>(
     let in_step = request.default_stream == Some(DefaultStream::InStep);
     let is_in_order = !request.is_out_of_order || stream.is_some();
     let kind = (priority, in_step, is_in_order);
-    let work = Arc::new(Work::make(device, request.context, kind, stream)?);
+    let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
     context.queues().add(&work);
     Ok(Lanes::of(work))
@@ -77,7 +77,7 @@ fn make<D: Dialect>(
 /// Has a lane write the value of a counter, behind what the submission says. Without a write nobody learns of the value, and
 /// the next write passes it.
 fn signal<D: Dialect>(
-    work: &Work<D>,
+    work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     counter: &Arc<Counter>,
     value: u64,
@@ -95,7 +95,7 @@ fn signal<D: Dialect>(
 }
 /// Lets the application put commands of its own into the first lane, between two barriers.
 fn call_native<D: Dialect>(
-    work: &Work<D>,
+    work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     call: NativeCall<'_>,
 ) -> ur_hal::Result<Option<Point<D>>> {
@@ -108,7 +108,7 @@ fn call_native<D: Dialect>(
 /// Puts a command into a lane, behind what `bring` puts there.
 #[inline]
 fn submit<D: Dialect>(
-    work: &Work<D>,
+    work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     bring: impl FnOnce(&native::Stream<D>) -> Result<()>,
 ) -> ur_hal::Result<Option<Point<D>>> {
@@ -314,7 +314,7 @@ impl<D: Dialect> HasStreams for Family<D> {
         pool: Borrowed<'_, UsmPool<D>>,
         size: usize,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<D>>>> {
         usm_async::allocate(usm, queue, pool, size, events, report)
     }
@@ -322,7 +322,7 @@ impl<D: Dialect> HasStreams for Family<D> {
         queue: Borrowed<'_, Queue<D>>,
         freeing: Freeing<D>,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<FreedInOrder<Self>> {
         usm_async::free(queue, freeing, events, report)
     }

@@ -7,7 +7,7 @@ use super::{
     native::stream::Stream,
     point::{End, Marks, Point},
     shared_words::{self, WAITS_FOR_WORDS},
-    work::Work,
+    work::QueueState,
 };
 use ur_hal::{Completion, Order, Result, Submission, Wait};
 
@@ -16,7 +16,7 @@ use ur_hal::{Completion, Order, Result, Submission, Wait};
 /// # Errors
 /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; `body`'s, and the driver's own.
 pub(super) fn put<D: Dialect>(
-    work: &Work<D>,
+    work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     body: impl FnOnce(&Stream<D>) -> Result<()>,
 ) -> Result<Option<Point<D>>> {

@@ -10,7 +10,7 @@ use super::{
 };
 use std::sync::Arc;
 use ur_adapter::{
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::Borrowed,
 };
@@ -30,7 +30,7 @@ fn submit<D: Dialect>(
     queue: Borrowed<'_, Queue<D>>,
     name: ur_command_t,
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
     body: impl FnOnce(&Stream<D>) -> Result<()>,
 ) -> Enqueued<Family<D>> {
     Family::<D>::is_recording(&queue, events)?;
@@ -48,7 +48,7 @@ pub(super) fn allocate<D: Dialect>(
     pool: Borrowed<'_, UsmPool<D>>,
     size: usize,
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Result<Option<InOrder<Event<D>>>> {
     if usm != Usm::Device || !pool.identity().is_default() {
         return Ok(None);
@@ -92,7 +92,7 @@ pub(super) fn free<D: Dialect>(
     queue: Borrowed<'_, Queue<D>>,
     freeing: Freeing<D>,
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Result<FreedInOrder<Family<D>>> {
     if !is_ordered(&freeing) {
         return Ok(FreedInOrder::No(freeing));

@@ -1,9 +1,9 @@
 //! How this driver takes host memory that C allocated itself: it pins it and maps it for all devices.
 use super::{Family, context::DriverContext, driver::Dialect, native::memory::Registered};
 use ur_adapter::{error::Result, memory::UsmPtr};
-use ur_core::over_driver::usm_host::PinsMemory;
+use ur_core::over_driver::usm_host::HostRegistration;
 
-impl<D: Dialect> PinsMemory for Family<D> {
+impl<D: Dialect> HostRegistration for Family<D> {
     type Pinned = Registered<D>;
     fn pin(
         context: &DriverContext<D>,

@@ -5,7 +5,7 @@ use super::{
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
-    shared_words::{Debts, Registered, await_all},
+    shared_words::{PendingSignals, Registered, await_all},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
@@ -20,12 +20,12 @@ const LANES: usize = 8;
 
 /// What the core knows as a stream.
 #[derive(Debug)]
-pub struct Lanes<D: Dialect>(Arc<Work<D>>);
+pub struct Lanes<D: Dialect>(Arc<QueueState<D>>);
 impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<Work<D>>) -> Self {
+    pub(super) fn of(work: Arc<QueueState<D>>) -> Self {
         Self(work)
     }
-    pub(super) fn work(&self) -> &Work<D> {
+    pub(super) fn work(&self) -> &QueueState<D> {
         &self.0
     }
 }
@@ -36,7 +36,7 @@ impl<D: Dialect> Drop for Lanes<D> {
 }
 /// A stream's lanes, with all that is known of them.
 #[derive(Debug)]
-pub(super) struct Work<D: Dialect> {
+pub(super) struct QueueState<D: Dialect> {
     /// Tells it from all others that there ever are.
     number: u64,
     device: Arc<DriverDevice<D>>,
@@ -53,10 +53,10 @@ pub(super) struct Work<D: Dialect> {
     fences: AtomicU64,
     is_over: AtomicBool,
     has_debts: AtomicBool,
-    debts: Mutex<Debts>,
+    debts: Mutex<PendingSignals>,
     registered: Registered<D>,
 }
-impl<D: Dialect> Work<D> {
+impl<D: Dialect> QueueState<D> {
     /// Over `stream`, or over lanes of its own.
     ///
     /// # Errors
@@ -177,14 +177,14 @@ impl<D: Dialect> Work<D> {
         }
     }
     /// What its streams wait for that others owe; mostly nothing.
-    pub(super) fn open_debts(&self) -> Vec<arena::Debt> {
+    pub(super) fn open_debts(&self) -> Vec<arena::PendingSignal> {
         if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
     }
-    fn debts(&self) -> MutexGuard<'_, Debts> {
+    fn debts(&self) -> MutexGuard<'_, PendingSignals> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// One of its streams waits for that.
-    pub(super) fn owe(&self, owed: arena::Debt) {
+    pub(super) fn owe(&self, owed: arena::PendingSignal) {
         self.debts().add(owed);
         self.has_debts.store(true, Release);
     }
@@ -256,34 +256,34 @@ impl<D: Dialect> Work<D> {
 
 /// Queues, and what released ones have still to do: those of this process, or those of one context.
 #[derive(Debug)]
-pub struct Everyone<D: Dialect>(RwLock<Vec<Arc<Work<D>>>>);
-impl<D: Dialect> Everyone<D> {
+pub struct QueueRegistry<D: Dialect>(RwLock<Vec<Arc<QueueState<D>>>>);
+impl<D: Dialect> QueueRegistry<D> {
     pub(super) const fn new() -> Self {
         Self(RwLock::new(Vec::new()))
     }
-    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work<D>>>> {
+    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<QueueState<D>>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
-    pub(super) fn add(&self, work: &Arc<Work<D>>) {
+    pub(super) fn add(&self, work: &Arc<QueueState<D>>) {
         // What is over and idle goes; the driver is not asked under the lock.
         let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
         let gone: Vec<_> = over.iter().filter(|w| is_done(w.is_idle())).collect();
-        let is_gone = |w: &Arc<Work<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
+        let is_gone = |w: &Arc<QueueState<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
         let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
         all.push(Arc::clone(work));
         drop(all);
         drop(taken); // streams are destroyed: not under the lock
     }
-    fn of(&self, is_meant: impl Fn(&Work<D>) -> bool) -> Vec<Arc<Work<D>>> {
+    fn of(&self, is_meant: impl Fn(&QueueState<D>) -> bool) -> Vec<Arc<QueueState<D>>> {
         self.all().iter().filter(|work| is_meant(work)).cloned().collect()
     }
     /// What was submitted so far to these queues and may know of memory as old as the object with the
     /// number `since`. No driver is asked.
-    pub(super) fn ticket(&self, since: u64) -> Ticket<D> {
+    pub(super) fn ticket(&self, since: u64) -> SyncPoint<D> {
         let mut moments = vec![];
         self.all().iter().for_each(|work| work.note(since, &mut moments));
-        Ticket(moments)
+        SyncPoint(moments)
     }
 }
 
@@ -296,7 +296,7 @@ fn is_done(said: Result<bool>) -> bool {
 /// Up to where a stream must have come.
 #[derive(Debug)]
 pub struct Moment<D: Dialect> {
-    work: Arc<Work<D>>,
+    work: Arc<QueueState<D>>,
     lane: u32,
     number: u64,
 }
@@ -328,8 +328,8 @@ impl<D: Dialect> deferred_free::Moment for Moment<D> {
 }
 /// Everything submitted up to a moment.
 #[derive(Debug)]
-pub struct Ticket<D: Dialect>(Vec<Moment<D>>);
-impl<D: Dialect> Ticket<D> {
+pub struct SyncPoint<D: Dialect>(Vec<Moment<D>>);
+impl<D: Dialect> SyncPoint<D> {
     /// What it consists of.
     pub(super) fn into_moments(self) -> Vec<Moment<D>> {
         self.0
@@ -376,12 +376,12 @@ impl<D: Dialect> Ticket<D> {
     }
 }
 /// What was submitted so far to queues of the context with this handle; 0: of all contexts.
-pub(super) fn ticket<D: Dialect>(context: usize) -> Ticket<D> {
+pub(super) fn ticket<D: Dialect>(context: usize) -> SyncPoint<D> {
     let mut moments = vec![];
     for work in D::statics().queues_now.of(|w| context == 0 || w.context == context) {
         work.note(0, &mut moments);
     }
-    Ticket(moments)
+    SyncPoint(moments)
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///
@@ -394,5 +394,5 @@ pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()
         await_all(&work.open_debts());
         work.note(0, &mut moments);
     }
-    Ticket(moments).finish()
+    SyncPoint(moments).finish()
 }

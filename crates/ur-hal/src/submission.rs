@@ -1,7 +1,7 @@
 //! The submission of a command: what it waits for, its place in the order, and the completion information that is
 //! requested; and the status and times that a point reports.
 use crate::{Command, Types};
-use ur_ipc::arena::Debt;
+use ur_ipc::arena::PendingSignal;
 
 /// A command with everything that its submission involves. A driver gets all of it at once, so that it can use a single
 /// native call where that takes waits and signals too.
@@ -39,7 +39,7 @@ pub enum Wait<'a, D: Types> {
     /// A command of this process, or the latest signal so far of a point that is signalled repeatedly.
     Point(&'a D::Point),
     /// A word in shared memory that reaches a value. Needs [`Capability::SharedWords`](crate::Capability::SharedWords).
-    Word(&'a Debt),
+    Word(&'a PendingSignal),
 }
 impl<D: Types> Clone for Wait<'_, D> {
     fn clone(&self) -> Self {

@@ -4,9 +4,10 @@
 use crate::{
     access::Peer,
     arena::WeakArena,
+    connection::{Close, Connection, ConnectionResult, Doing, Grant, Has, PendingReply, Sent},
     entrance::Entrance,
-    envelope::Door,
-    exports::DESK,
+    envelope::SocketScope,
+    exports::EXPORT_TABLE,
     fork::Guarded,
     identity::{hash, identity},
     killpoint,
@@ -18,7 +19,6 @@ use crate::{
         receive, send,
     },
     receipt::{self, is_received},
-    visitor::{Close, Doing, Grant, Has, Kept, Letter, Sent, Visitor},
     waiting::{look, uninterrupted},
 };
 use rustix::{
@@ -46,7 +46,7 @@ const ASKED_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::f
 
 /// The broker's side of all connections.
 pub(crate) struct Broker {
-    visitors: HashMap<u64, Visitor>,
+    connections: HashMap<u64, Connection>,
     /// The limits as they were when a peer last connected.
     limits: Limits,
     next: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Broker {
     /// Whether the kernel tells which messages a peer has received; if so, no peer has to acknowledge them.
     sees_receipt: bool,
     /// The entrance at which no connection is accepted before the given time, because there were no descriptors left.
-    paused: Option<(Door, Instant)>,
+    paused: Option<(SocketScope, Instant)>,
     /// Arenas in which something waits for the end of processes whose connections have ended, and when to check next.
     departed: HashMap<u64, WeakArena>,
     ask_after: (Instant, Duration),
@@ -72,7 +72,7 @@ pub(crate) struct Broker {
 impl Broker {
     pub fn new() -> Self {
         Self {
-            visitors: HashMap::new(),
+            connections: HashMap::new(),
             limits: Limits::now(),
             next: 1,
             unread: 0,
@@ -88,19 +88,19 @@ impl Broker {
     }
     /// When the next timeout of any connection, or the next periodic check, is due.
     pub fn deadline(&self) -> Option<Instant> {
-        let deadlines = self.visitors.values().filter_map(|visitor| visitor.deadline);
-        let look = DESK.peek().and_then(|desk| locked(desk).next_look());
+        let deadlines = self.connections.values().filter_map(|connection| connection.deadline);
+        let look = EXPORT_TABLE.peek().and_then(|table| locked(table).next_look());
         let ask_after = (!self.departed.is_empty()).then_some(self.ask_after.0);
         let others = [self.paused.map(|(_, until)| until), look, ask_after, self.look_again];
         deadlines.chain(others.into_iter().flatten()).min()
     }
 
     /// Accepts the connections that wait at an entrance.
-    pub fn admit(&mut self, door: Door) {
-        let Ok(desk) = DESK.get() else { return };
-        let _none_left = locked(desk).lay_in_reserve(); // then the next peer cannot be told why it is refused
+    pub fn admit(&mut self, scope: SocketScope) {
+        let Ok(table) = EXPORT_TABLE.get() else { return };
+        let _none_left = locked(table).lay_in_reserve(); // then the next peer cannot be told why it is refused
         for _ in 0..AT_ONCE {
-            let accepted = match locked(desk).entrance(door) {
+            let accepted = match locked(table).entrance(scope) {
                 Some(entrance) => accept(entrance), // does not block, so the lock is held only briefly
                 None => return,
             };
@@ -110,13 +110,13 @@ impl Broker {
                     if self.evict(|_| true) {
                         continue; // evicting an idle connection has freed descriptors
                     }
-                    if !locked(desk).give_up_reserve() {
-                        return self.pause(door);
+                    if !locked(table).give_up_reserve() {
+                        return self.pause(scope);
                     }
-                    if let Some(Ok(socket)) = locked(desk).entrance(door).map(accept) {
+                    if let Some(Ok(socket)) = locked(table).entrance(scope).map(accept) {
                         turn_away(&socket, Verdict::Descriptors);
                     }
-                    let _none_left = locked(desk).lay_in_reserve();
+                    let _none_left = locked(table).lay_in_reserve();
                 }
                 Err(_) => return, // no connection is waiting, or its peer has gone
             }
@@ -133,11 +133,11 @@ impl Broker {
         }
         let (id, socket) = (self.next, Guarded::new(socket));
         self.next += 1;
-        if liveness::watch(Source::Visitor(id), &socket, EventFlags::IN).is_err() {
+        if liveness::watch(Source::Connection(id), &socket, EventFlags::IN).is_err() {
             return turn_away(&socket, Verdict::Descriptors);
         }
         let now = Instant::now();
-        let visitor = Visitor {
+        let connection = Connection {
             socket,
             peer,
             watched: false,
@@ -152,7 +152,7 @@ impl Broker {
             sent: Sent::default(),
             joined: HashMap::new(),
         };
-        self.visitors.insert(id, visitor);
+        self.connections.insert(id, connection);
     }
     /// Whether one more connection is within the limits, after closing an idle one if necessary.
     fn makes_room(&mut self, peer: &Peer) -> bool {
@@ -164,38 +164,39 @@ impl Broker {
             && (!is_other || self.has_room(limits.of_others, |v| !v.peer.is_same_user()))
             && self.has_room(limits.all, |_| true)
     }
-    fn has_room(&mut self, limit: usize, among: impl Fn(&Visitor) -> bool) -> bool {
-        self.visitors.values().filter(|v| among(v)).count() < limit || self.evict(among)
+    fn has_room(&mut self, limit: usize, among: impl Fn(&Connection) -> bool) -> bool {
+        self.connections.values().filter(|v| among(v)).count() < limit || self.evict(among)
     }
     /// Closes the longest connected among the connections that hold nothing and have no request waiting to be read;
     /// returns whether there was one. Connections that were never admitted go first, and those that left an answer
     /// unread go last. An unread answer's connection is never closed if its peer is another user's: its descriptors are
     /// in flight, and the kernel limits how many of those this user may have.
-    fn evict(&mut self, among: impl Fn(&Visitor) -> bool) -> bool {
-        let may_go = |v: &Visitor| !v.holds() && (!v.is_lapsed() || v.peer.is_same_user());
-        let idle = self.visitors.iter().filter(|(_, v)| may_go(v) && among(v));
+    fn evict(&mut self, among: impl Fn(&Connection) -> bool) -> bool {
+        let may_go = |v: &Connection| !v.holds() && (!v.is_expired() || v.peer.is_same_user());
+        let idle = self.connections.iter().filter(|(_, v)| may_go(v) && among(v));
         let mut idle: Vec<_> = idle.collect();
-        idle.sort_by_key(|(_, v)| (v.is_lapsed(), v.admitted, v.since));
+        idle.sort_by_key(|(_, v)| (v.is_expired(), v.admitted, v.since));
         let mut polled: Vec<_> =
             idle.iter().map(|(_, v)| PollFd::new(&v.socket, PollFlags::IN)).collect();
         if look(&mut polled).is_err() {
             return false; // out of memory: no connection is admitted either
         }
         let mute = |polled: &PollFd<'_>| !matches!(polled.revents(), PollFlags::IN);
-        let Some((id, visitor)) = idle.iter().zip(&polled).find_map(|(v, p)| mute(p).then_some(*v))
+        let Some((id, connection)) =
+            idle.iter().zip(&polled).find_map(|(v, p)| mute(p).then_some(*v))
         else {
             return false;
         };
         let id = *id;
-        turn_away(&visitor.socket, Verdict::Full);
+        turn_away(&connection.socket, Verdict::Full);
         self.part(id);
         true
     }
 
     /// Handles an event on a connection.
     pub fn hear(&mut self, id: u64, flags: EventFlags) {
-        let Some(visitor) = self.visitors.get_mut(&id) else { return };
-        let kept = match &visitor.doing {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let kept = match &connection.doing {
             Doing::Sending(_) if flags.contains(EventFlags::OUT) => self.post(id),
             Doing::Listening | Doing::Unread(_) | Doing::Lapsed(_)
                 if flags.contains(EventFlags::IN) =>
@@ -211,9 +212,9 @@ impl Broker {
     }
     /// Reads one datagram and serves its request; returns whether there was one.
     fn read(&mut self, id: u64) -> Result<bool, Close> {
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
         let mut bytes = [0; MESSAGE_LEN];
-        let received = match receive(&visitor.socket, &mut bytes) {
+        let received = match receive(&connection.socket, &mut bytes) {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(false),
             Err(_) => return Err(Close),
@@ -222,81 +223,88 @@ impl Broker {
         // message does not decode is disconnected.
         let whole = bytes.get(..received.length).and_then(decode_message);
         let Message { number, read, ends, request } = whole.ok_or(Close)?;
-        let owes = match visitor.doing {
+        let owes = match connection.doing {
             Doing::Unread(nonce) => Some((nonce, true)),
             Doing::Lapsed(nonce) => Some((nonce, false)),
             _ => None,
         };
         match owes {
             Some((nonce, counts)) if read == nonce => {
-                visitor.listen();
+                connection.listen();
                 self.unread -= usize::from(counts); // a lapsed answer is no longer counted
             }
             Some(_) if read == 0 && !request.wants_answer() => {}
             // An acknowledgement of an answer that the kernel already reported as received changes nothing.
-            None if read == 0 || visitor.last.as_ref().is_some_and(|last| last.nonce == read) => {}
+            None if read == 0
+                || connection.last.as_ref().is_some_and(|last| last.nonce == read) => {}
             _ => return Err(Close),
         }
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        ends.into_iter().try_for_each(|object| visitor.end_lease(object))?;
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
+        ends.into_iter().try_for_each(|object| connection.end_lease(object))?;
         let kept = self.serve(id, number, request, received.rights);
         if read != 0 {
             self.serve_waiting();
         }
         kept.map(|()| true)
     }
-    fn serve(&mut self, id: u64, number: u64, request: Request, came: Vec<OwnedFd>) -> Kept {
+    fn serve(
+        &mut self,
+        id: u64,
+        number: u64,
+        request: Request,
+        came: Vec<OwnedFd>,
+    ) -> ConnectionResult {
         let brings = matches!(request, Request::Fetch { .. } | Request::Debtor { .. });
         let waits = brings && !self.may_send_to(id) && {
             self.note_receipts();
             !self.may_send_to(id)
         };
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
         if waits {
-            visitor.doing = Doing::Waiting(number, request, came);
-            visitor.deadline = Some(Instant::now() + PATIENCE);
-            visitor.expect(id, EventFlags::empty());
+            connection.doing = Doing::Waiting(number, request, came);
+            connection.deadline = Some(Instant::now() + PATIENCE);
+            connection.expect(id, EventFlags::empty());
             self.waiting.push_back(id);
             self.look_again.get_or_insert_with(|| Instant::now() + LOOK_AGAIN);
             return Ok(());
         }
         match request {
             Request::Fetch { session, ticket, has_ledger, lacks_memory, participant, part } => {
-                visitor.session = session;
+                connection.session = session;
                 let has = Has { ledger: has_ledger, lacks_memory, participant, part };
-                let ((answer, rights), grant) = match visitor.fetch(id, &ticket, came, has) {
+                let ((answer, rights), grant) = match connection.fetch(id, &ticket, came, has) {
                     Ok(granted) => granted,
                     Err(verdict) => ((Answer::of(verdict), Vec::new()), Grant::default()),
                 };
                 self.answer(id, number, answer, rights, grant)
             }
             Request::TakeCounter { ledger, participant } => {
-                let answer = visitor.take_counter(ledger, participant);
+                let answer = connection.take_counter(ledger, participant);
                 self.reply(id, number, answer)
             }
             Request::Debtor { ledger, participant, counter } => {
-                let (answer, rights) = visitor.debtor(ledger, participant, counter);
+                let (answer, rights) = connection.debtor(ledger, participant, counter);
                 self.answer(id, number, answer, rights, Grant::default())
             }
             Request::Ping => self.reply(id, number, Answer::of(Verdict::Granted)),
             Request::Confirm { nonce } => {
-                let verdict = visitor.confirm(nonce)?;
+                let verdict = connection.confirm(nonce)?;
                 self.reply(id, number, Answer::of(verdict))
             }
-            Request::GiveBack { nonce } => visitor.give_back(nonce),
+            Request::GiveBack { nonce } => connection.give_back(nonce),
             Request::Resume { session, nonce } => {
                 let verdict = self.resume(id, session, nonce);
                 self.reply(id, number, Answer::of(verdict))
             }
             Request::ReleaseCounter { ledger, participant, counter } => {
-                let arena = visitor.arena(ledger, participant)?;
+                let arena = connection.arena(ledger, participant)?;
                 arena.release_counter(participant, counter).map_err(|_| Close)
             }
             Request::SlotClosed { ledger, participant, slot, generation } => {
-                let arena = visitor.arena(ledger, participant)?;
+                let arena = connection.arena(ledger, participant)?;
                 arena.slot_closed(participant, slot, generation).map_err(|_| Close)
             }
-            Request::Leave { ledger, participant } => visitor.leave(ledger, participant),
+            Request::Leave { ledger, participant } => connection.leave(ledger, participant),
             Request::Read => Ok(()), // the acknowledgement came in `read` of the same message
         }
     }
@@ -304,10 +312,10 @@ impl Broker {
     /// process, have read theirs.
     fn may_send_to(&self, id: u64) -> bool {
         let limits = self.limits;
-        let who = self.visitors.get(&id).map(|v| v.peer.who());
-        let keeps_unread = |v: &&Visitor| matches!(v.doing, Doing::Unread(_));
+        let who = self.connections.get(&id).map(|v| v.peer.who());
+        let keeps_unread = |v: &&Connection| matches!(v.doing, Doing::Unread(_));
         let of_process = || {
-            let unread = self.visitors.values().filter(keeps_unread);
+            let unread = self.connections.values().filter(keeps_unread);
             unread.filter(|v| Some(v.peer.who()) == who).count()
         };
         self.unread < limits.unread
@@ -316,10 +324,10 @@ impl Broker {
     /// Marks as read the answers that the kernel reports as received although their peers have not acknowledged them
     /// yet.
     fn note_receipts(&mut self) {
-        let unread = self.visitors.values_mut().filter(|v| matches!(v.doing, Doing::Unread(_)));
+        let unread = self.connections.values_mut().filter(|v| matches!(v.doing, Doing::Unread(_)));
         let mut received = 0;
-        for visitor in unread.filter(|v| self.sees_receipt && is_received(&v.socket)) {
-            visitor.listen();
+        for connection in unread.filter(|v| self.sees_receipt && is_received(&v.socket)) {
+            connection.listen();
             received += 1;
         }
         self.unread -= received;
@@ -332,26 +340,26 @@ impl Broker {
     /// Serves waiting requests as far as the limits allow.
     fn serve_waiting(&mut self) {
         while let Some(id) = self.next_waiting() {
-            let Some(visitor) = self.visitors.get_mut(&id) else { continue };
-            let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
+            let Some(connection) = self.connections.get_mut(&id) else { continue };
+            let doing = std::mem::replace(&mut connection.doing, Doing::Listening);
             let Doing::Waiting(number, request, came) = doing else {
-                visitor.doing = doing;
+                connection.doing = doing;
                 continue;
             };
-            visitor.expect(id, EventFlags::IN);
+            connection.expect(id, EventFlags::IN);
             let kept = self.for_one(id, |broker| {
                 killpoint::panic_at("broker.serve_waiting");
                 broker.serve(id, number, request, came)
             });
             if kept.is_err()
-                && let Some(visitor) = self.visitors.remove(&id)
+                && let Some(connection) = self.connections.remove(&id)
             {
-                self.take_leave(visitor);
+                self.take_leave(connection);
             }
         }
     }
     /// Sends an answer that grants nothing.
-    fn reply(&mut self, id: u64, number: u64, answer: Answer) -> Kept {
+    fn reply(&mut self, id: u64, number: u64, answer: Answer) -> ConnectionResult {
         self.answer(id, number, answer, Vec::new(), Grant::default())
     }
     fn answer(
@@ -361,26 +369,26 @@ impl Broker {
         mut answer: Answer,
         rights: Vec<Arc<OwnedFd>>,
         grant: Grant,
-    ) -> Kept {
+    ) -> ConnectionResult {
         if !rights.is_empty() {
             let key = identity().map_err(|_| Close)?.key;
             self.granted += 1;
             answer.nonce = hash(&key, &self.granted.to_le_bytes()).max(1); // a number that no peer can guess
             answer.is_urgent = !self.sees_receipt;
         }
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        visitor.doing = Doing::Sending(Box::new(Letter { number, answer, rights, grant }));
-        visitor.deadline = Some(Instant::now() + PATIENCE);
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
+        connection.doing = Doing::Sending(Box::new(PendingReply { number, answer, rights, grant }));
+        connection.deadline = Some(Instant::now() + PATIENCE);
         self.post(id)
     }
     /// Sends the pending answer, or waits until the socket's buffer has space for it.
-    fn post(&mut self, id: u64) -> Kept {
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        let Doing::Sending(letter) = &mut visitor.doing else { return Ok(()) };
-        match letter.send(&visitor.socket) {
+    fn post(&mut self, id: u64) -> ConnectionResult {
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
+        let Doing::Sending(letter) = &mut connection.doing else { return Ok(()) };
+        match letter.send(&connection.socket) {
             Ok(()) => {}
             Err(Errno::AGAIN) => {
-                visitor.expect(id, EventFlags::OUT);
+                connection.expect(id, EventFlags::OUT);
                 return Ok(());
             }
             Err(Errno::TOOMANYREFS | Errno::NOMEM | Errno::NOBUFS) if !letter.rights.is_empty() => {
@@ -389,27 +397,27 @@ impl Broker {
             Err(_) => return Err(Close),
         }
         let (nonce, grant) = (letter.answer.nonce, std::mem::take(&mut letter.grant));
-        visitor.expect(id, EventFlags::IN);
+        connection.expect(id, EventFlags::IN);
         if nonce == 0 {
-            visitor.listen();
+            connection.listen();
         } else {
             self.unread += 1;
-            visitor.sent(nonce, grant);
+            connection.sent(nonce, grant);
         }
         Ok(())
     }
     /// Takes back what an answer grants when the answer cannot be sent, and sends a refusal instead.
-    fn withdraw(&mut self, id: u64) -> Kept {
-        let visitor = self.visitors.get_mut(&id).ok_or(Close)?;
-        let doing = std::mem::replace(&mut visitor.doing, Doing::Listening);
+    fn withdraw(&mut self, id: u64) -> ConnectionResult {
+        let connection = self.connections.get_mut(&id).ok_or(Close)?;
+        let doing = std::mem::replace(&mut connection.doing, Doing::Listening);
         let number = match doing {
             Doing::Sending(letter) => {
-                visitor.take_back(letter.grant);
+                connection.take_back(letter.grant);
                 letter.number
             }
             Doing::Waiting(number, ..) => number,
             other => {
-                visitor.doing = other;
+                connection.doing = other;
                 return Ok(());
             }
         };
@@ -418,20 +426,20 @@ impl Broker {
 
     /// Ends a connection: its peer has hung up or is to be disconnected.
     pub fn part(&mut self, id: u64) {
-        if let Some(visitor) = self.visitors.remove(&id) {
-            self.take_leave(visitor);
+        if let Some(connection) = self.connections.remove(&id) {
+            self.take_leave(connection);
             self.serve_waiting();
         }
     }
-    fn take_leave(&mut self, mut visitor: Visitor) {
-        let arenas: Vec<_> = visitor.joined.values().cloned().collect();
-        visitor.strip();
+    fn take_leave(&mut self, mut connection: Connection) {
+        let arenas: Vec<_> = connection.joined.values().cloned().collect();
+        connection.release_all();
         for arena in arenas.iter().filter(|arena| arena.tend()) {
             self.departed.insert(arena.id(), arena.downgrade());
             self.ask_after = (Instant::now() + ASKED_AFTER.0, ASKED_AFTER.0);
         }
-        liveness::unwatch(&visitor.socket);
-        if matches!(visitor.doing, Doing::Unread(_)) {
+        liveness::unwatch(&connection.socket);
+        if matches!(connection.doing, Doing::Unread(_)) {
             self.unread -= 1;
         }
     }

@@ -3,7 +3,7 @@
 use crate::{
     Error, ErrorKind, InstanceId, Result,
     access::OVERFLOW_UID,
-    envelope::Door,
+    envelope::SocketScope,
     identity,
     waiting::{connect_by, uninterrupted},
 };
@@ -71,21 +71,21 @@ impl Directory {
     }
     /// Checks whether sockets of this kind may be made in the directory. Its mode is never changed here, because the
     /// user may use the directory for other things too.
-    fn check_for_export(&self, door: Door) -> Result<(), Flaw> {
-        match door {
-            Door::Others if self.mode & 0o077 != 0o011 => {
+    fn check_for_export(&self, scope: SocketScope) -> Result<(), Flaw> {
+        match scope {
+            SocketScope::Others if self.mode & 0o077 != 0o011 => {
                 Err((Errno::PERM, "exports to others need it to be of mode 0711"))
             }
             // Permission to traverse it is harmless: as long as they cannot be listed, names are secrets.
-            Door::Private if self.mode & 0o066 != 0 => {
+            SocketScope::Private if self.mode & 0o066 != 0 => {
                 Err((Errno::PERM, "others can list it: run `chmod 0700` on it"))
             }
             _ => Ok(()),
         }
     }
     /// Opens a directory for this user's sockets of this kind, and makes it if necessary.
-    pub fn for_export(path: &Path, door: Door) -> Result<Self, Flaw> {
-        let mode = Mode::from_raw_mode(if door == Door::Others { 0o711 } else { 0o700 });
+    pub fn for_export(path: &Path, scope: SocketScope) -> Result<Self, Flaw> {
+        let mode = Mode::from_raw_mode(if scope == SocketScope::Others { 0o711 } else { 0o700 });
         let made = match uninterrupted(|| mkdir(path, mode)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
@@ -98,12 +98,12 @@ impl Directory {
             change_mode(&directory.fd, mode).map_err(|e| (e, "its mode cannot be set"))?;
             directory.mode = mode.as_raw_mode();
         }
-        directory.check_for_export(door)?;
+        directory.check_for_export(scope)?;
         Ok(directory)
     }
     /// Why the directory is unfit for a user's exports, in words; `None` if it is fit.
-    pub fn trouble(path: &Path, user: u32, door: Door) -> Option<String> {
-        let opened = Self::open(path, &[user]).and_then(|d| d.check_for_export(door));
+    pub fn trouble(path: &Path, user: u32, scope: SocketScope) -> Option<String> {
+        let opened = Self::open(path, &[user]).and_then(|d| d.check_for_export(scope));
         // A missing directory is made when it is needed, if its parent permits.
         let missing = |parent: &Path| {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -123,11 +123,11 @@ impl Directory {
         })
     }
     /// The instances that have sockets of this kind in the directory.
-    pub fn exporters(&self, door: Door) -> Vec<String> {
+    pub fn exporters(&self, scope: SocketScope) -> Vec<String> {
         let names = self.names().into_iter();
-        let instance = |name: String| match door {
-            Door::Private => is_instance(&name).then_some(name),
-            Door::Others => {
+        let instance = |name: String| match scope {
+            SocketScope::Private => is_instance(&name).then_some(name),
+            SocketScope::Others => {
                 name.strip_suffix(OTHERS).filter(|name| is_instance(name)).map(Into::into)
             }
         };
@@ -202,10 +202,10 @@ pub(crate) fn inode(stat: &Stat) -> (u64, u64) {
 /// The suffix of sockets for other users: an exporter may have both kinds of socket in one directory.
 pub(crate) const OTHERS: &str = "-others";
 /// The name of an instance's socket of this kind.
-pub(crate) fn name_of(instance: InstanceId, door: Door) -> String {
-    match door {
-        Door::Private => instance.to_string(),
-        Door::Others => format!("{instance}{OTHERS}"),
+pub(crate) fn name_of(instance: InstanceId, scope: SocketScope) -> String {
+    match scope {
+        SocketScope::Private => instance.to_string(),
+        SocketScope::Others => format!("{instance}{OTHERS}"),
     }
 }
 pub(crate) fn is_instance(name: &str) -> bool {
@@ -254,11 +254,11 @@ impl Tried {
 }
 
 /// The directories where a user's exporters may have their sockets, in the order in which they are tried.
-pub(crate) fn candidates(user: u32, door: Door) -> Vec<PathBuf> {
+pub(crate) fn candidates(user: u32, scope: SocketScope) -> Vec<PathBuf> {
     if let Some(only) = chosen() {
         return vec![only];
     }
-    if door == Door::Others {
+    if scope == SocketScope::Others {
         return vec![format!("/tmp/causeway-{user}-others").into()];
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -288,7 +288,7 @@ pub(crate) struct Reached {
 /// read the environment.
 pub(crate) struct Address {
     instance: InstanceId,
-    door: Door,
+    scope: SocketScope,
     /// The users who may own the directories.
     owners: Vec<u32>,
     places: Vec<PathBuf>,
@@ -297,17 +297,17 @@ impl Address {
     /// `user` is the exporter's user according to the ticket, numbered as in the exporter's user namespace, which may
     /// differ from this process's: it is only a hint where to look. Directories of this process's own user are tried
     /// too.
-    pub fn of(instance: InstanceId, user: u32, door: Door) -> Self {
+    pub fn of(instance: InstanceId, user: u32, scope: SocketScope) -> Self {
         let us = geteuid().as_raw();
         let owners = [user, us].into_iter().filter(|uid| *uid != OVERFLOW_UID).collect();
-        let places = places_of([user, us], door).into_iter();
+        let places = places_of([user, us], scope).into_iter();
         // Absolute, as this process may change its working directory. Fails if there is none.
         let places = places.map(|path| std::path::absolute(&path).unwrap_or(path)).collect();
-        Self { instance, door, owners, places }
+        Self { instance, scope, owners, places }
     }
     /// See [`is_listening`].
     pub fn is_listened_at(&self) -> Option<bool> {
-        is_listening(self.instance, self.door)
+        is_listening(self.instance, self.scope)
     }
 }
 
@@ -326,7 +326,7 @@ pub(crate) fn reach(to: &Address, deadline: Instant) -> Result<Result<Reached, T
             }
         };
         tried.opened.push((directory.id, directory.owner));
-        match connect_in(&directory, &name_of(to.instance, to.door), deadline) {
+        match connect_in(&directory, &name_of(to.instance, to.scope), deadline) {
             Ok(socket) => return Ok(Ok(Reached { socket, owner: directory.owner })),
             Err(e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
                 return Err(Error::system("connect to the exporter", e));
@@ -345,8 +345,8 @@ pub(crate) fn reach(to: &Address, deadline: Instant) -> Result<Result<Reached, T
 
 /// Whether a process listens on a socket of that name, in whatever directory and even if the name was removed: the
 /// kernel lists the sockets of this network namespace with the names they were bound to. `None` if it does not tell.
-pub(crate) fn is_listening(instance: InstanceId, door: Door) -> Option<bool> {
-    let name = format!("/{}", name_of(instance, door));
+pub(crate) fn is_listening(instance: InstanceId, scope: SocketScope) -> Option<bool> {
+    let name = format!("/{}", name_of(instance, scope));
     let all = std::fs::read("/proc/net/unix").ok()?; // other sockets' names may be any bytes
     let listens = |line: &[u8]| {
         const ACCEPTS: &[u8] = b"00010000"; // __SO_ACCEPTCON
@@ -357,9 +357,9 @@ pub(crate) fn is_listening(instance: InstanceId, door: Door) -> Option<bool> {
 }
 
 /// The directories of both users' exporters, each once.
-fn places_of(users: [u32; 2], door: Door) -> Vec<PathBuf> {
+fn places_of(users: [u32; 2], scope: SocketScope) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = Vec::new();
-    for path in users.into_iter().flat_map(|user| candidates(user, door)) {
+    for path in users.into_iter().flat_map(|user| candidates(user, scope)) {
         if !places.contains(&path) {
             places.push(path);
         }
@@ -397,8 +397,8 @@ pub(crate) mod tests {
     fn me() -> u32 {
         geteuid().as_raw()
     }
-    fn exports(path: &Path, door: Door) -> Result<(), Flaw> {
-        Directory::for_export(path, door).map(drop)
+    fn exports(path: &Path, scope: SocketScope) -> Result<(), Flaw> {
+        Directory::for_export(path, scope).map(drop)
     }
 
     #[test]
@@ -417,20 +417,22 @@ pub(crate) mod tests {
     #[test]
     fn a_directory_that_others_can_list_is_no_place_for_exports() {
         let path = scratch("modes");
-        let why = |mode, door| {
+        let why = |mode, scope| {
             set_mode(&path, mode);
-            exports(&path, door).err().map(|(_, why)| why)
+            exports(&path, scope).err().map(|(_, why)| why)
         };
         for mode in [0o755, 0o750, 0o744, 0o704] {
-            let why = why(mode, Door::Private).unwrap();
+            let why = why(mode, SocketScope::Private).unwrap();
             assert!(why.contains("others can list it") && why.contains("chmod 0700"), "{why}");
             assert!(Directory::open(&path, &[me()]).is_ok(), "an importer may look there");
         }
         for mode in [0o700, 0o711] {
-            assert_eq!(why(mode, Door::Private), None, "{mode:o}");
+            assert_eq!(why(mode, SocketScope::Private), None, "{mode:o}");
         }
-        assert!(why(0o700, Door::Others).is_some() && why(0o755, Door::Others).is_some());
-        assert_eq!(why(0o711, Door::Others), None);
+        assert!(
+            why(0o700, SocketScope::Others).is_some() && why(0o755, SocketScope::Others).is_some()
+        );
+        assert_eq!(why(0o711, SocketScope::Others), None);
         let unchanged = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(unchanged, 0o711, "the mode of what was there is its owner's to change");
         fs::remove_dir_all(&path).unwrap();
@@ -463,11 +465,14 @@ pub(crate) mod tests {
     }
     #[test]
     fn an_exporter_is_looked_for_among_both_users_places_each_once() {
-        let both = places_of([4711, 0], Door::Others);
+        let both = places_of([4711, 0], SocketScope::Others);
         if chosen().is_none() {
             assert_eq!(both, [4711, 0].map(|u| PathBuf::from(format!("/tmp/causeway-{u}-others"))));
         }
-        assert_eq!(places_of([me(), me()], Door::Private), candidates(me(), Door::Private));
+        assert_eq!(
+            places_of([me(), me()], SocketScope::Private),
+            candidates(me(), SocketScope::Private)
+        );
     }
     #[test]
     fn this_test_runs_without_privileges_of_a_set_user_id_program() {

@@ -2,7 +2,7 @@
 //! which exporters listen there. Nothing is repaired here.
 use crate::{
     directory::{Directory, candidates},
-    envelope::Door,
+    envelope::SocketScope,
 };
 use rustix::process::geteuid;
 use std::path::PathBuf;
@@ -26,12 +26,17 @@ pub struct Place {
 pub fn places() -> Vec<Place> {
     let user = geteuid().as_raw();
     let mut places = Vec::new();
-    for door in [Door::Private, Door::Others] {
-        for path in candidates(user, door) {
+    for scope in [SocketScope::Private, SocketScope::Others] {
+        for path in candidates(user, scope) {
             let opened = Directory::open(&path, &[user]);
-            let exporters = opened.map(|d| d.exporters(door)).unwrap_or_default();
-            let trouble = Directory::trouble(&path, user, door);
-            places.push(Place { path, for_others: door == Door::Others, trouble, exporters });
+            let exporters = opened.map(|d| d.exporters(scope)).unwrap_or_default();
+            let trouble = Directory::trouble(&path, user, scope);
+            places.push(Place {
+                path,
+                for_others: scope == SocketScope::Others,
+                trouble,
+                exporters,
+            });
         }
     }
     places

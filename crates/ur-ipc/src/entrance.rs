@@ -5,7 +5,7 @@ use crate::{
     directory::{
         Directory, OTHERS, Tried, VARIABLE, candidates, change_mode, inode, is_instance, name_of,
     },
-    envelope::Door,
+    envelope::SocketScope,
     fork::Guarded,
     waiting::uninterrupted,
 };
@@ -50,28 +50,28 @@ impl Entrance {
     /// # Errors
     /// [`ErrorKind::Directory`], with every path that was tried; [`ErrorKind::NoSpace`] if one of them is full; and
     /// errors of this process's limits.
-    pub fn open(instance: InstanceId, door: Door) -> Result<Self> {
-        Self::open_beside(instance, door, None)
+    pub fn open(instance: InstanceId, scope: SocketScope) -> Result<Self> {
+        Self::open_beside(instance, scope, None)
     }
     /// Binds the name of `old` again after its socket or directory has been removed: in the same directory, or, if that
     /// does not exist any more, in the one that a new exporter would use.
     ///
     /// # Errors
     /// As [`Entrance::open`]; `old` stays usable then.
-    pub fn open_again(old: &Self, instance: InstanceId, door: Door) -> Result<Self> {
-        Self::open_beside(instance, door, Some(old))
+    pub fn open_again(old: &Self, instance: InstanceId, scope: SocketScope) -> Result<Self> {
+        Self::open_beside(instance, scope, Some(old))
     }
-    fn open_beside(instance: InstanceId, door: Door, old: Option<&Self>) -> Result<Self> {
+    fn open_beside(instance: InstanceId, scope: SocketScope, old: Option<&Self>) -> Result<Self> {
         let mut tried = Tried::default();
         let lock = old.map(|old| &old.lock);
         // First the directory where importers look: the environment's path may be relative to another working directory
         // by now.
-        let mut paths = candidates(geteuid().as_raw(), door);
+        let mut paths = candidates(geteuid().as_raw(), scope);
         paths.splice(0..0, old.map(|old| old.directory.path.clone()));
         paths.dedup();
         for path in paths {
-            let opened = Directory::for_export(&path, door)
-                .and_then(|directory| Self::open_in(directory, instance, door, lock));
+            let opened = Directory::for_export(&path, scope)
+                .and_then(|directory| Self::open_in(directory, instance, scope, lock));
             match opened {
                 Ok(entrance) => return Ok(entrance),
                 Err((e @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM), _)) => {
@@ -97,17 +97,17 @@ impl Entrance {
     fn open_in(
         directory: Directory,
         instance: InstanceId,
-        door: Door,
+        scope: SocketScope,
         held: Option<&Arc<Guarded>>,
     ) -> Result<Self, (Errno, &'static str)> {
         sweep(&directory);
-        let name = name_of(instance, door);
+        let name = name_of(instance, scope);
         let named = |lock: &Arc<Guarded>| is_named(&directory, &**lock, &lock_name(&name));
         let lock = match held.filter(|lock| named(lock).is_ok_and(|named| named)) {
             Some(lock) => lock.clone(),
             None => Arc::new(take_lock(&directory, &name).map_err(|e| explained(e, "lock"))?),
         };
-        match listen_in(&directory, &name, door) {
+        match listen_in(&directory, &name, scope) {
             Ok((listener, bound)) => {
                 Ok(Self { listener: Guarded::new(listener), lock, directory, name, bound })
             }
@@ -187,7 +187,7 @@ fn explained(errno: Errno, doing: &'static str) -> (Errno, &'static str) {
 fn listen_in(
     directory: &Directory,
     name: &str,
-    door: Door,
+    scope: SocketScope,
 ) -> Result<(OwnedFd, (u64, u64)), Errno> {
     if is_free(directory, name) {
         let _ = unlinkat(&directory.fd, name, AtFlags::empty()); // left by this exporter itself
@@ -196,7 +196,7 @@ fn listen_in(
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
     // The directory and the broker decide who may connect, not the umask: the socket has at most this mode while it is
     // being bound, and exactly this mode afterwards.
-    let mode = Mode::from_raw_mode(if door == Door::Others { 0o666 } else { 0o600 });
+    let mode = Mode::from_raw_mode(if scope == SocketScope::Others { 0o666 } else { 0o600 });
     fchmod(&socket, mode)?;
     bind(&socket, &directory.address(name)?)?;
     let bound = (|| {
@@ -313,7 +313,7 @@ mod tests {
     fn bound(path: &Path, name: &str) -> (Directory, Guarded, OwnedFd) {
         let directory = open(path);
         let lock = take_lock(&directory, name).unwrap();
-        let (socket, _) = listen_in(&directory, name, Door::Private).unwrap();
+        let (socket, _) = listen_in(&directory, name, SocketScope::Private).unwrap();
         (directory, lock, socket)
     }
     fn left(path: &Path) -> Vec<String> {
@@ -341,7 +341,7 @@ mod tests {
         let file = fs::File::create(path.join(lock_name(&name))).unwrap();
         flock(&file, FlockOperation::LockExclusive).unwrap(); // and it is stopped here
         let lock = take_lock(&directory, &name).unwrap();
-        let (socket, _) = listen_in(&directory, &name, Door::Private).unwrap();
+        let (socket, _) = listen_in(&directory, &name, SocketScope::Private).unwrap();
         drop(file);
         sweep(&directory);
         assert_eq!(is_named(&directory, &lock, &lock_name(&name)), Ok(true));
@@ -399,8 +399,10 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let path = scratch("mode");
         let directory = open(&path);
-        for (name, door, mode) in [("a", Door::Private, 0o600), ("b", Door::Others, 0o666)] {
-            let (_socket, bound) = listen_in(&directory, name, door).unwrap();
+        for (name, scope, mode) in
+            [("a", SocketScope::Private, 0o600), ("b", SocketScope::Others, 0o666)]
+        {
+            let (_socket, bound) = listen_in(&directory, name, scope).unwrap();
             let metadata = fs::symlink_metadata(path.join(name)).unwrap();
             assert_eq!(metadata.permissions().mode() & 0o777, mode);
             let stat = statat(&directory.fd, name, AtFlags::SYMLINK_NOFOLLOW).unwrap();

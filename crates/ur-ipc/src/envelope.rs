@@ -2,7 +2,7 @@
 //! exporter. They are decoded as untrusted bytes; whether the export stands is left to the broker and the ledger.
 use crate::{
     Error, ErrorKind, InstanceId, Kind, Result,
-    identity::{self, Whence},
+    identity::{self, Origin},
     token::Secret,
 };
 use zerocopy::{
@@ -35,7 +35,7 @@ pub(crate) enum Transport {
 /// Through which directory the exporter is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
-pub(crate) enum Door {
+pub(crate) enum SocketScope {
     /// Accessible to the exporter's user only.
     Private = 1,
     /// Other users may traverse it if they know the name.
@@ -51,7 +51,7 @@ struct Layout {
     kind: u8,
     transport: u8,
     backend: U16,
-    door: u8,
+    scope: u8,
     reserved: u8,
     uid: U32,
     pid: U32,
@@ -86,10 +86,10 @@ pub(crate) struct Envelope {
     pub kind: Kind,
     pub transport: Transport,
     pub backend: u16,
-    pub door: Door,
+    pub scope: SocketScope,
     pub uid: u32,
     pub instance: InstanceId,
-    pub whence: Whence,
+    pub origin: Origin,
     /// Hash of the exporter's socket directory, for messages.
     pub directory: u64,
     pub device: [u8; 16],
@@ -157,7 +157,7 @@ impl Envelope {
     pub fn tag(&self) -> u64 {
         let layout = self.layout();
         let parts: [&[u8]; 8] = [
-            &[layout.kind, layout.transport, layout.door],
+            &[layout.kind, layout.transport, layout.scope],
             layout.backend.as_bytes(),
             &layout.device,
             layout.slot.as_bytes(),
@@ -180,15 +180,15 @@ impl Envelope {
             kind: self.kind as u8,
             transport: self.transport as u8,
             backend: self.backend.into(),
-            door: self.door as u8,
+            scope: self.scope as u8,
             reserved: 0,
             uid: self.uid.into(),
-            pid: self.whence.pid.into(),
+            pid: self.origin.pid.into(),
             instance: self.instance.0,
-            boot: self.whence.boot.into(),
-            host: self.whence.host.into(),
-            pid_namespace: self.whence.pid_namespace.into(),
-            start_time: self.whence.start_time.into(),
+            boot: self.origin.boot.into(),
+            host: self.origin.host.into(),
+            pid_namespace: self.origin.pid_namespace.into(),
+            start_time: self.origin.start_time.into(),
             directory: self.directory.into(),
             device: self.device,
             secret: self.secret.0,
@@ -218,14 +218,14 @@ impl Layout {
                 _ => return None,
             },
             backend: self.backend.get(),
-            door: match (self.door, self.reserved) {
-                (1, 0) => Door::Private,
-                (2, 0) => Door::Others,
+            scope: match (self.scope, self.reserved) {
+                (1, 0) => SocketScope::Private,
+                (2, 0) => SocketScope::Others,
                 _ => return None,
             },
             uid: self.uid.get(),
             instance: InstanceId(self.instance),
-            whence: Whence {
+            origin: Origin {
                 boot: self.boot.get(),
                 host: self.host.get(),
                 pid: self.pid.get(),
@@ -292,10 +292,10 @@ mod tests {
             kind: Kind::Memory,
             transport: Transport::Descriptor,
             backend: 1,
-            door: Door::Private,
+            scope: SocketScope::Private,
             uid: 1000,
             instance: InstanceId([1; 16]),
-            whence: Whence { boot: 2, host: 3, pid: 4, pid_namespace: 5, start_time: 6 },
+            origin: Origin { boot: 2, host: 3, pid: 4, pid_namespace: 5, start_time: 6 },
             directory: 7,
             device: [8; 16],
             secret: Secret([10; 16]),
@@ -374,11 +374,11 @@ mod tests {
         for transport in
             [Transport::Bytes, Transport::Descriptor, Transport::Arena, Transport::Driver]
         {
-            for door in [Door::Private, Door::Others] {
+            for scope in [SocketScope::Private, SocketScope::Others] {
                 for kind in [Kind::Memory, Kind::PhysicalMemory, Kind::Event] {
-                    let bytes = Envelope { transport, door, kind, ..sample() }.seal(&KEY);
+                    let bytes = Envelope { transport, scope, kind, ..sample() }.seal(&KEY);
                     let read = Envelope::parse(&bytes).unwrap();
-                    assert_eq!((read.transport, read.door, read.kind), (transport, door, kind));
+                    assert_eq!((read.transport, read.scope, read.kind), (transport, scope, kind));
                 }
             }
         }

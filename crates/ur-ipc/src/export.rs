@@ -4,8 +4,8 @@ use crate::{
     Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     access::OVERFLOW_UID,
     arena,
-    envelope::{Door, Envelope, Transport},
-    exports::{DESK, Issued, Key, MOST_DESCRIPTORS, Offer, Payload, refusal},
+    envelope::{Envelope, SocketScope, Transport},
+    exports::{EXPORT_TABLE, Issued, Key, MOST_DESCRIPTORS, Offer, Payload, refusal},
     fork::inherited,
     identity::{Identity, identity},
     locked,
@@ -40,7 +40,7 @@ pub fn export(offer: Offer) -> Result<Export> {
         return Err(Error::new(ErrorKind::Denied, why));
     }
     let identity = identity()?;
-    let desk = DESK.get()?;
+    let table = EXPORT_TABLE.get()?;
     let mut envelope = envelope_of(&offer, identity)?;
     let token = envelope.tag();
     let descriptor = second_way_descriptor(&offer);
@@ -61,10 +61,10 @@ pub fn export(offer: Offer) -> Result<Export> {
         Payload::Event(_) => 0,
     };
     let key = (envelope.ledger, envelope.index);
-    let mut desk = locked(desk);
-    (envelope.directory, envelope.uid) = desk.enter(envelope.door, identity)?;
+    let mut table = locked(table);
+    (envelope.directory, envelope.uid) = table.enter(envelope.scope, identity)?;
     let bytes = envelope.seal(&identity.key);
-    desk.issue(key, Issued { line, bytes, token, offer });
+    table.issue(key, Issued { line, bytes, token, offer });
     Ok(Export { bytes, key, token, exposes, fork: ur_mapping::fork_count() })
 }
 
@@ -72,8 +72,8 @@ pub fn export(offer: Offer) -> Result<Export> {
 /// and everything that was kept for it is released. Until the [`Export`] is dropped, its ticket is answered with
 /// "freed".
 pub fn freed(object: u64, kind: Kind) {
-    let Some(desk) = DESK.peek() else { return };
-    let ended = locked(desk).free((kind, object));
+    let Some(table) = EXPORT_TABLE.peek() else { return };
+    let ended = locked(table).free((kind, object));
     for Issued { line, offer, .. } in ended {
         line.end_freed(); // the ledger says so before the descriptor is closed
         drop(offer);
@@ -105,7 +105,7 @@ impl Export {
         if self.fork != ur_mapping::fork_count() {
             return Err(inherited("this export"));
         }
-        match locked(DESK.get()?).stands(self.key, self.token) {
+        match locked(EXPORT_TABLE.get()?).stands(self.key, self.token) {
             true => Ok(()),
             false => Err(refusal(Verdict::Freed)),
         }
@@ -115,9 +115,9 @@ impl Drop for Export {
     fn drop(&mut self) {
         if self.token != 0
             && self.fork == ur_mapping::fork_count()
-            && let Some(desk) = DESK.peek()
+            && let Some(table) = EXPORT_TABLE.peek()
         {
-            let withdrawn = locked(desk).withdraw(self.key, self.token);
+            let withdrawn = locked(table).withdraw(self.key, self.token);
             drop(withdrawn); // the ledger says so before the descriptor is closed; no lock is held here
         }
     }
@@ -129,8 +129,8 @@ pub struct FreedExport(u64);
 impl Drop for FreedExport {
     fn drop(&mut self) {
         // In a forked child this has no effect: the table is the child's own, and tokens are random, so none matches.
-        if let Some(desk) = DESK.peek() {
-            locked(desk).forget(self.0);
+        if let Some(table) = EXPORT_TABLE.peek() {
+            locked(table).forget(self.0);
         }
     }
 }
@@ -209,10 +209,14 @@ fn envelope_of(offer: &Offer, identity: &Identity) -> Result<Envelope> {
         kind: offer.kind,
         transport,
         backend: offer.backend,
-        door: if offer.access.reaches_others() { Door::Others } else { Door::Private },
+        scope: if offer.access.reaches_others() {
+            SocketScope::Others
+        } else {
+            SocketScope::Private
+        },
         uid: 0,
         instance: identity.instance,
-        whence: identity.whence,
+        origin: identity.origin,
         directory: 0,
         device: offer.device,
         secret: Secret::fresh()?,

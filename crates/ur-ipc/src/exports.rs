@@ -6,7 +6,7 @@ use crate::{
     access::Peer,
     arena,
     entrance::Entrance,
-    envelope::{Door, Envelope, is_sealed_by, key_of},
+    envelope::{Envelope, SocketScope, is_sealed_by, key_of},
     fork::PerFork,
     identity::{Identity, identity},
     leases::{self, Leases},
@@ -113,14 +113,14 @@ pub(crate) struct Issued {
 /// All exports, all leases, and the entrances through which importers connect. The tables' keys are numbers that this
 /// process assigns, so that no peer can choose how they hash.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct ExportTable {
     issued: HashMap<Key, Issued, FxBuildHasher>,
     of_object: HashMap<Object, Vec<Key>, FxBuildHasher>,
     /// The tokens of exports whose objects were freed and whose [`Export`](crate::Export) still exists: all that is
     /// left of them.
     freed: HashSet<u64, FxBuildHasher>,
     pub leases: Leases,
-    entrances: HashMap<Door, Attended>,
+    entrances: HashMap<SocketScope, Attended>,
     /// A spare descriptor, held while there is an entrance. It is given up briefly when descriptors run out, so that a
     /// connecting peer can be told the reason.
     reserve: Option<OwnedFd>,
@@ -134,7 +134,7 @@ struct Attended {
     /// Whether the user was already told that importers cannot find it.
     is_lost: bool,
 }
-pub(crate) static DESK: PerFork<Mutex<Desk>> = PerFork::new();
+pub(crate) static EXPORT_TABLE: PerFork<Mutex<ExportTable>> = PerFork::new();
 
 /// How often an exporter checks whether its sockets still have their names.
 const LOOK: Duration = Duration::from_secs(2);
@@ -148,17 +148,17 @@ pub(crate) struct Granted {
     pub arena: arena::Arena,
 }
 
-impl Desk {
+impl ExportTable {
     /// Opens the entrance that an export needs, if it is closed; returns the hash of its directory, and the directory's
     /// owner.
-    pub fn enter(&mut self, door: Door, identity: &Identity) -> Result<(u64, u32)> {
-        if let Some(Attended { entrance, .. }) = self.entrances.get(&door) {
+    pub fn enter(&mut self, scope: SocketScope, identity: &Identity) -> Result<(u64, u32)> {
+        if let Some(Attended { entrance, .. }) = self.entrances.get(&scope) {
             return Ok((entrance.directory(), entrance.user()));
         }
         // Before the entrance: once that exists, a peer may connect for whom no descriptor is left.
         self.lay_in_reserve().map_err(|e| Error::system("keep a descriptor in reserve", e))?;
-        let opened = Entrance::open(identity.instance, door).and_then(|entrance| {
-            liveness::watch(Source::Entrance(door), &entrance, epoll::EventFlags::IN)?;
+        let opened = Entrance::open(identity.instance, scope).and_then(|entrance| {
+            liveness::watch(Source::Entrance(scope), &entrance, epoll::EventFlags::IN)?;
             Ok(entrance)
         });
         if opened.is_err() && self.entrances.is_empty() {
@@ -166,12 +166,12 @@ impl Desk {
         }
         let entrance = opened?;
         let place = (entrance.directory(), entrance.user());
-        self.attend(door, entrance);
+        self.attend(scope, entrance);
         Ok(place)
     }
-    fn attend(&mut self, door: Door, entrance: Entrance) -> Option<Attended> {
+    fn attend(&mut self, scope: SocketScope, entrance: Entrance) -> Option<Attended> {
         let look = Instant::now() + LOOK;
-        let before = self.entrances.insert(door, Attended { entrance, look, is_lost: false });
+        let before = self.entrances.insert(scope, Attended { entrance, look, is_lost: false });
         liveness::nudge(); // so that the watcher thread takes the time of the check into account
         before
     }
@@ -190,8 +190,8 @@ impl Desk {
         self.reserve.take().is_some()
     }
     /// The listening socket of this kind.
-    pub fn entrance(&self, door: Door) -> Option<&Entrance> {
-        self.entrances.get(&door).map(|attended| &attended.entrance)
+    pub fn entrance(&self, scope: SocketScope) -> Option<&Entrance> {
+        self.entrances.get(&scope).map(|attended| &attended.entrance)
     }
     /// When an entrance is to be checked next.
     pub fn next_look(&self) -> Option<Instant> {
@@ -201,11 +201,11 @@ impl Desk {
     /// for the user, which the caller passes on once it has released the table's lock.
     pub fn look_after_entrances(&mut self, now: Instant) -> Vec<String> {
         let due = self.entrances.iter().filter(|(_, attended)| attended.look <= now);
-        let due: Vec<Door> = due.map(|(door, _)| *door).collect();
-        due.into_iter().filter_map(|door| self.look_after(door, now)).collect()
+        let due: Vec<SocketScope> = due.map(|(scope, _)| *scope).collect();
+        due.into_iter().filter_map(|scope| self.look_after(scope, now)).collect()
     }
-    fn look_after(&mut self, door: Door, now: Instant) -> Option<String> {
-        let attended = self.entrances.get_mut(&door)?;
+    fn look_after(&mut self, scope: SocketScope, now: Instant) -> Option<String> {
+        let attended = self.entrances.get_mut(&scope)?;
         attended.look = now + LOOK;
         if attended.entrance.is_in_place() {
             attended.is_lost = false;
@@ -213,14 +213,14 @@ impl Desk {
         }
         let was = attended.entrance.path().display().to_string();
         let again = identity().and_then(|identity| {
-            let fresh = Entrance::open_again(&attended.entrance, identity.instance, door)?;
-            liveness::watch(Source::Entrance(door), &fresh, epoll::EventFlags::IN)?;
+            let fresh = Entrance::open_again(&attended.entrance, identity.instance, scope)?;
+            liveness::watch(Source::Entrance(scope), &fresh, epoll::EventFlags::IN)?;
             Ok(fresh)
         });
         match again {
             Ok(fresh) => {
                 let is = fresh.path().display().to_string();
-                if let Some(before) = self.attend(door, fresh) {
+                if let Some(before) = self.attend(scope, fresh) {
                     liveness::unwatch(&before.entrance);
                 }
                 Some(format!(
@@ -345,26 +345,26 @@ impl Desk {
 
 /// Notifies adapters which of their freed objects no process has open any more.
 pub(crate) fn tell_gone() {
-    let gone = DESK.peek().map(|desk| locked(desk).leases.gone());
+    let gone = EXPORT_TABLE.peek().map(|table| locked(table).leases.gone());
     leases::tell(gone.unwrap_or_default());
 }
 /// Whether some other process has the object open. After [`crate::freed`] this changes only from true to false, and the
 /// functions registered with [`crate::on_leases_gone`] are told of the change.
 pub fn leased(object: u64, kind: Kind) -> bool {
-    DESK.peek().is_some_and(|desk| locked(desk).leases.is_held((kind, object)))
+    EXPORT_TABLE.peek().is_some_and(|table| locked(table).leases.is_held((kind, object)))
 }
 
 /// Object, offset and length, if these bytes are a ticket of this process exactly as it was issued, which implies that
 /// they are valid. If they are not, [`open_own`] tells why.
 pub(crate) fn issued_here(ticket: &[u8; ENVELOPE_LEN]) -> Option<(u64, u64, u64)> {
-    let desk = locked(DESK.peek()?);
-    let offer = &desk.issued(ticket)?.offer;
+    let table = locked(EXPORT_TABLE.peek()?);
+    let offer = &table.issued(ticket)?.offer;
     Some((offer.object, offer.offset, offer.length))
 }
 /// Opens a ticket of this process: object, offset and length.
 pub(crate) fn open_own(ticket: &[u8; ENVELOPE_LEN]) -> Result<(u64, u64, u64)> {
-    let desk = locked(DESK.get()?);
-    let offer = &desk.find(ticket, true).map_err(refusal)?.offer;
+    let table = locked(EXPORT_TABLE.get()?);
+    let offer = &table.find(ticket, true).map_err(refusal)?.offer;
     Ok((offer.object, offer.offset, offer.length))
 }
 

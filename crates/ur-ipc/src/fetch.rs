@@ -6,8 +6,8 @@ pub(crate) mod due;
 pub(crate) mod later;
 pub(crate) mod lease;
 pub(crate) mod lost;
+mod pending;
 mod tickets;
-mod unsaid;
 mod way;
 
 use crate::{
@@ -22,10 +22,11 @@ use crate::{
     liveness::{self, Source},
     locked,
     protocol::Verdict,
+    request_lock::RequestLock,
     shared_memory::SharedMemory,
-    turn::Turn,
     waiting::look_at,
 };
+use pending::{GrantClaim, Pending};
 use rustix::{
     event::{PollFlags, epoll::EventFlags},
     net::{Shutdown, shutdown},
@@ -43,7 +44,6 @@ use std::{
     },
     time::Instant,
 };
-use unsaid::{Claim, Unsaid};
 use way::Return;
 
 /// The socket events of a connection without pending input or output: hang-up only.
@@ -98,13 +98,13 @@ pub(crate) struct Host {
     holds: Mutex<usize>,
     changed: Condvar,
     returning: Mutex<Return>,
-    turn: Turn,
+    turn: RequestLock,
     next: AtomicU64,
     /// Requests that were given up. Their answers may still come, and may bring descriptors.
-    overdue: Mutex<HashMap<u64, Option<Claim>>>,
+    overdue: Mutex<HashMap<u64, Option<GrantClaim>>>,
     /// The nonce of an answer that was received and not yet acknowledged. 0 is none.
     read: AtomicU64,
-    unsaid: Mutex<Unsaid>,
+    pending: Mutex<Pending>,
     /// The memories in which something is open, by the exporter's numbers for them.
     memory: Mutex<HashMap<u32, Weak<SharedMemory>>>,
     ledgers: Mutex<HashMap<u32, Arc<ledger::Reader>>>,
@@ -154,7 +154,7 @@ impl Host {
         (id, table): (u64, &'static dyn Table),
         deadline: Instant,
     ) -> Result<Arc<Self>, Unreached> {
-        let address = Address::of(envelope.instance, envelope.uid, envelope.door);
+        let address = Address::of(envelope.instance, envelope.uid, envelope.scope);
         let Reached { socket, owner } = reach(&address, deadline)?.map_err(Unreached::NoBroker)?;
         let socket = Guarded::new(socket);
         killpoint::reach("fetch.after_connect");
@@ -180,11 +180,11 @@ impl Host {
             holds: Mutex::new(0),
             changed: Condvar::new(),
             returning: Mutex::default(),
-            turn: Turn::default(),
+            turn: RequestLock::default(),
             next: AtomicU64::new(1),
             overdue: Mutex::default(),
             read: AtomicU64::new(0),
-            unsaid: Mutex::default(),
+            pending: Mutex::default(),
             memory: Mutex::default(),
             ledgers: Mutex::default(),
             arenas: Mutex::default(),
@@ -274,7 +274,7 @@ impl Host {
     }
 
     /// The process ended or runs another program: wakes everything that waits for this exporter.
-    pub fn bury(&self) {
+    pub fn mark_owner_dead(&self) {
         let living = [State::Connected, State::Suspect, State::Cut];
         if !self.turn_to(State::Gone, &living, &locked(&self.holds)) {
             return;
@@ -291,7 +291,7 @@ impl Host {
     /// pending, because their state is shared with other processes. The end of the process is still watched.
     fn cut_off(&self) {
         if self.pidfd.is_none() {
-            return self.bury(); // without a pidfd its end would not be noticed
+            return self.mark_owner_dead(); // without a pidfd its end would not be noticed
         }
         let living = [State::Connected, State::Suspect];
         if !self.turn_to(State::Cut, &living, &locked(&self.holds)) {
@@ -299,7 +299,7 @@ impl Host {
         }
         let _ = shutdown(&*self.socket(), Shutdown::Both); // fails only if the other end is closed already
         self.unwatch_connections();
-        *locked(&self.unsaid) = Unsaid::default();
+        *locked(&self.pending) = Pending::default();
         let arenas = self.live_arenas();
         arenas.iter().for_each(Arena::orphan);
         self.table.forget(self.instance, self.id);
@@ -310,7 +310,7 @@ impl Host {
     /// Handles the end of the connection, whose cause is not known.
     pub fn ended(&self) {
         if self.pidfd.is_none() || self.is_dead() {
-            return self.bury();
+            return self.mark_owner_dead();
         }
         let holds = locked(&self.holds);
         if *holds == 0 {
@@ -364,7 +364,7 @@ impl Host {
         }
         liveness::rewatch(Source::Host(self.id), &*socket, END);
         if flags.contains(EventFlags::OUT) {
-            self.say_unsaid();
+            self.flush_pending();
         }
         // If a thread is making a request now, it receives what arrived itself.
         if flags.contains(EventFlags::IN)

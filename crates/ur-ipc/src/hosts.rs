@@ -20,11 +20,11 @@ const IDLE: usize = 32;
 /// been closed, so that the next open costs only one round trip.
 #[derive(Default)]
 struct Hosts {
-    by_instance: HashMap<InstanceId, Kept>,
+    by_instance: HashMap<InstanceId, KnownHost>,
     by_id: HashMap<u64, Weak<Host>>,
     next: u64,
 }
-struct Kept {
+struct KnownHost {
     host: Arc<Host>,
     used: u64,
 }
@@ -36,8 +36,8 @@ impl Hosts {
         Some(kept.host.clone())
     }
     /// Removes the least recently used idle connection, if too many are idle.
-    fn excess(&mut self) -> Option<Kept> {
-        let is_idle = |kept: &Kept| Arc::strong_count(&kept.host) == 1;
+    fn excess(&mut self) -> Option<KnownHost> {
+        let is_idle = |kept: &KnownHost| Arc::strong_count(&kept.host) == 1;
         let idle = self.by_instance.iter().filter(|(_, kept)| is_idle(kept));
         let idle: Vec<_> = idle.map(|(instance, kept)| (kept.used, *instance)).collect();
         let (_, oldest) = idle.iter().min().filter(|_| idle.len() > IDLE)?;
@@ -58,7 +58,7 @@ pub(crate) fn to(envelope: &Envelope, deadline: Instant) -> Result<Arc<Host>, Un
     let (mut replaced, mut excess) = (None, None);
     if other.is_none() {
         hosts.next += 1;
-        let kept = Kept { host: fresh.clone(), used: hosts.next };
+        let kept = KnownHost { host: fresh.clone(), used: hosts.next };
         replaced = hosts.by_instance.insert(envelope.instance, kept);
         excess = hosts.excess();
     }

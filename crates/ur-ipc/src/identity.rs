@@ -29,7 +29,7 @@ impl fmt::Debug for InstanceId {
 
 /// Where and when a process runs, as far as it can tell; 0 means "unknown" in each field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Whence {
+pub(crate) struct Origin {
     /// Hash of the boot id, which is the same in all containers of a host unless a container shows its own.
     pub boot: u64,
     /// Hash of the machine id.
@@ -40,7 +40,7 @@ pub(crate) struct Whence {
     /// In clock ticks after boot.
     pub start_time: u64,
 }
-impl Whence {
+impl Origin {
     fn here() -> Self {
         let pid = std::process::id();
         Self {
@@ -58,7 +58,7 @@ pub(crate) struct Identity {
     pub instance: InstanceId,
     /// The key under which the issued envelopes are hashed.
     pub key: [u8; 16],
-    pub whence: Whence,
+    pub origin: Origin,
 }
 
 /// This process's identity.
@@ -68,7 +68,7 @@ pub(crate) struct Identity {
 pub(crate) fn identity() -> Result<&'static Identity> {
     static IDENTITY: PerFork<Identity> = PerFork::new();
     IDENTITY.get_or_try(|| {
-        Ok(Identity { instance: InstanceId(random()?), key: random()?, whence: Whence::here() })
+        Ok(Identity { instance: InstanceId(random()?), key: random()?, origin: Origin::here() })
     })
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn hash(key: &[u8; 16], bytes: &[u8]) -> u64 {
 
 fn hash_of_file(paths: &[&str]) -> u64 {
     let text = paths.iter().find_map(|path| fs::read(path).ok());
-    text.map_or(0, |text| hash(b"causeway whence ", text.trim_ascii()).max(1))
+    text.map_or(0, |text| hash(b"causeway origin ", text.trim_ascii()).max(1))
 }
 
 /// When a process of this pid namespace started, in clock ticks after boot; `None` if there is no such process.
@@ -137,9 +137,9 @@ mod tests {
         let identity = identity().unwrap();
         assert_eq!(instance().unwrap(), identity.instance);
         assert_ne!(identity.instance.0, [0; 16]);
-        assert_eq!(identity.whence.pid, std::process::id());
-        assert_eq!(start_time(std::process::id()), Some(identity.whence.start_time));
-        assert_ne!(identity.whence.boot, 0);
+        assert_eq!(identity.origin.pid, std::process::id());
+        assert_eq!(start_time(std::process::id()), Some(identity.origin.start_time));
+        assert_ne!(identity.origin.boot, 0);
         assert_eq!(identity.instance.to_string().len(), 32);
     }
     #[test]

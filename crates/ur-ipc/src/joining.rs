@@ -15,10 +15,10 @@ use std::{collections::HashMap, os::fd::OwnedFd, sync::Mutex};
 /// All third processes that this process watches.
 #[derive(Default)]
 struct Debtors {
-    watched: HashMap<u64, Watched>,
+    watched: HashMap<u64, WatchedDebtor>,
     next: u64,
 }
-struct Watched {
+struct WatchedDebtor {
     pidfd: OwnedFd,
     arena: WeakArena,
     participant: u32,
@@ -73,7 +73,7 @@ impl Link for Joining {
         let id = debtors.next;
         liveness::watch(Source::Debtor(id), &pidfd, EventFlags::IN)?;
         debtors.forget();
-        debtors.watched.insert(id, Watched { pidfd, arena: arena.downgrade(), participant });
+        debtors.watched.insert(id, WatchedDebtor { pidfd, arena: arena.downgrade(), participant });
         drop(debtors); // before the arena is dropped
         Ok(true)
     }
@@ -92,7 +92,7 @@ impl Drop for Joining {
 /// Handles the death of a third process that had a signal pending in a joined arena.
 pub(crate) fn gone(id: u64) {
     let watched = DEBTORS.peek().and_then(|debtors| locked(debtors).watched.remove(&id));
-    if let Some(Watched { pidfd, arena, participant }) = watched {
+    if let Some(WatchedDebtor { pidfd, arena, participant }) = watched {
         liveness::unwatch(&pidfd);
         if let Some(arena) = arena.upgrade() {
             arena.process_died(participant);

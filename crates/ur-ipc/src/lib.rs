@@ -6,6 +6,7 @@
 mod access;
 pub mod arena;
 mod broker;
+mod connection;
 mod deadline;
 mod directory;
 pub mod doctor;
@@ -34,11 +35,10 @@ mod pidfd;
 mod protocol;
 mod receipt;
 mod registry;
+mod request_lock;
 mod shared_memory;
 mod standing;
 mod token;
-mod turn;
-mod visitor;
 mod waiting;
 mod watcher;
 

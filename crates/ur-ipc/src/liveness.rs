@@ -2,7 +2,7 @@
 //! broker. The thread starts with the first of them and ends when none is left. `watcher` handles the events.
 use crate::{
     Error, ErrorKind, Result,
-    envelope::Door,
+    envelope::SocketScope,
     fork::{Guarded, PerFork},
     limits, locked,
 };
@@ -18,11 +18,11 @@ pub(crate) enum Source {
     /// Another thread woke the watcher thread.
     Nudge,
     /// An importer wants to connect to this process's broker.
-    Entrance(Door),
+    Entrance(SocketScope),
     /// A connection to this process's broker.
-    Visitor(u64),
+    Connection(u64),
     /// The process at the other end of a connection to this process's broker.
-    VisitorProcess(u64),
+    ConnectionProcess(u64),
     /// A connection of this process to another process's broker.
     Host(u64),
     /// The process at the other end of a connection to another broker.
@@ -36,9 +36,9 @@ impl Source {
     fn pack(self) -> u64 {
         let (kind, id) = match self {
             Self::Nudge => (0, 0),
-            Self::Entrance(door) => (1, door as u64),
-            Self::Visitor(id) => (2, id),
-            Self::VisitorProcess(id) => (3, id),
+            Self::Entrance(scope) => (1, scope as u64),
+            Self::Connection(id) => (2, id),
+            Self::ConnectionProcess(id) => (3, id),
             Self::Host(id) => (4, id),
             Self::HostProcess(id) => (5, id),
             Self::Debtor(id) => (6, id),
@@ -49,10 +49,10 @@ impl Source {
     pub fn unpack(packed: u64) -> Self {
         let id = packed >> 3;
         match packed & 7 {
-            1 if id == Door::Others as u64 => Self::Entrance(Door::Others),
-            1 => Self::Entrance(Door::Private),
-            2 => Self::Visitor(id),
-            3 => Self::VisitorProcess(id),
+            1 if id == SocketScope::Others as u64 => Self::Entrance(SocketScope::Others),
+            1 => Self::Entrance(SocketScope::Private),
+            2 => Self::Connection(id),
+            3 => Self::ConnectionProcess(id),
             4 => Self::Host(id),
             5 => Self::HostProcess(id),
             6 => Self::Debtor(id),
@@ -179,10 +179,10 @@ mod tests {
     fn a_source_survives_packing() {
         let sources = [
             Source::Nudge,
-            Source::Entrance(Door::Private),
-            Source::Entrance(Door::Others),
-            Source::Visitor(7),
-            Source::VisitorProcess(1 << 40),
+            Source::Entrance(SocketScope::Private),
+            Source::Entrance(SocketScope::Others),
+            Source::Connection(7),
+            Source::ConnectionProcess(1 << 40),
             Source::Host(0),
             Source::HostProcess(3),
             Source::Debtor(9),

@@ -4,7 +4,7 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
     deadline::Deadline,
     directory::{Tried, VARIABLE, is_listening},
-    envelope::{Door, Envelope},
+    envelope::{Envelope, SocketScope},
     fetch::{Unreached, gone_error},
     hosts,
     identity::{identity, start_time},
@@ -48,19 +48,19 @@ fn hung_up(envelope: &Envelope) -> Error {
 /// Whether this process and the exporter see the same boot id. A container may show one of its own, so this affects
 /// only the explanation of a failure.
 fn is_of_this_boot(envelope: &Envelope) -> bool {
-    let here = identity().map_or(0, |identity| identity.whence.boot);
-    let there = envelope.whence.boot;
+    let here = identity().map_or(0, |identity| identity.origin.boot);
+    let there = envelope.origin.boot;
     here == there || here == 0 || there == 0
 }
 
 /// The error when no exporter answers and the ticket names another boot id.
 fn of_another_boot(envelope: &Envelope, tried: &Tried) -> Error {
-    let here = identity().map_or(0, |identity| identity.whence.host);
+    let here = identity().map_or(0, |identity| identity.origin.host);
     let reach = format!(
         "nobody answers for it here (tried {}); if its exporter runs in a container of this machine, set {VARIABLE} to one directory for both",
         tried.text
     );
-    if here != 0 && here == envelope.whence.host {
+    if here != 0 && here == envelope.origin.host {
         let why = "this ticket was made before this machine was last booted, or where another boot id is shown: start the exporter again and ask for a new ticket";
         return Error::new(ErrorKind::OtherBoot, why).advise(reach);
     }
@@ -90,7 +90,7 @@ fn second_way(envelope: &Envelope, tried: &Tried) -> Result<Fetched> {
 
 /// Whether a process with the exporter's pid and start time runs; `None` where the two pids cannot be compared.
 fn exporter_runs(envelope: &Envelope) -> Option<bool> {
-    let (here, there) = (identity().ok()?.whence, envelope.whence);
+    let (here, there) = (identity().ok()?.origin, envelope.origin);
     let comparable = here.pid_namespace == there.pid_namespace && here.pid_namespace != 0;
     let comparable = comparable && is_of_this_boot(envelope);
     (comparable && there.start_time != 0).then(|| start_time(there.pid) == Some(there.start_time))
@@ -103,7 +103,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
     let owner = tried.owner_of(envelope.directory);
     let (same_user, looked_there) = (owner.unwrap_or(envelope.uid) == us, owner.is_some());
     let errno = |error: Error| tried.errno().map_or(error.clone(), |errno| error.with_errno(errno));
-    let pid = envelope.whence.pid;
+    let pid = envelope.origin.pid;
     if !looked_there && !is_of_this_boot(envelope) {
         return errno(of_another_boot(envelope, tried));
     }
@@ -121,7 +121,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
         Some(true)
             if looked_there
                 && tried.is_absent()
-                && is_listening(envelope.instance, envelope.door) == Some(true) =>
+                && is_listening(envelope.instance, envelope.scope) == Some(true) =>
         {
             let why = format!(
                 "the name of the exporter's socket was removed (tried {}); the exporter binds it again within two seconds: try again then, and keep cleaners of temporary files off that directory",
@@ -145,7 +145,7 @@ fn explain(envelope: &Envelope, tried: &Tried) -> Error {
                 Some(_) => format!("the exporter, process {pid}, runs, but"),
                 None => "the exporter runs in another pid namespace or is gone;".into(),
             };
-            let others = if envelope.door == Door::Others { " (of mode 0711)" } else { "" };
+            let others = if envelope.scope == SocketScope::Others { " (of mode 0711)" } else { "" };
             let why = format!(
                 "{whether} its socket is not in any directory where this process looks (tried {}): set {VARIABLE} to one directory{others} for both, or mount the exporter's here",
                 tried.text

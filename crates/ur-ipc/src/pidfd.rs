@@ -4,7 +4,7 @@
 use crate::{
     Error, ErrorKind, Result,
     access::is_dead,
-    envelope::{Door, Envelope, Transport},
+    envelope::{Envelope, SocketScope, Transport},
     exports::refusal,
     fetch::gone_error,
     identity::identity,
@@ -26,12 +26,12 @@ use std::{
 
 /// Whether the ticket allows this way at all: the exporter offers it, and runs in this process's pid namespace.
 pub(crate) fn is_open(envelope: &Envelope) -> bool {
-    let here = identity().map_or(0, |identity| identity.whence.pid_namespace);
+    let here = identity().map_or(0, |identity| identity.origin.pid_namespace);
     envelope.transport == Transport::Descriptor
-        && envelope.door == Door::Private
+        && envelope.scope == SocketScope::Private
         && envelope.ledger_descriptor >= 0
         && here != 0
-        && envelope.whence.pid_namespace == here
+        && envelope.origin.pid_namespace == here
 }
 
 /// Takes the object's descriptor from the exporter's process.
@@ -40,7 +40,7 @@ pub(crate) fn is_open(envelope: &Envelope) -> bool {
 /// [`ErrorKind::Denied`], naming the check that refused; [`ErrorKind::KernelLacks`]; [`ErrorKind::ExporterGone`]; and
 /// [`ErrorKind::Withdrawn`] or [`ErrorKind::Freed`] if the export no longer stands.
 pub(crate) fn fetch(envelope: &Envelope) -> Result<Fetched> {
-    let pid = i32::try_from(envelope.whence.pid).ok().and_then(Pid::from_raw);
+    let pid = i32::try_from(envelope.origin.pid).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(gone_error)?;
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| match e {
         Errno::SRCH => gone_error(),
@@ -129,10 +129,10 @@ mod tests {
             kind: Kind::Memory,
             transport: Transport::Descriptor,
             backend: 1,
-            door: Door::Private,
+            scope: SocketScope::Private,
             uid: rustix::process::geteuid().as_raw(),
             instance: identity.instance,
-            whence: identity.whence,
+            origin: identity.origin,
             directory: 0,
             device: [0; 16],
             secret: Secret::fresh().unwrap(),
@@ -182,10 +182,10 @@ mod tests {
     fn a_dead_pid_is_a_gone_exporter() {
         let (_fd, _line, mut envelope) = offered();
         let mut child = std::process::Command::new("true").spawn().unwrap();
-        envelope.whence.pid = child.id();
+        envelope.origin.pid = child.id();
         child.wait().unwrap();
         assert_eq!(kind(&envelope), Some(ErrorKind::ExporterGone));
-        envelope.whence.pid_namespace += 1;
+        envelope.origin.pid_namespace += 1;
         assert!(!is_open(&envelope));
     }
 }

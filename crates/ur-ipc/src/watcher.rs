@@ -86,8 +86,8 @@ fn survives(act: impl FnOnce()) -> bool {
 /// Handling an event of this source panicked: gives up whatever the source stands for.
 fn give_up(source: Source, broker: &mut Broker) {
     match source {
-        Source::Visitor(id) => broker.give_up(id),
-        Source::VisitorProcess(id) => broker.part(id),
+        Source::Connection(id) => broker.give_up(id),
+        Source::ConnectionProcess(id) => broker.part(id),
         Source::Host(id) => {
             if let Some(host) = hosts::by_id(id) {
                 host.ended(); // this checks whether the process is still there
@@ -95,7 +95,7 @@ fn give_up(source: Source, broker: &mut Broker) {
         }
         Source::HostProcess(id) => {
             if let Some(host) = hosts::by_id(id) {
-                host.bury();
+                host.mark_owner_dead();
             }
         }
         Source::Returning(id) => {
@@ -114,12 +114,12 @@ fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut B
         Source::Nudge => {
             let _ = rustix::io::read(&post.nudge, &mut [0; 8]); // several nudges count as one
         }
-        Source::Entrance(door) => broker.admit(door),
-        Source::Visitor(id) => {
+        Source::Entrance(scope) => broker.admit(scope),
+        Source::Connection(id) => {
             killpoint::panic_at("watcher.hear");
             broker.hear(id, flags);
         }
-        Source::VisitorProcess(id) => broker.part(id),
+        Source::ConnectionProcess(id) => broker.part(id),
         Source::Host(id) => {
             if let Some(host) = hosts::by_id(id) {
                 host.hear(flags);
@@ -127,7 +127,7 @@ fn pass_on(source: Source, flags: epoll::EventFlags, post: &Post, broker: &mut B
         }
         Source::HostProcess(id) => {
             if let Some(host) = hosts::by_id(id) {
-                host.bury();
+                host.mark_owner_dead();
             }
         }
         Source::Debtor(id) => joining::gone(id),

@@ -18,7 +18,9 @@ use std::{
 };
 use ur_ipc::{
     Access, Error, ErrorKind,
-    arena::{self, Arena, Captured, Counter, Debt, Link, LocalWake, Progress, Slot, wait_any},
+    arena::{
+        self, Arena, Captured, Counter, Link, LocalWake, PendingSignal, Progress, Slot, wait_any,
+    },
 };
 
 type Tested<T = ()> = Result<T, Box<dyn StdError>>;
@@ -51,9 +53,9 @@ fn main() -> ExitCode {
 fn soon() -> Option<Instant> {
     Some(Instant::now() + Duration::from_secs(20))
 }
-fn debt(slot: &Slot) -> Tested<Debt> {
+fn debt(slot: &Slot) -> Tested<PendingSignal> {
     match slot.capture()? {
-        Captured::Debt(debt) => Ok(debt),
+        Captured::PendingSignal(debt) => Ok(debt),
         Captured::Complete => Err("nothing is owed where something should be".into()),
     }
 }
@@ -115,7 +117,7 @@ impl Peer {
         Ok(())
     }
     /// Does what the watcher thread does when the pidfd reports the death.
-    fn bury(mut self) -> Tested<ExitStatus> {
+    fn mark_owner_dead(mut self) -> Tested<ExitStatus> {
         let status = self.child.wait()?;
         self.arena.participant_died(self.participant);
         Ok(status)
@@ -172,7 +174,7 @@ fn swap() -> Tested {
     let waiter = thread::spawn(move || (debt.wait(soon()), Instant::now()));
     peer.tell("pay")?;
     let start = Instant::now();
-    was_killed(peer.bury()?)?;
+    was_killed(peer.mark_owner_dead()?)?;
     let (progress, end) = waiter.join().map_err(|_| "the waiter panicked")?;
     if progress != Progress::Complete {
         return Err(format!("it had paid, and the wait ended {progress:?}").into());
@@ -189,10 +191,10 @@ fn swap() -> Tested {
 fn publish() -> Tested {
     let slot = arena::slot(Access::SameUser)?;
     let peer = Peer::start("pay when waited for", slice::from_ref(&slot), Some("publish.before"))?;
-    was_killed(peer.bury()?)?;
+    was_killed(peer.mark_owner_dead()?)?;
     match slot.capture()? {
         Captured::Complete => Ok(()),
-        Captured::Debt(debt) => Err(format!("{debt:?} of a signal that never was").into()),
+        Captured::PendingSignal(debt) => Err(format!("{debt:?} of a signal that never was").into()),
     }
 }
 
@@ -203,13 +205,13 @@ fn waiter_bit() -> Tested {
     let dying = Peer::start("wait", slice::from_ref(&slot), Some("wait.after_waiters_bit"))?;
     let mut living = Peer::start("wait", slice::from_ref(&slot), None)?;
     living.hear("captured")?;
-    was_killed(dying.bury()?)?;
+    was_killed(dying.mark_owner_dead()?)?;
     if !counter.is_waited_for() {
         return Err("the bit was not left behind".into());
     }
     counter.complete(value);
     living.hear("Complete")?;
-    match living.bury()?.success() {
+    match living.mark_owner_dead()?.success() {
         true => Ok(()),
         false => Err("the other waiter failed".into()),
     }
@@ -225,8 +227,11 @@ fn any_moment() -> Tested {
         let waiter = thread::spawn(move || {
             let mut signals = 0_u64;
             loop {
-                let Captured::Debt(debt) = waited.capture().map_err(|e| e.to_string())? else {
-                    if wait_any::<Debt>(&[], &called, Some(Instant::now())) == arena::Any::Woken {
+                let Captured::PendingSignal(debt) = waited.capture().map_err(|e| e.to_string())?
+                else {
+                    if wait_any::<PendingSignal>(&[], &called, Some(Instant::now()))
+                        == arena::Any::Woken
+                    {
                         return Ok(signals);
                     }
                     continue;
@@ -251,7 +256,7 @@ fn any_moment() -> Tested {
         (0..spins).for_each(|_| std::hint::spin_loop());
         peer.child.kill()?;
         let start = Instant::now();
-        peer.bury()?;
+        peer.mark_owner_dead()?;
         wake.signal();
         waiter.join().map_err(|_| "the waiter panicked")??;
         if start.elapsed() > Duration::from_millis(900) {

@@ -149,7 +149,7 @@ fn a_death_ends_every_wait() {
     check(3, || {
         let word = Arc::new(Model::new(1 << 2));
         let waiting = [waiter(&word, 2), waiter(&word, 1)];
-        protocol::bury(&*word, || true);
+        protocol::mark_owner_dead(&*word, || true);
         let [owed, paid] = waiting.map(|waiting| waiting.join().unwrap());
         assert_eq!((owed, paid), (Progress::Failed, Progress::Complete));
     });
@@ -166,7 +166,7 @@ fn an_owner_that_dies_between_its_swap_and_its_wake_leaves_nobody_asleep() {
             })
         };
         owner.join().unwrap(); // a death is only noticed afterwards
-        protocol::bury(&*word, || true);
+        protocol::mark_owner_dead(&*word, || true);
         assert_eq!(waiting.join().unwrap(), Progress::Complete);
     });
 }
@@ -205,7 +205,7 @@ fn a_death_racing_publication_is_seen_by_whoever_captures_the_debt() {
                 while !dead.load(Acquire) {
                     thread::yield_now();
                 }
-                protocol::bury(&*word, || true);
+                protocol::mark_owner_dead(&*word, || true);
             })
         };
         let (captured, ()) = protocol::capture(0, || 0, || pair.load(Acquire), |_| ()).unwrap();
@@ -223,7 +223,7 @@ fn an_owner_taken_for_dead_learns_of_it_and_pays_regardless() {
         let waiting = waiter(&word, 1);
         let watcher = {
             let word = word.clone();
-            thread::spawn(move || protocol::bury(&*word, || true))
+            thread::spawn(move || protocol::mark_owner_dead(&*word, || true))
         };
         let accused = protocol::complete(&*word, 1);
         watcher.join().unwrap();
@@ -250,7 +250,9 @@ fn a_counter_granted_anew_is_not_buried_with_its_former_owner() {
         let holder = Arc::new(AtomicU64::new(THEIRS));
         let watcher = {
             let (word, holder) = (word.clone(), holder.clone());
-            thread::spawn(move || protocol::bury(&*word, || holder.load(Acquire) == THEIRS))
+            thread::spawn(move || {
+                protocol::mark_owner_dead(&*word, || holder.load(Acquire) == THEIRS)
+            })
         };
         // The exporter, which took the counter back before it noticed the death.
         holder.store(0, Release);
@@ -291,7 +293,7 @@ fn a_late_write_of_a_dead_ones_device_does_not_take_its_death_away() {
             // A store in production; loom would order a store before an exchange that has not seen it.
             thread::spawn(move || drop(word.word.swap(1 << 2, AcqRel)))
         };
-        protocol::bury(&*word, || true);
+        protocol::mark_owner_dead(&*word, || true);
         device.join().unwrap();
         assert_eq!(protocol::judge(&*word, word.load(), 1, 0), Progress::Complete);
         assert_eq!(protocol::judge(&*word, word.load(), 2, 0), Progress::Failed);
@@ -304,7 +306,7 @@ fn whoever_waits_for_a_former_life_of_a_counter_is_told_how_that_ended() {
     check(3, || {
         let word = Arc::new(Model::new(1 << 2));
         let waiting = [waiter(&word, 2), waiter(&word, 1)];
-        protocol::bury(&*word, || true);
+        protocol::mark_owner_dead(&*word, || true);
         assert!(protocol::revive(&*word, u64::MAX >> 16));
         let next = protocol::adopt(&*word, u64::MAX >> 16).unwrap();
         assert!(next > protocol::STRIDE);
@@ -317,7 +319,7 @@ fn whoever_waits_for_a_former_life_of_a_counter_is_told_how_that_ended() {
 fn a_counter_that_lives_again_is_not_released_with_its_former_life() {
     check(3, || {
         let word = Arc::new(Model::new(1 << 2));
-        protocol::bury(&*word, || true);
+        protocol::mark_owner_dead(&*word, || true);
         let slow = {
             let word = word.clone();
             thread::spawn(move || protocol::release(&*word, 0))

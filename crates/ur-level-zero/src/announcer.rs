@@ -1,7 +1,7 @@
 //! Tells those who share an event which signals of this process have come: a thread looks at what marks each, and writes
 //! its number beside the event. Nobody has to ask the driver about another process's event then, which it answers with
 //! the end of the program once that process is gone; and what was signalled before stays so.
-use super::{signal::Signal, signaller::Board};
+use super::{signal::Signal, signaller::SignalRecord};
 use std::{
     collections::VecDeque,
     sync::{
@@ -23,7 +23,7 @@ const IDLE: Duration = Duration::from_secs(2);
 /// One signal that is under way.
 #[derive(Clone, Debug)]
 struct Entry {
-    board: Board,
+    board: SignalRecord,
     count: u64,
     signal: Arc<Signal>,
 }
@@ -42,7 +42,7 @@ impl Entry {
 /// Those of one queue, which come in their order.
 type Line = (usize, VecDeque<Entry>);
 #[derive(Debug, Default)]
-struct Desk {
+struct Announcements {
     state: Mutex<State>,
     arrived: Condvar,
     is_busy: AtomicBool,
@@ -52,9 +52,9 @@ struct State {
     lines: Vec<Line>,
     has_thread: bool,
 }
-static DESK: PerProcess<Desk> = PerProcess::new();
+static ANNOUNCEMENTS: PerProcess<Announcements> = PerProcess::new();
 
-impl Desk {
+impl Announcements {
     /// Tells of all that are over; whether there were any. The driver is not asked under the lock.
     fn look(&self) -> bool {
         let mut fronts: Vec<_> = locked(&self.state)
@@ -113,9 +113,9 @@ fn key(signal: &Signal) -> usize {
 }
 
 /// Those who have the board are to know when `signal`, the one with the number `count`, is over.
-pub(super) fn announce(board: &Board, count: u64, signal: &Arc<Signal>) {
+pub(super) fn announce(board: &SignalRecord, count: u64, signal: &Arc<Signal>) {
     let entry = Entry { board: board.clone(), count, signal: Arc::clone(signal) };
-    let (desk, key) = (DESK.get(), key(signal));
+    let (desk, key) = (ANNOUNCEMENTS.get(), key(signal));
     let mut state = locked(&desk.state);
     match state.lines.iter_mut().find(|line| line.0 == key) {
         Some((_, line)) => line.push_back(entry),
@@ -129,7 +129,7 @@ pub(super) fn announce(board: &Board, count: u64, signal: &Arc<Signal>) {
         return;
     }
     let name = "causeway-signals";
-    if let Err(error) = ur_mapping::start_thread(name, || DESK.get().work()) {
+    if let Err(error) = ur_mapping::start_thread(name, || ANNOUNCEMENTS.get().work()) {
         let error = Error::no_thread(name, &error);
         log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
         locked(&desk.state).has_thread = false; // the next one tries again
@@ -137,7 +137,7 @@ pub(super) fn announce(board: &Board, count: u64, signal: &Arc<Signal>) {
 }
 /// Tells of what is over by now: whoever has waited for it may end right away.
 pub(super) fn look() {
-    let desk = DESK.get();
+    let desk = ANNOUNCEMENTS.get();
     if desk.is_busy.load(Acquire) {
         desk.look();
     }

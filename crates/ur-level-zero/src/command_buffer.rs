@@ -22,12 +22,12 @@ use super::{
     },
     point::Point,
     signal::{Marks, Signal},
-    submission::{How, Kept},
-    work::Work,
+    submission::{How, PooledEvents},
+    work::QueueState,
 };
 use std::{ptr::null, sync::Arc};
 use ur_adapter::{
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -73,7 +73,7 @@ pub struct Recording {
     list: Arc<NativeList>,
     is_profiled: bool,
     /// The mark behind the last execution.
-    last: Option<(Arc<Work>, EventKind)>,
+    last: Option<(Arc<QueueState>, EventKind)>,
     /// What is in the list, where the driver changes launches in their place: a recording that was changed once may be
     /// changed again.
     placed: Vec<Placed>,
@@ -160,7 +160,7 @@ fn turn((_, device): Place<'_, LevelZero>, list: &NativeList) -> Result<List<'st
 /// What one execution signals.
 fn signals(
     nodes: &[Node<LevelZero>],
-    work: &Arc<Work>,
+    work: &Arc<QueueState>,
     is_profiled: bool,
 ) -> Result<Vec<(Owned<Event>, Signal)>> {
     let signal = |event| {
@@ -266,7 +266,7 @@ impl Records for LevelZero {
         nodes: &[Node<Self>],
         (queue, name): (Borrowed<'_, Queue>, ur_command_t),
         events: &[Borrowed<'_, Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let waits = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let waits: Vec<_> = events.iter().copied().chain(waits).collect();
@@ -277,7 +277,7 @@ impl Records for LevelZero {
         let fate = (!recording.parts.is_empty()).then(Fate::by_thread);
         let mut depends = None;
         let stalls = recording.last.as_ref().is_some_and(|(before, _)| before.may_stall());
-        let execute = |list: &List<'_>, kept: &mut Kept| {
+        let execute = |list: &List<'_>, kept: &mut PooledEvents| {
             // Executions follow one another, on whatever queues.
             if let Some((before, mark)) = &recording.last {
                 list.wait_for(&[mark.raw()])?;

@@ -1,7 +1,7 @@
 //! What a context is to the driver, and what is made in it.
 use super::{
     DriverDevice, driver::RawContext, native::context::NativeContext, platform::DriverPlatform,
-    signal::ContextEvents, usm::Asides,
+    signal::ContextEvents, usm::UtilityLists,
 };
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct DriverContext {
     // What was made in the driver's context goes before it: fields are dropped in this order.
     events: ContextEvents,
-    asides: Asides,
+    utility_lists: UtilityLists,
     native: Arc<NativeContext>,
     devices: Vec<Arc<DriverDevice>>,
 }
@@ -18,8 +18,9 @@ impl DriverContext {
     /// Of these devices, at least one.
     pub(super) fn new(native: NativeContext, devices: Vec<Arc<DriverDevice>>) -> Self {
         let native = Arc::new(native);
-        let (asides, events) = (Asides::new(Arc::clone(&native)), ContextEvents::default());
-        Self { events, asides, native, devices }
+        let (utility_lists, events) =
+            (UtilityLists::new(Arc::clone(&native)), ContextEvents::default());
+        Self { events, utility_lists, native, devices }
     }
     /// Its devices; never empty.
     pub fn devices(&self) -> &[Arc<DriverDevice>] {
@@ -38,8 +39,8 @@ impl DriverContext {
         &self.native
     }
     /// What works on memory beside all queues.
-    pub(super) fn asides(&self) -> &Asides {
-        &self.asides
+    pub(super) fn utility_lists(&self) -> &UtilityLists {
+        &self.utility_lists
     }
     /// Events of the driver's that nobody uses at the moment.
     pub(super) fn events(&self) -> &ContextEvents {

@@ -8,7 +8,7 @@ use super::{
     memory::{Allocation, Memory},
     native::{
         execute::{rows, spot},
-        list::{List, Spot},
+        list::{BoxPlace3d, List},
     },
     p2p,
 };
@@ -38,7 +38,7 @@ impl Way {
     /// # Errors
     /// Those of `work`; the driver's own.
     pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
-        self.context.asides().with(&self.device, work)
+        self.context.utility_lists().with(&self.device, work)
     }
 }
 /// The way to device memory at `at` that `device` does not reach; `None` for all other memory. `context` has what was
@@ -105,7 +105,7 @@ impl Ends {
     /// The driver's own.
     pub(super) fn copy(
         &self,
-        (to, from): (Spot, Spot),
+        (to, from): (BoxPlace3d, BoxPlace3d),
         (width, height, depth): (usize, usize, usize),
     ) -> Result<()> {
         if self.to.device.is(&self.from.device) {
@@ -117,7 +117,7 @@ impl Ends {
         let mut room = vec![0_u8; width.min(PIECE)];
         let host = room.as_mut_ptr().expose_provenance();
         for (z, y) in (0..depth).flat_map(|z| (0..height).map(move |y| (z, y))) {
-            let row = |spot: Spot| spot.at + z * spot.slice_pitch + y * spot.row_pitch;
+            let row = |spot: BoxPlace3d| spot.at + z * spot.slice_pitch + y * spot.row_pitch;
             for x in (0..width).step_by(PIECE) {
                 let bytes = PIECE.min(width - x);
                 self.from.with(|list| list.copy(host, row(from) + x, bytes))?;
@@ -130,7 +130,7 @@ impl Ends {
 /// What a command does where the queue's device does not reach its memory.
 pub enum Far {
     /// Copies a box.
-    Copy(Ends, (Spot, Spot), (usize, usize, usize)),
+    Copy(Ends, (BoxPlace3d, BoxPlace3d), (usize, usize, usize)),
     /// Fills rows.
     Fill(Way, Rows, (usize, usize), Box<[u8]>),
 }
@@ -148,7 +148,7 @@ impl Far {
         if context.platform().devices().len() < 2 {
             return Ok(None);
         }
-        let copy = |ends: (Spot, Spot), size| -> Result<Option<Self>> {
+        let copy = |ends: (BoxPlace3d, BoxPlace3d), size| -> Result<Option<Self>> {
             let found = Ends::beyond(context, device, (ends.0.at, ends.1.at))?;
             Ok(found.map(|ways| Self::Copy(ways, ends, size)))
         };
@@ -185,6 +185,6 @@ impl Far {
     }
 }
 /// A line as a box: one row.
-pub(super) fn line(at: usize) -> Spot {
-    Spot { at, row_pitch: 0, slice_pitch: 0 }
+pub(super) fn line(at: usize) -> BoxPlace3d {
+    BoxPlace3d { at, row_pitch: 0, slice_pitch: 0 }
 }

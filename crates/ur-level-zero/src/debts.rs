@@ -1,21 +1,21 @@
 //! What the lists of a stream wait for that may never come: signals that other processes owe. Whether one of them is lost is asked
 //! by whoever waits for the stream, or submits to it.
 use super::{
-    reusable::{Debt, Progress},
-    work::Work,
+    reusable::{PendingSignal, Progress},
+    work::QueueState,
 };
 use std::{
     collections::VecDeque,
     sync::{Arc, MutexGuard, PoisonError, atomic::Ordering::*},
 };
 
-impl Work {
+impl QueueState {
     /// Whether its lists wait for what may never come.
     pub(super) fn has_debts(&self) -> bool {
         self.has_debts.load(Acquire)
     }
     /// One of its lists waits for that.
-    pub(super) fn owe(&self, debt: Arc<Debt>) {
+    pub(super) fn owe(&self, debt: Arc<PendingSignal>) {
         // The oldest are paid first: what is kept is what is owed, and a little more.
         let oldest = self.open().front().cloned();
         let paid = oldest.filter(|oldest| oldest.progress() == Progress::Paid);
@@ -29,13 +29,13 @@ impl Work {
         self.has_debts.store(true, Release);
     }
     /// What its lists wait for.
-    pub(super) fn debts(&self) -> Vec<Arc<Debt>> {
+    pub(super) fn debts(&self) -> Vec<Arc<PendingSignal>> {
         match self.has_debts() {
             true => self.open().iter().cloned().collect(),
             false => vec![],
         }
     }
-    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<Debt>>> {
+    fn open(&self) -> MutexGuard<'_, VecDeque<Arc<PendingSignal>>> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Whether one of its lists waits for what never comes.
@@ -53,7 +53,7 @@ impl Work {
         }
         self.is_lost.fetch_or(is_lost, AcqRel);
         let mut debts = self.open();
-        let is_paid = |debt: &Arc<Debt>| paid.iter().any(|one| Arc::ptr_eq(one, debt));
+        let is_paid = |debt: &Arc<PendingSignal>| paid.iter().any(|one| Arc::ptr_eq(one, debt));
         debts.retain(|debt| !is_paid(debt)); // `paid` still keeps what they keep
         self.has_debts.store(!debts.is_empty(), Release);
         drop(debts);

@@ -12,7 +12,7 @@ use super::{
     },
     partition,
     platform::{self, DriverPlatform},
-    ticket,
+    sync_point,
 };
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
@@ -339,6 +339,6 @@ impl HasDevices for LevelZero {
         partition::parts(device).unwrap_or_default()
     }
     fn wait_for_device(device: &Object<Device>) -> Result<()> {
-        ticket::wait_for_device(device)
+        sync_point::wait_for_device(device)
     }
 }

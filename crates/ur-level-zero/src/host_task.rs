@@ -5,8 +5,8 @@ use super::{
     fate::Fate,
     native::{event::EventKind, list::List},
     signal::{EVER, Signal},
-    submission::{How, Kept, Waits},
-    work::Work,
+    submission::{How, PooledEvents, Waits},
+    work::QueueState,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -22,7 +22,7 @@ use ur_sys::ur_logger_level_t;
 /// # Errors
 /// As every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
 pub(super) fn run(
-    work: &Arc<Work>,
+    work: &Arc<QueueState>,
     task: HostCall,
     submission: &Submission<'_, LevelZero>,
 ) -> Result<Option<Signal>> {
@@ -44,9 +44,9 @@ pub(super) fn run(
 /// # Errors
 /// The driver's own; `OUT_OF_RESOURCES` if the thread cannot be started.
 pub(super) fn by_thread(
-    work: &Work,
+    work: &QueueState,
     list: &List<'_>,
-    kept: &mut Kept,
+    kept: &mut PooledEvents,
     task: impl FnOnce() + Send + 'static,
 ) -> Result<()> {
     let maker = work.cache().maker();
@@ -78,7 +78,7 @@ pub(super) fn by_thread(
 pub(super) fn wait_across(
     signal: &Signal,
     end: &EventKind,
-    work: &Work,
+    work: &QueueState,
     waits: &mut Waits,
     keep: impl FnOnce(&EventKind),
 ) -> Result<()> {

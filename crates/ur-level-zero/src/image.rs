@@ -1,5 +1,5 @@
 //! Images: what the driver is asked for, and how pixels get into it and out. What an image is beyond that
-//! is `memory/pictures.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
+//! is `memory/image_layout.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
 use super::{
     Context, LevelZero, Mem,
     driver::RawImage,
@@ -17,7 +17,7 @@ use ur_adapter::{
 };
 use ur_core::memory::{
     flags::{check_flags, check_size},
-    pictures::{Image, LONGEST_SIDE, Layout, Part},
+    image_layout::{Image, LONGEST_SIDE, Layout, Part},
 };
 use ur_core::over_driver::mem::check_host;
 use ur_hal::{Address, ImageCopy, ImageEnd};
@@ -172,7 +172,7 @@ pub(super) fn create(
         let to = ImageEnd::Image(&made, whole.origin);
         let from = ImageEnd::Memory(host.into(), there.pitches);
         let pixels = ImageCopy { to, from, region: whole.region };
-        context.driver().asides().with(device, |list| copy(list, &pixels))?;
+        context.driver().utility_lists().with(device, |list| copy(list, &pixels))?;
     }
     let storage = Storage::image(context, made);
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
@@ -265,7 +265,7 @@ fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_core::memory::pictures::described;
+    use ur_core::memory::image_layout::described;
     use ur_image_channel_order_t as Order;
     use ur_image_channel_type_t as Channel;
 

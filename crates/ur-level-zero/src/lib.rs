@@ -20,13 +20,13 @@ mod device_info;
 pub mod driver;
 mod error;
 mod extensions;
-mod face;
 mod fate;
 mod foreign;
 mod host_task;
 mod image;
 mod lane;
 mod launch;
+mod lazy_event;
 mod mem;
 mod memory;
 mod memory_export;
@@ -48,11 +48,11 @@ mod stall;
 mod storage;
 mod streams;
 mod submission;
-mod tail;
-mod ticket;
+mod sync_point;
 mod unsupported;
 mod usm;
 mod usm_host;
+mod variant;
 mod virtual_mem;
 mod work;
 
@@ -71,7 +71,7 @@ use ur_adapter::{
     object::{Backend, Kind, Never},
     statics::Statics,
 };
-use ur_core::over_driver::{self, Beneath, Contexts};
+use ur_core::over_driver::{self, Contexts, CoreBackend};
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
@@ -110,9 +110,9 @@ const fn table() -> ur_dditable_t {
     ur_dditable_t { memory_export_exp, ..ur_core::table_without_graphs::<LevelZero>() }
 }
 /// The adapter under its first name: the same, but that it knows its name.
-pub static TABLE_V1: ur_dditable_t = under(face::adapter_get_v1);
+pub static TABLE_V1: ur_dditable_t = under(variant::adapter_get_v1);
 /// The adapter under its second name.
-pub static TABLE_V2: ur_dditable_t = under(face::adapter_get_v2);
+pub static TABLE_V2: ur_dditable_t = under(variant::adapter_get_v2);
 const fn under(
     get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,
 ) -> ur_dditable_t {
@@ -128,13 +128,13 @@ impl Contexts for LevelZero {
         &STATICS
     }
     fn log_name() -> &'static str {
-        if face::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" }
+        if variant::is_v2() { "LEVEL_ZERO_V2" } else { "LEVEL_ZERO" }
     }
     fn adapter_version() -> u32 {
-        1 + u32::from(face::is_v2())
+        1 + u32::from(variant::is_v2())
     }
     fn is_chosen() -> bool {
-        face::is_chosen()
+        variant::is_chosen()
     }
     fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
         platform::compiler_option(option)
@@ -143,10 +143,10 @@ impl Contexts for LevelZero {
         platform::check_fork()
     }
 }
-impl Beneath for LevelZero {
+impl CoreBackend for LevelZero {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
-        ticket::wait_for_all(context);
+        sync_point::wait_for_all(context);
         Ok(())
     }
 }

@@ -11,7 +11,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::KeepsBytes;
+use ur_core::over_driver::mem::BufferBackend;
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 use ze_sys::ZE_MEMORY_TYPE_DEVICE;
 
@@ -28,7 +28,7 @@ pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
         false => Ok(mem.storage().at(device)? as usize + mem.origin()),
     }
 }
-impl KeepsBytes for LevelZero {
+impl BufferBackend for LevelZero {
     type Storage = Storage;
     fn a_mem() -> String {
         "a memory object".to_owned()
@@ -52,7 +52,7 @@ impl KeepsBytes for LevelZero {
         if let Some(host) = host {
             context
                 .driver()
-                .asides()
+                .utility_lists()
                 .with(&first, |list| list.copy(at as usize, host.addr(), bytes))?;
         }
         Ok((storage, host.filter(|_| flags.contains(F::USE_HOST_POINTER))))

@@ -6,7 +6,7 @@ use super::{
     native::ipc::Handle,
     opened::Whole,
     registry::registry,
-    ticket::{self, Moment},
+    sync_point::{self, Moment},
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -16,7 +16,7 @@ use ur_adapter::{
     pool,
 };
 use ur_core::memory::{
-    allocation::{self, Home, Pooled, Spent, Usm},
+    allocation::{self, DeferredItem, Home, Pooled, Usm},
     allocations::Allocations,
     deferred_free::DeferredFree,
 };
@@ -26,7 +26,7 @@ use ur_hal::{Access, Range};
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;
 /// What waits for commands and for other processes.
-pub(super) type Deferred = DeferredFree<Moment, Spent<Memory>>;
+pub(super) type Deferred = DeferredFree<Moment, DeferredItem<Memory>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl allocation::Memory for Memory {
         &registry().get().deferred
     }
     fn submitted(context: usize) -> Vec<Moment> {
-        ticket::submitted(context, 0)
+        sync_point::submitted(context, 0)
     }
     fn pooled(part: Pooled<Chunks<LevelZero>>) -> Self {
         Self::Pooled(part)

@@ -3,8 +3,8 @@ use super::{
     DriverDevice, device,
     driver::{RawDriver, driver},
     extensions::Extensions,
-    face,
     native::driver as native,
+    variant,
 };
 use std::{
     ffi::CStr,
@@ -138,7 +138,7 @@ impl DriverPlatform {
     /// What users are told of it.
     pub(super) fn facts(&self) -> PlatformFacts {
         PlatformFacts {
-            name: NAMES[usize::from(face::is_v2())].into(),
+            name: NAMES[usize::from(variant::is_v2())].into(),
             vendor: "Intel(R) Corporation".into(),
             version: format!("{}.{}", self.api_version >> 16, self.api_version & 0xffff),
             extensions: EXTENSIONS.into(),

@@ -6,10 +6,10 @@ use super::{
     host_task::wait_across,
     native::event::EventKind,
     p2p,
-    reusable::{Core, Owed, Pending, lost},
+    reusable::{Core, Pending, PendingRemote, lost},
     signal::{EVER, Signal},
     submission::Waits,
-    work::Work,
+    work::QueueState,
 };
 use std::{ptr, sync::Arc};
 use ur_hal::{Result, Status, Times};
@@ -31,13 +31,13 @@ pub(super) enum Seen<'a> {
     Nothing,
     Command(&'a Signal),
     Native(&'a EventKind),
-    Owed(&'a Owed),
+    PendingRemote(&'a PendingRemote),
 }
 impl Pending {
     fn seen(&self) -> Seen<'_> {
         match self {
             Self::Own(signal) => Seen::Command(signal),
-            Self::Other(owed) => Seen::Owed(owed),
+            Self::Other(owed) => Seen::PendingRemote(owed),
         }
     }
 }
@@ -68,8 +68,8 @@ impl Point {
                 Ok(false) => Status::Submitted,
                 Err(_) => Status::Failed,
             },
-            Seen::Owed(owed) if owed.is_lost() => Status::Failed,
-            Seen::Owed(_) => Status::Submitted,
+            Seen::PendingRemote(owed) if owed.is_lost() => Status::Failed,
+            Seen::PendingRemote(_) => Status::Submitted,
         })
     }
     /// # Errors
@@ -80,7 +80,7 @@ impl Point {
             Seen::Nothing => Ok(()),
             Seen::Command(signal) => Ok(signal.wait()?),
             Seen::Native(event) => Ok(event.wait(EVER).map(drop)?),
-            Seen::Owed(owed) => Ok(owed.wait()?),
+            Seen::PendingRemote(owed) => Ok(owed.wait()?),
         });
         if self.is_reusable() {
             announcer::look(); // whoever waited may end now
@@ -114,7 +114,7 @@ impl Point {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn send_for(&self, work: &Work) -> Result<()> {
+    pub(super) fn send_for(&self, work: &QueueState) -> Result<()> {
         self.look(|seen| {
             let Seen::Command(signal) = seen else { return Ok(()) };
             match ptr::eq(signal.work().as_ref(), work) {
@@ -129,7 +129,7 @@ impl Point {
     /// `IN_EVENT_LIST_EXEC_STATUS` if that has failed or never comes; the driver's own.
     pub(super) fn order(
         &self,
-        work: &Work,
+        work: &QueueState,
         waits: &mut Waits,
         keep: impl FnOnce(&EventKind),
     ) -> Result<()> {
@@ -139,10 +139,10 @@ impl Point {
                 Seen::Native(event) => waits.extend([event.raw()]),
                 Seen::Command(signal) => return order_behind(signal, work, waits, keep),
                 // Of an event whose exporter has ended the driver must not be asked any more.
-                Seen::Owed(owed) if owed.is_lost() || !owed.is_within_reach() => {
+                Seen::PendingRemote(owed) if owed.is_lost() || !owed.is_within_reach() => {
                     return Err(lost().into());
                 }
-                Seen::Owed(owed) => waits.owe(owed.clone()),
+                Seen::PendingRemote(owed) => waits.owe(owed.clone()),
             }
             Ok(())
         })
@@ -150,7 +150,7 @@ impl Point {
 }
 fn order_behind(
     signal: &Signal,
-    work: &Work,
+    work: &QueueState,
     waits: &mut Waits,
     keep: impl FnOnce(&EventKind),
 ) -> Result<()> {

@@ -11,16 +11,16 @@ use std::{
 };
 use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::share::Desk;
+use ur_core::over_driver::share::OpenedObjects;
 
 /// Everything that a process knows of the driver's memory.
 pub struct Registry {
     store: PerProcess<Store>,
-    pub(super) desk: Desk<LevelZero>,
+    pub(super) desk: OpenedObjects<LevelZero>,
 }
 impl Registry {
     const fn new() -> Self {
-        Self { store: PerProcess::new(), desk: Desk::new() }
+        Self { store: PerProcess::new(), desk: OpenedObjects::new() }
     }
     /// This process's: a forked child finds an empty one.
     pub(super) fn get(&self) -> &Store {

@@ -15,7 +15,7 @@ use super::{
         event::{EventKind, ImportedEvent, IpcBytes},
     },
     signal::Signal,
-    signaller::{BYTES, Board, Process},
+    signaller::{BYTES, Process, SignalRecord},
 };
 use std::sync::{
     Arc, Mutex, OnceLock,
@@ -28,9 +28,9 @@ use ur_lock::locked;
 
 /// What travels: the driver's bytes, and the word beside them.
 #[derive(Debug)]
-pub struct Parcel {
+pub struct ImportPayload {
     pub(super) bytes: IpcBytes,
-    pub(super) board: Board,
+    pub(super) board: SignalRecord,
 }
 
 /// An event of the driver's that is signalled again and again, by whatever handles C knows it.
@@ -40,13 +40,13 @@ pub struct Core {
     /// How it is given to others; `None` for one that stays here, or is another's.
     sharing: Option<Sharing>,
     /// There once others may have it.
-    board: OnceLock<Board>,
+    board: OnceLock<SignalRecord>,
     /// The driver's handle for others: it stays the same.
     ipc: OnceLock<Arc<[u8]>>,
     /// The latest signal of this process, until it is known to have come.
     own: Mutex<Option<Own>>,
     /// Where it was opened from: such an event the driver is not asked about.
-    exporter: Option<Remote<Parcel>>,
+    exporter: Option<Remote<ImportPayload>>,
     /// Marks the time of the latest signal, if that is to be noted.
     times: Mutex<Option<Arc<Signal>>>,
     /// Whether there is one: most signals have none, and need not look.
@@ -72,7 +72,7 @@ impl Core {
     pub(super) fn imported(
         context: &Arc<NativeContext>,
         sharing: &Sharing,
-        arrived: Remote<Parcel>,
+        arrived: Remote<ImportPayload>,
     ) -> Result<Arc<Self>> {
         let event = ImportedEvent::open(sharing, context, &arrived.bytes);
         let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
@@ -82,8 +82,8 @@ impl Core {
     fn of(
         event: EventKind,
         sharing: Option<Sharing>,
-        board: OnceLock<Board>,
-        exporter: Option<Remote<Parcel>>,
+        board: OnceLock<SignalRecord>,
+        exporter: Option<Remote<ImportPayload>>,
     ) -> Arc<Self> {
         let (ipc, own, times, has_times) = Default::default();
         Arc::new(Self { event, sharing, board, ipc, own, exporter, times, has_times })
@@ -135,12 +135,12 @@ impl Core {
     pub(super) fn event(&self) -> &EventKind {
         &self.event
     }
-    fn board(&self) -> Result<&Board> {
+    fn board(&self) -> Result<&SignalRecord> {
         let mut own = locked(&self.own); // whoever signalled it so far is this process
         if let Some(board) = self.board.get() {
             return Ok(board);
         }
-        let fresh = Board::make()?;
+        let fresh = SignalRecord::make()?;
         let count = fresh.sign();
         match own.as_mut() {
             Some(own) => {
@@ -153,7 +153,7 @@ impl Core {
     }
     /// A queue is about to signal it: the number of the signal beside the event, 0 if it has none.
     pub(super) fn sign(&self) -> u64 {
-        self.board.get().map_or(0, Board::sign)
+        self.board.get().map_or(0, SignalRecord::sign)
     }
     /// The signal with that number was submitted, with `signal` behind it; `None` if that failed.
     pub(super) fn signed(&self, count: u64, signal: Option<Signal>) {
@@ -198,9 +198,9 @@ impl Core {
     }
     /// What is owed, if the latest signal has not come yet.
     pub(super) fn owed(self: &Arc<Self>) -> Option<Pending> {
-        let last = self.board.get().and_then(Board::last);
+        let last = self.board.get().and_then(SignalRecord::last);
         if let Some((by, count)) = last.filter(|(by, _)| *by != Process::this()) {
-            let owed = Owed { core: Arc::clone(self), by, count };
+            let owed = PendingRemote { core: Arc::clone(self), by, count };
             return (owed.came(0) != Some(true)).then_some(Pending::Other(owed));
         }
         let own = locked(&self.own).clone()?;
@@ -226,16 +226,16 @@ pub enum Pending {
     /// This process's: what its queue signals behind it.
     Own(Arc<Signal>),
     /// Another's.
-    Other(Owed),
+    Other(PendingRemote),
 }
 /// A signal that another process has submitted and that has not come.
 #[derive(Clone, Debug)]
-pub struct Owed {
+pub struct PendingRemote {
     core: Arc<Core>,
     by: Process,
     count: u64,
 }
-impl Owed {
+impl PendingRemote {
     /// As [`Core::came`].
     fn came(&self, nanoseconds: u64) -> Option<bool> {
         self.core.came(self.count, nanoseconds)
@@ -276,8 +276,8 @@ impl Owed {
 }
 /// What a list waits for, with a mark behind the wait.
 #[derive(Debug)]
-pub(super) struct Debt {
-    owed: Owed,
+pub(super) struct PendingSignal {
+    owed: PendingRemote,
     passed: EventKind,
 }
 /// How far a debt is.
@@ -287,9 +287,9 @@ pub(super) enum Progress {
     Paid,
     Lost,
 }
-impl Debt {
+impl PendingSignal {
     /// `passed` is signalled in the list right behind the wait for `owed`.
-    pub(super) fn new(owed: Owed, passed: EventKind) -> Self {
+    pub(super) fn new(owed: PendingRemote, passed: EventKind) -> Self {
         Self { owed, passed }
     }
     pub(super) fn progress(&self) -> Progress {

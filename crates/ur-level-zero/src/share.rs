@@ -23,7 +23,7 @@ use ur_adapter::{
     share::{Located, Refusal},
 };
 use ur_core::over_driver::share::{
-    Desk, Home, Imported, Shares, Travels, bytes_of, contradiction, said, too_large,
+    Home, Imported, OpenedObjects, Shares, Travels, bytes_of, contradiction, said, too_large,
 };
 use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
 
@@ -74,7 +74,7 @@ impl Imported<LevelZero> for OpenedMemory {
 }
 impl Shares for LevelZero {
     type Imported = OpenedMemory;
-    fn desk() -> &'static Desk<Self> {
+    fn opened_objects() -> &'static OpenedObjects<Self> {
         &registry().desk
     }
     fn shares_memory(context: &Context) -> bool {

@@ -12,7 +12,7 @@ use super::{
     },
     options,
     reusable::lost,
-    work::{Spot, Work},
+    work::{CommandId, QueueState},
 };
 use std::{
     collections::VecDeque,
@@ -165,11 +165,11 @@ pub struct Signal {
     end: OnceLock<EventKind>,
     times: Option<Box<Marks>>,
     status: AtomicU8,
-    work: Arc<Work>,
+    work: Arc<QueueState>,
     /// Of a command that a thread of ours carries out.
     fate: OnceLock<Arc<Fate>>,
     /// Where it is in its queue; `None` if that is not known, or nowhere.
-    spot: Option<Spot>,
+    spot: Option<CommandId>,
     /// The batch that it is in; 0 for none.
     batch: u64,
 }
@@ -177,10 +177,10 @@ impl Signal {
     /// Of a command of `work`; appended already. `end` is what it signals.
     #[inline]
     pub(super) fn new(
-        work: &Arc<Work>,
+        work: &Arc<QueueState>,
         end: Option<EventKind>,
         times: Option<Marks>,
-        (spot, batch): (Option<Spot>, u64),
+        (spot, batch): (Option<CommandId>, u64),
     ) -> Self {
         let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
@@ -198,14 +198,14 @@ impl Signal {
         self.fate.get().is_some_and(|fate| fate.has_failed())
     }
     /// Of a command that was done before it came.
-    pub(super) fn over(work: &Arc<Work>) -> Self {
+    pub(super) fn over(work: &Arc<QueueState>) -> Self {
         let this = Self::new(work, None, None, (None, 0));
         this.settle(COMPLETE);
         this
     }
     /// The stream that it is of.
     #[inline]
-    pub(super) fn work(&self) -> &Arc<Work> {
+    pub(super) fn work(&self) -> &Arc<QueueState> {
         &self.work
     }
     /// What marks it: there behind [`Signal::mark`], unless it is known to be done.

@@ -39,13 +39,13 @@ const NEVER: u64 = 1 << 63;
 
 /// The word of one event.
 #[derive(Clone)]
-pub struct Board {
+pub struct SignalRecord {
     fd: Arc<OwnedFd>,
     words: Arc<SharedWords>,
 }
-impl fmt::Debug for Board {
+impl fmt::Debug for SignalRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Board").field("fd", &self.fd).finish_non_exhaustive()
+        f.debug_struct("SignalRecord").field("fd", &self.fd).finish_non_exhaustive()
     }
 }
 /// A process: its number, the lower half of its start time, and its namespace's number.
@@ -67,7 +67,7 @@ fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
     Error::new(code, format!("could not {doing}: {why}"))
 }
 
-impl Board {
+impl SignalRecord {
     /// A new one, of an event that nobody has signalled.
     ///
     /// # Errors
@@ -210,10 +210,10 @@ mod tests {
 
     #[test]
     fn a_board_tells_others_who_signed_it() {
-        let board = Board::make().unwrap();
+        let board = SignalRecord::make().unwrap();
         assert!(board.last().is_none());
         let fd = board.fd().try_clone().unwrap();
-        let other = Board::arrived(fd).unwrap();
+        let other = SignalRecord::arrived(fd).unwrap();
         assert_eq!(board.sign(), 1);
         assert_eq!(other.last(), Some((Process::this(), 1)));
         assert_eq!(other.owner(), Process::this());
@@ -221,7 +221,7 @@ mod tests {
     }
     #[test]
     fn a_board_tells_which_signals_have_come() {
-        let board = Board::make().unwrap();
+        let board = SignalRecord::make().unwrap();
         assert_eq!(board.came(1), None);
         board.note(2, true);
         board.note(3, false);
@@ -236,9 +236,9 @@ mod tests {
         let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&fd, BYTES as u64).unwrap();
         fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
-        assert_eq!(Board::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+        assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
         let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap(); // it has no bytes, and could change
-        assert_eq!(Board::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+        assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
     }
     #[test]
     fn what_is_missing_decides_what_a_failure_is_called() {

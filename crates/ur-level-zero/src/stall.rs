@@ -7,12 +7,12 @@ use super::{
     native::list::{Engine, NativeList},
     p2p,
     point::{Point, Seen},
-    work::{COPIES, Turn, Work},
+    work::{COPIES, LockedState, QueueState},
 };
 use std::{ptr, sync::atomic::Ordering::*};
 use ur_hal::{Order, Result};
 
-impl Work {
+impl QueueState {
     /// Whether something in its lists may stall, or did.
     #[inline]
     pub(super) fn may_stall(&self) -> bool {
@@ -20,7 +20,7 @@ impl Work {
     }
     /// Whether a copy out of order, which waits for nothing that stalls, may have the engine that all copies share.
     #[inline]
-    pub(super) fn may_copy_apart(&self, turn: &Turn, order: Order) -> bool {
+    pub(super) fn may_copy_apart(&self, turn: &LockedState, order: Order) -> bool {
         !self.may_stall() || order == Order::Free && turn.is_behind_barrier_there(COPIES)
     }
     /// From now on something in its lists may stall: what is appended next goes to a list without the hint.
@@ -28,7 +28,7 @@ impl Work {
     /// # Errors
     /// The driver's own.
     #[cold]
-    pub(super) fn keep_off_copiers(&self, turn: &mut Turn) -> Result<()> {
+    pub(super) fn keep_off_copiers(&self, turn: &mut LockedState) -> Result<()> {
         if self.may_stall() {
             return Ok(());
         }
@@ -48,7 +48,7 @@ impl Work {
 }
 impl Point {
     /// Whether what waits for it in a list of `work` may stall.
-    pub(super) fn may_stall(&self, work: &Work) -> Result<bool> {
+    pub(super) fn may_stall(&self, work: &QueueState) -> Result<bool> {
         self.look(|seen| match seen {
             Seen::Nothing => Ok(false),
             Seen::Command(signal) if signal.known().is_some() => Ok(false),
@@ -61,7 +61,7 @@ impl Point {
             }
             // The application may signal it from the host; the other process may do so when it likes.
             Seen::Native(event) => Ok(!matches!(event.is_complete(), Ok(true))),
-            Seen::Owed(_) => Ok(true),
+            Seen::PendingRemote(_) => Ok(true),
         })
     }
 }

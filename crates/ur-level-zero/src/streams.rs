@@ -28,11 +28,11 @@ use super::{
     },
     options, platform,
     point::Point,
-    reusable::{Core, Parcel},
+    reusable::{Core, ImportPayload},
     signal::Signal,
-    signaller::Board,
+    signaller::SignalRecord,
     submission::{Appends, How},
-    work::{Batching, Engines, Work},
+    work::{Batching, Engines, QueueState},
 };
 use std::{
     convert::Infallible,
@@ -63,14 +63,14 @@ type Made = ur_hal::Result<Option<Point>>;
 
 /// What the core knows as a stream. Its lists outlive it for as long as they have something to do.
 #[derive(Debug)]
-pub struct Stream(Arc<Work>);
+pub struct Stream(Arc<QueueState>);
 impl Drop for Stream {
     fn drop(&mut self) {
         self.0.leave();
     }
 }
 impl Stream {
-    pub(super) fn work(&self) -> &Arc<Work> {
+    pub(super) fn work(&self) -> &Arc<QueueState> {
         &self.0
     }
     /// Over a list of the application's, or over lists of its own.
@@ -108,7 +108,7 @@ impl Stream {
         });
         let engines = Engines { first, spread, copier };
         let order = (batching, is_in_order);
-        Work::new((context, request.context), device, engines, order, list).map(Self)
+        QueueState::new((context, request.context), device, engines, order, list).map(Self)
     }
 }
 /// How a stream submits, if batches are asked for or not.
@@ -131,7 +131,7 @@ pub(super) fn has_sharing(device: &DriverDevice) -> bool {
 }
 
 /// A barrier that may be left out where it would change nothing.
-fn barrier(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
+fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
@@ -149,7 +149,7 @@ fn barrier(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Result<Option<
 /// Lets the application put commands of its own into the first list: between two barriers that are never left out, since
 /// nothing is known of what it puts there, so that there is no telling when it is done.
 fn call_native(
-    work: &Arc<Work>,
+    work: &Arc<QueueState>,
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
 ) -> Result<Option<Signal>> {
@@ -161,7 +161,7 @@ fn call_native(
     work.put(&Submission { waits: &[], ..*what }, how, |list, _| list.barrier())
 }
 /// Signals an event that is signalled again and again.
-fn signal(work: &Arc<Work>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
+fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
     let wanted = Submission { completion: Completion::Point, ..*what };
     // The times are another event's, which comes first: they are known as soon as this one is complete.
     let times = match what.profile != Profile::Off && core.is_private() {
@@ -187,7 +187,7 @@ fn signal(work: &Arc<Work>, what: &Submission<'_, LevelZero>, core: &Core) -> Re
 }
 /// Puts a command into lists, which reach all memory that it is about.
 #[inline]
-fn submit(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Made {
+fn submit(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
     let signal = match *what.command {
         Command::Barrier => barrier(work, what)?,
         Command::HostCall(call) => host_task::run(work, call, what)?,
@@ -206,7 +206,7 @@ fn submit(work: &Arc<Work>, what: &Submission<'_, LevelZero>) -> Made {
     Ok(signal.map(Point::Command))
 }
 /// Has a thread carry out a command, whose point fails with it.
-fn submit_far(work: &Arc<Work>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
+fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
     let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
     let how = How { at_once: true, fate: Some(&fate), ..How::default() };
@@ -226,7 +226,7 @@ fn submit_far(work: &Arc<Work>, what: &Submission<'_, LevelZero>, far: Far) -> M
 
 impl Streams for LevelZero {
     const HAS_NATIVE_HANDLES: bool = true;
-    type ArrivedPoint = Parcel;
+    type ArrivedPoint = ImportPayload;
     fn check_process() -> ur_hal::Result<()> {
         Ok(platform::check_fork()?)
     }
@@ -306,7 +306,7 @@ impl Streams for LevelZero {
             _ => ur_hal::Error::unsupported("sharing of an event of one command"),
         }
     }
-    fn arrived_point(arrived: Arrived) -> ur_hal::Result<Parcel> {
+    fn arrived_point(arrived: Arrived) -> ur_hal::Result<ImportPayload> {
         let nonsense = || {
             let why = "the exporter sent something that is no event of Level Zero: is it of the same version?";
             ur_hal::Error::new(ErrorKind::InvalidValue, why)
@@ -315,12 +315,12 @@ impl Streams for LevelZero {
             return Err(nonsense());
         };
         let bytes = IpcBytes::try_from(bytes.as_slice()).map_err(|_| nonsense())?;
-        Ok(Parcel { bytes, board: Board::arrived(fd)? })
+        Ok(ImportPayload { bytes, board: SignalRecord::arrived(fd)? })
     }
     fn open_point(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
-        arrived: Remote<Parcel>,
+        arrived: Remote<ImportPayload>,
     ) -> ur_hal::Result<Point> {
         let sharing = counters(device).sharing.ok_or_else(|| {
             let why = "this driver cannot share events between processes: a newer one may";

@@ -13,9 +13,9 @@ use super::{
         list::List,
     },
     point::Point,
-    reusable::{Debt, Owed},
+    reusable::{PendingRemote, PendingSignal},
     signal::{Marks, Signal, is_passing},
-    work::{Spot, Turn, Work},
+    work::{CommandId, LockedState, QueueState},
 };
 use std::sync::{Arc, MutexGuard};
 use ur_adapter::error::{Error, Result};
@@ -25,7 +25,7 @@ use ur_hal::{Command, Completion, Order, Profile, Wait};
 type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 
 /// Events that have to be there until a command has passed.
-pub(super) type Kept = Vec<Arc<PooledEvent>>;
+pub(super) type PooledEvents = Vec<Arc<PooledEvent>>;
 
 /// How a command comes to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -67,7 +67,7 @@ pub(super) struct Waits {
     count: usize,
     many: Vec<RawEvent>,
     /// What may never come.
-    owed: Vec<Owed>,
+    owed: Vec<PendingRemote>,
     /// What may fail though the driver says that it is done.
     fates: Vec<Arc<Fate>>,
 }
@@ -85,7 +85,7 @@ impl Extend<RawEvent> for Waits {
     }
 }
 impl Waits {
-    pub(super) fn owe(&mut self, owed: Owed) {
+    pub(super) fn owe(&mut self, owed: PendingRemote) {
         self.owed.push(owed);
     }
     pub(super) fn depend_on(&mut self, fate: &Arc<Fate>) {
@@ -102,7 +102,7 @@ impl Waits {
     }
 }
 
-impl Work {
+impl QueueState {
     /// Submits a command, and returns what marks its end if that is wanted. `body` has, beside the list, the events that have
     /// to be kept until the command has passed.
     ///
@@ -113,7 +113,7 @@ impl Work {
         self: &Arc<Self>,
         what: &Submission<'_>,
         how: How<'_>,
-        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
         let made = match self.place_alone(what, how)? {
@@ -152,7 +152,7 @@ impl Work {
         &self,
         what: &Submission<'_>,
         how: How<'_>,
-    ) -> Result<Option<(MutexGuard<'_, Turn>, usize)>> {
+    ) -> Result<Option<(MutexGuard<'_, LockedState>, usize)>> {
         let is_alone = what.waits.is_empty() && what.profile == Profile::Off && how.fate.is_none();
         if !is_alone || how.stalls || self.is_batched() {
             return Ok(None);
@@ -168,18 +168,18 @@ impl Work {
     #[inline]
     fn put_alone(
         self: &Arc<Self>,
-        mut turn: MutexGuard<'_, Turn>,
+        mut turn: MutexGuard<'_, LockedState>,
         number: usize,
         what: &Submission<'_>,
         how: How<'_>,
-        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.mark_tail(&mut turn, number)?;
         let is_wanted = what.completion != Completion::None;
         let is_late = is_wanted && self.does_without(&mut turn, number);
         let end = if is_wanted && !is_late { Some(self.cache().take(false)?) } else { None };
         let lane = turn.lane_mut(number);
-        let spot = Spot { lane: number as u32, number: lane.count_one() };
+        let spot = CommandId { lane: number as u32, number: lane.count_one() };
         let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
         match how.appends {
             Appends::One => body(&List::new(at, engines, &[], raw), lane.held())?,
@@ -206,7 +206,7 @@ impl Work {
         self: &Arc<Self>,
         what: &Submission<'_>,
         how: How<'_>,
-        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
         self.append_behind(what, how, body)
@@ -216,7 +216,7 @@ impl Work {
         self: &Arc<Self>,
         what: &Submission<'_>,
         how: How<'_>,
-        body: impl FnOnce(&List<'_>, &mut Kept) -> Result<()>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         for wait in what.waits {
             point(wait)?.send_for(self)?; // before the turn is taken: it may take another stream's
@@ -314,13 +314,13 @@ impl Work {
         fate
     }
     /// Waits in a list for what may never come, with a mark behind it that tells whether it did.
-    fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<Owed>) -> Result<()> {
+    fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<PendingRemote>) -> Result<()> {
         list.wait_for(waits)?;
         for owed in owed {
             let passed = self.cache().take(false)?;
             list.wait_for(&[owed.event().raw()])?;
             list.signal(passed.raw())?;
-            self.owe(Arc::new(Debt::new(owed, passed)));
+            self.owe(Arc::new(PendingSignal::new(owed, passed)));
         }
         Ok(())
     }
@@ -334,17 +334,17 @@ fn point<'a>(wait: &Wait<'a, LevelZero>) -> Result<&'a Point> {
 }
 /// One command on its way into a list.
 struct Put<'put> {
-    work: &'put Arc<Work>,
+    work: &'put Arc<QueueState>,
     list: RawList,
     engines: (RawDevice, usize),
-    spot: Spot,
+    spot: CommandId,
     batch: u64,
 }
 impl<'put> Put<'put> {
     /// The next one of a lane: into its immediate list.
     #[inline]
-    fn new(work: &'put Arc<Work>, lane: &mut Lane, number: usize) -> Self {
-        let spot = Spot { lane: number as u32, number: lane.count_one() };
+    fn new(work: &'put Arc<QueueState>, lane: &mut Lane, number: usize) -> Self {
+        let spot = CommandId { lane: number as u32, number: lane.count_one() };
         Self { work, list: lane.raw(), engines: lane.engines(), spot, batch: 0 }
     }
     fn turn<'list>(&self, waits: &'list [RawEvent], signal: Option<RawEvent>) -> List<'list> {

@@ -6,9 +6,9 @@ use super::{
     crossing::{Ends, line},
     driver::RawDevice,
     foreign,
-    native::{self, aside::Aside, context::NativeContext, list::List},
+    native::{self, context::NativeContext, list::List, utility_list::UtilityList},
     options,
-    ticket::{self, Moment},
+    sync_point::{self, Moment},
 };
 use std::{
     collections::HashMap,
@@ -31,15 +31,15 @@ const NATURAL: usize = 128;
 
 /// Lists for work beside all queues, those that nobody uses at the moment.
 #[derive(Debug)]
-pub struct Asides {
+pub struct UtilityLists {
     context: Arc<NativeContext>,
-    idle: Mutex<HashMap<(RawDevice, u32), Vec<Aside>>>,
+    idle: Mutex<HashMap<(RawDevice, u32), Vec<UtilityList>>>,
 }
-impl Asides {
+impl UtilityLists {
     pub(super) fn new(context: Arc<NativeContext>) -> Self {
         Self { context, idle: Mutex::default() }
     }
-    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<Aside>>> {
+    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Works on memory, for `device`, beside all queues; it is done when this returns.
@@ -56,7 +56,7 @@ impl Asides {
         let idle = self.idle().get_mut(&key).and_then(Vec::pop);
         let aside = match idle {
             Some(aside) => aside,
-            None => Aside::create(&self.context, device, group)?,
+            None => UtilityList::create(&self.context, device, group)?,
         };
         let done = work(&aside.list())?; // of one that fails nobody knows what it is good for
         self.idle().entry(key).or_default().push(aside);
@@ -117,7 +117,7 @@ impl HasUsm for LevelZero {
         Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
     }
     fn submitted(context: &Object<Context>, since: u64) -> Vec<Moment> {
-        ticket::submitted(context.as_handle().addr(), since)
+        sync_point::submitted(context.as_handle().addr(), since)
     }
     fn zero(
         context: &DriverContext,
@@ -125,13 +125,13 @@ impl HasUsm for LevelZero {
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()> {
-        context.asides().with(device, |list| list.fill(at.addr(), &[0], bytes))
+        context.utility_lists().with(device, |list| list.fill(at.addr(), &[0], bytes))
     }
     fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
         let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
         if let Some(ways) = Ends::beyond(context, device, ends)? {
             return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
         }
-        context.driver().asides().with(device, |list| list.copy(ends.0, ends.1, bytes))
+        context.driver().utility_lists().with(device, |list| list.copy(ends.0, ends.1, bytes))
     }
 }

@@ -3,7 +3,7 @@ use super::{LevelZero, context::DriverContext, native::memory::Imported};
 use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::over_driver::usm_host;
 
-impl usm_host::PinsMemory for LevelZero {
+impl usm_host::HostRegistration for LevelZero {
     type Pinned = Imported;
     /// That devices only read it is nothing that the driver wants to know.
     fn pin(

@@ -9,7 +9,7 @@ use super::{
         virtual_memory as native,
     },
     registry::registry,
-    ticket,
+    sync_point,
 };
 use std::{
     collections::BTreeMap,
@@ -170,7 +170,7 @@ impl VirtualMemory for LevelZero {
         let ways = devices.first().map(|device| native::ways(device)).transpose()?;
         if ways.is_some_and(|ways| !ways.keeps_offsets) {
             // What is under way must not find nothing mapped for a moment.
-            devices.iter().try_for_each(|device| ticket::wait_for_device(device))?;
+            devices.iter().try_for_each(|device| sync_point::wait_for_device(device))?;
             return reservation.map_anew(part, access);
         }
         Ok(native::set_access(context, at, size, access)?)

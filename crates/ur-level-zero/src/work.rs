@@ -8,15 +8,15 @@ use super::{
     driver::RawEvent,
     fate::Fates,
     lane::Lane,
+    lazy_event::EventPolicy,
     native::{
         context::NativeContext,
         event::EventKind,
         list::{Engine, NativeList},
     },
-    reusable::{Debt, lost},
+    reusable::{PendingSignal, lost},
     signal::{BRIEF, Cache, EVER, SLICE},
-    tail::Habit,
-    ticket,
+    sync_point,
 };
 use std::{
     collections::VecDeque,
@@ -34,7 +34,7 @@ pub(super) const COPIES: usize = 4;
 
 /// Where a command is: the number of its lane, and its own number there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Spot {
+pub(super) struct CommandId {
     pub(super) lane: u32,
     pub(super) number: u64,
 }
@@ -64,7 +64,7 @@ pub(super) struct Engines {
 
 /// A queue's lists. They outlive it for as long as they have something to do.
 #[derive(Debug)]
-pub struct Work {
+pub struct QueueState {
     pub(super) device: Arc<DriverDevice>,
     native: Arc<NativeContext>,
     /// The number by which the core knows the context.
@@ -80,7 +80,7 @@ pub struct Work {
     batching: Batching,
     is_in_order: bool,
     cache: Arc<Cache>,
-    turn: Mutex<Turn>,
+    turn: Mutex<LockedState>,
     /// Of each lane the number of the last command that is known to be done, and with it all before it.
     pub(super) passed: [AtomicU64; LANES],
     /// The number of the last batch that was sent.
@@ -89,7 +89,7 @@ pub struct Work {
     pub(super) is_over: AtomicBool,
     pub(super) is_lost: AtomicBool,
     pub(super) has_debts: AtomicBool,
-    pub(super) debts: Mutex<VecDeque<Arc<Debt>>>,
+    pub(super) debts: Mutex<VecDeque<Arc<PendingSignal>>>,
     /// See `stall.rs`.
     pub(super) may_stall: AtomicBool,
     /// Of commands that threads of ours carry out, until somebody has waited for all.
@@ -100,7 +100,7 @@ pub struct Work {
 /// What one thread at a time has: the driver wants that of lists. So this one lock is held across
 /// calls of the driver that append.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct LockedState {
     /// In the order in which they are taken; one that nobody has taken yet is not there.
     lanes: Vec<Option<Lane>>,
     /// The lane that the last command took.
@@ -113,12 +113,12 @@ pub(super) struct Turn {
     /// The lane whose last command is the last barrier, with no `fence` behind it yet.
     unmarked: Option<usize>,
     /// How commands end.
-    pub(super) habit: Habit,
+    pub(super) event_policy: EventPolicy,
     /// The number of the batch that is being filled.
     batch: u64,
 }
 
-impl Work {
+impl QueueState {
     pub(super) fn new(
         (context, number): (&DriverContext, usize),
         device: &Arc<DriverDevice>,
@@ -138,8 +138,9 @@ impl Work {
         let mut lanes: Vec<_> = (0..many).map(|_| None).collect();
         lanes[0] = Some(Lane::new(list, device.raw(), pattern));
         let (last, fence, fences, unmarked) = (0, None, 0, None);
-        let habit = Habit::default();
-        let turn = Turn { lanes, last, is_lent, fence, fences, unmarked, habit, batch: 1 };
+        let event_policy = EventPolicy::default();
+        let turn =
+            LockedState { lanes, last, is_lent, fence, fences, unmarked, event_policy, batch: 1 };
         let work = Arc::new(Self {
             device: Arc::clone(device),
             native: Arc::clone(context.native()),
@@ -163,7 +164,7 @@ impl Work {
             fates: Fates::default(),
             looked: AtomicU64::new(0),
         });
-        ticket::enter(&work);
+        sync_point::enter(&work);
         Ok(work)
     }
     pub(super) fn cache(&self) -> &Arc<Cache> {
@@ -183,14 +184,14 @@ impl Work {
         self.batching != Batching::None
     }
     /// Takes the queue's lists: one thread at a time.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
+    pub(super) fn turn(&self) -> MutexGuard<'_, LockedState> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// The number of the lane that the next command takes: the last one's where that is known to be
     /// done, so that who waits for each command has one list at work. Copies (`copies`) have an engine of their own, where
     /// none of them may wait for what may stall: all lists of all queues share it.
     #[inline]
-    pub(super) fn next(&self, turn: &mut Turn, copies: bool) -> Result<usize> {
+    pub(super) fn next(&self, turn: &mut LockedState, copies: bool) -> Result<usize> {
         if turn.lanes.len() == 1 {
             return Ok(turn.last);
         }
@@ -209,7 +210,7 @@ impl Work {
     }
     fn open_lane(
         &self,
-        turn: &mut Turn,
+        turn: &mut LockedState,
         number: usize,
         engine: Engine,
         pattern: usize,
@@ -226,9 +227,9 @@ impl Work {
         !self.has_debts() && (0..turn.lanes.len()).all(|lane| self.has_passed_all(&turn, lane))
     }
     /// Whether all that was put into a lane is known to be done.
-    fn has_passed_all(&self, turn: &Turn, lane: usize) -> bool {
+    fn has_passed_all(&self, turn: &LockedState, lane: usize) -> bool {
         let number = turn.lanes[lane].as_ref().map_or(0, Lane::count);
-        !turn.is_lent(lane) && self.has_passed(Spot { lane: lane as u32, number })
+        !turn.is_lent(lane) && self.has_passed(CommandId { lane: lane as u32, number })
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
     pub(super) fn first(&self) -> Result<Arc<NativeList>> {
@@ -253,7 +254,7 @@ impl Work {
     /// given back when it is waited for.
     pub(super) fn gather(
         &self,
-        turn: &mut Turn,
+        turn: &mut LockedState,
         number: usize,
         waits: &mut impl Extend<RawEvent>,
         marks: &mut Vec<EventKind>,
@@ -275,7 +276,7 @@ impl Work {
         Ok(())
     }
     /// All that comes later waits for what the lane has by now.
-    pub(super) fn set_fence(&self, turn: &mut Turn, number: usize) -> Result<()> {
+    pub(super) fn set_fence(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         if turn.lanes.len() == 1 {
             return Ok(());
         }
@@ -291,10 +292,10 @@ impl Work {
     }
     /// Sees to it that a barrier has its mark before anything else is put behind it.
     #[inline]
-    pub(super) fn mark_barrier(&self, turn: &mut Turn) -> Result<()> {
+    pub(super) fn mark_barrier(&self, turn: &mut LockedState) -> Result<()> {
         turn.unmarked.map_or(Ok(()), |number| self.mark(turn, number))
     }
-    fn mark(&self, turn: &mut Turn, number: usize) -> Result<()> {
+    fn mark(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         if !self.has_passed_all(turn, number) {
             let mark = self.cache.take(false)?;
             turn.lane(number).turn().signal(mark.raw())?;
@@ -307,7 +308,7 @@ impl Work {
     /// the queue's way is.
     pub(super) fn list_for(
         &self,
-        turn: &mut Turn,
+        turn: &mut LockedState,
         number: usize,
         at_once: bool,
     ) -> Result<(super::driver::RawList, u64)> {
@@ -325,7 +326,7 @@ impl Work {
         Ok((list, batch))
     }
     /// After a command: sends a batch that is full, lets go of what has passed.
-    pub(super) fn tidy(&self, turn: &mut Turn, number: usize) -> Result<()> {
+    pub(super) fn tidy(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         if let Batching::Of { most } = self.batching
             && turn.lane(number).filled() >= most
         {
@@ -333,7 +334,7 @@ impl Work {
         }
         turn.lane_mut(number).tidy(&self.cache)
     }
-    fn send(&self, turn: &mut Turn) -> Result<()> {
+    fn send(&self, turn: &mut LockedState) -> Result<()> {
         if !turn.lanes.iter().flatten().any(Lane::has_batch) {
             return Ok(());
         }
@@ -357,7 +358,7 @@ impl Work {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn sent(&self) -> Result<MutexGuard<'_, Turn>> {
+    pub(super) fn sent(&self) -> Result<MutexGuard<'_, LockedState>> {
         let mut turn = self.turn();
         if self.is_batched() {
             self.send(&mut turn)?;
@@ -395,7 +396,7 @@ impl Work {
             let ended = self.patiently(|slice| end.wait(slice));
             self.cache.give(end, false);
             ended?;
-            self.note_passed(Spot { lane, number });
+            self.note_passed(CommandId { lane, number });
             self.is_lane_idle(lane)?; // what failed the list says, not the event
         }
         announcer::look();
@@ -403,11 +404,11 @@ impl Work {
     }
     /// The number of the last command of a lane, and what marks its end; `None` if that has come. The list itself is
     /// waited for only as long as others can wait for their turn.
-    fn end_of(&self, turn: &mut Turn, number: usize) -> Result<Option<(u64, EventKind)>> {
+    fn end_of(&self, turn: &mut LockedState, number: usize) -> Result<Option<(u64, EventKind)>> {
         let Some(lane) = turn.there(number) else { return Ok(None) };
         let count = lane.count();
         if lane.list().wait(BRIEF)? {
-            self.note_passed(Spot { lane: number as u32, number: count });
+            self.note_passed(CommandId { lane: number as u32, number: count });
             return Ok(None);
         }
         let mark = self.cache.take(false)?;
@@ -417,7 +418,7 @@ impl Work {
     /// Waits for an event of this queue's.
     ///
     /// # Errors
-    /// As for [`Work::finish`].
+    /// As for [`QueueState::finish`].
     #[inline]
     pub(super) fn wait_for(&self, event: &EventKind) -> Result<()> {
         if !self.has_debts() && event.wait(EVER)? {
@@ -453,7 +454,7 @@ impl Work {
         if self.is_lost() { Err(lost()) } else { Ok(()) }
     }
 }
-impl Turn {
+impl LockedState {
     /// Whether a command in this lane is behind the last barrier by being there.
     #[inline]
     pub(super) fn is_behind_barrier(&self, number: usize) -> bool {

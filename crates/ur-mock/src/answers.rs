@@ -3,8 +3,9 @@
 #![allow(unused_variables, reason = "what is not asked for is not looked at")]
 #![allow(clippy::too_many_arguments, clippy::type_complexity, reason = "as many as C's")]
 use super::{
-    Counter, Mock, by_hand, memory,
+    Counter, Mock, memory,
     objects::{Adapter, *},
+    overrides,
 };
 use std::ffi::{CStr, c_void};
 use ur_adapter::{
@@ -43,7 +44,7 @@ impl CommandApi for Mock {}
 
 impl AdapterApi for Mock {
     fn adapter_get() -> Result<Vec<Owned<Adapter>>> {
-        by_hand::adapter_get()
+        overrides::adapter_get()
     }
     fn adapter_get_info(
         adapter: Borrowed<'_, Adapter>,
@@ -56,7 +57,7 @@ impl AdapterApi for Mock {
 
 impl PlatformApi for Mock {
     fn platform_get(adapter: Borrowed<'_, Adapter>) -> Result<Vec<Owned<Platform>>> {
-        by_hand::platform_get(adapter)
+        overrides::platform_get(adapter)
     }
     fn platform_get_info(
         platform: Borrowed<'_, Platform>,
@@ -73,7 +74,7 @@ impl PlatformApi for Mock {
         adapter: Borrowed<'_, Adapter>,
         properties: Option<&ur_platform_native_properties_t>,
     ) -> Result<Owned<Platform>> {
-        by_hand::platform_create_with_native_handle(native_platform, adapter, properties)
+        overrides::platform_create_with_native_handle(native_platform, adapter, properties)
     }
     fn platform_get_api_version(platform: Borrowed<'_, Platform>) -> Result<ur_api_version_t> {
         Ok(ur_api_version_t::CURRENT)
@@ -168,7 +169,7 @@ impl EventApi for Mock {
         exec_status: ur_execution_info_t,
         notify: EventCallback,
     ) -> Result<()> {
-        by_hand::event_set_callback(event, exec_status, notify)
+        overrides::event_set_callback(event, exec_status, notify)
     }
 }
 
@@ -421,7 +422,7 @@ impl QueueApi for Mock {
         prop_name: ur_queue_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        by_hand::queue_get_info(queue, prop_name, answer)
+        overrides::queue_get_info(queue, prop_name, answer)
     }
     fn queue_create(
         context: Borrowed<'_, Context>,
@@ -903,7 +904,7 @@ impl EnqueueApi for Mock {
         event_wait_list: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Event>>> {
-        by_hand::enqueue_mem_unmap(queue, mem, mapped_ptr, event_wait_list, want_event)
+        overrides::enqueue_mem_unmap(queue, mem, mapped_ptr, event_wait_list, want_event)
     }
     fn enqueue_usm_fill(
         queue: Borrowed<'_, Queue>,
@@ -1086,7 +1087,7 @@ impl EnqueueApi for Mock {
         event_wait_list: &[Borrowed<'_, Event>],
         event: BarrierEvent<'_, Event>,
     ) -> Result<Option<Owned<Event>>> {
-        by_hand::enqueue_events_wait_with_barrier_ext(queue, properties, event_wait_list, event)
+        overrides::enqueue_events_wait_with_barrier_ext(queue, properties, event_wait_list, event)
     }
 }
 
@@ -1164,7 +1165,7 @@ impl EnqueueExpApi for Mock {
         event_wait_list: &[Borrowed<'_, Event>],
         want_event: bool,
     ) -> Result<Option<Owned<Event>>> {
-        by_hand::enqueue_usm_free_exp(queue, pool, mem, event_wait_list, want_event)
+        overrides::enqueue_usm_free_exp(queue, pool, mem, event_wait_list, want_event)
     }
     fn enqueue_timestamp_recording_exp(
         queue: Borrowed<'_, Queue>,
@@ -1262,7 +1263,7 @@ impl UsmApi for Mock {
         memory::block(size, ur_usm_type_t::SHARED)
     }
     fn usm_free(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
-        by_hand::usm_free(context, mem)
+        overrides::usm_free(context, mem)
     }
     fn usm_get_mem_alloc_info(
         context: Borrowed<'_, Context>,
@@ -1270,7 +1271,7 @@ impl UsmApi for Mock {
         prop_name: ur_usm_alloc_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        by_hand::usm_get_mem_alloc_info(context, mem, prop_name, answer)
+        overrides::usm_get_mem_alloc_info(context, mem, prop_name, answer)
     }
     fn usm_pool_create(
         context: Borrowed<'_, Context>,
@@ -1323,7 +1324,7 @@ impl UsmExpApi for Mock {
         prop_name: ur_usm_pool_info_t,
         prop_value: *mut c_void,
     ) -> Result<usize> {
-        by_hand::usm_pool_get_info_exp(pool, prop_name, prop_value)
+        overrides::usm_pool_get_info_exp(pool, prop_name, prop_value)
     }
     fn usm_pool_set_info_exp(
         pool: Borrowed<'_, UsmPool>,
@@ -1483,7 +1484,7 @@ impl BindlessImagesExpApi for Mock {
         prop_name: ur_image_info_t,
         prop_value: *mut c_void,
     ) -> Result<usize> {
-        by_hand::bindless_images_image_get_info_exp(context, image_mem, prop_name, prop_value)
+        overrides::bindless_images_image_get_info_exp(context, image_mem, prop_name, prop_value)
     }
     fn bindless_images_get_image_memory_handle_type_support_exp(
         context: Borrowed<'_, Context>,
@@ -2055,12 +2056,12 @@ impl GraphExpApi for Mock {
         Ok(story.make::<ExpExecutableGraph>())
     }
     fn graph_destroy_exp(graph: Borrowed<'_, ExpGraph>) -> Result<()> {
-        by_hand::graph_destroy_exp(graph)
+        overrides::graph_destroy_exp(graph)
     }
     fn graph_executable_graph_destroy_exp(
         executable_graph: Borrowed<'_, ExpExecutableGraph>,
     ) -> Result<()> {
-        by_hand::graph_executable_graph_destroy_exp(executable_graph)
+        overrides::graph_executable_graph_destroy_exp(executable_graph)
     }
     fn graph_is_empty_exp(graph: Borrowed<'_, ExpGraph>) -> Result<bool> {
         Ok(true)
@@ -2093,20 +2094,20 @@ impl IpcExpApi for Mock {
         context: Borrowed<'_, Context>,
         mem: UsmPtr,
     ) -> Result<(UsmPtr, usize)> {
-        by_hand::ipc_get_mem_handle_exp(context, mem)
+        overrides::ipc_get_mem_handle_exp(context, mem)
     }
     fn ipc_put_mem_handle_exp(
         context: Borrowed<'_, Context>,
         ipc_mem_handle_data: UsmPtr,
     ) -> Result<()> {
-        by_hand::ipc_put_mem_handle_exp(context, ipc_mem_handle_data)
+        overrides::ipc_put_mem_handle_exp(context, ipc_mem_handle_data)
     }
     fn ipc_open_mem_handle_exp(
         context: Borrowed<'_, Context>,
         device: Borrowed<'_, Device>,
         ipc_mem_handle_data: HostBytes<'_>,
     ) -> Result<UsmPtr> {
-        by_hand::ipc_open_mem_handle_exp(context, device, ipc_mem_handle_data)
+        overrides::ipc_open_mem_handle_exp(context, device, ipc_mem_handle_data)
     }
     fn ipc_close_mem_handle_exp(context: Borrowed<'_, Context>, mem: UsmPtr) -> Result<()> {
         Ok(())
@@ -2121,7 +2122,7 @@ impl IpcExpApi for Mock {
         context: Borrowed<'_, Context>,
         ipc_phys_mem_handle_data: UsmPtr,
     ) -> Result<()> {
-        by_hand::ipc_put_phys_mem_handle_exp(context, ipc_phys_mem_handle_data)
+        overrides::ipc_put_phys_mem_handle_exp(context, ipc_phys_mem_handle_data)
     }
     fn ipc_open_phys_mem_handle_exp(
         context: Borrowed<'_, Context>,
@@ -2146,7 +2147,7 @@ impl IpcExpApi for Mock {
         context: Borrowed<'_, Context>,
         ipc_event_handle_data: UsmPtr,
     ) -> Result<()> {
-        by_hand::ipc_put_event_handle_exp(context, ipc_event_handle_data)
+        overrides::ipc_put_event_handle_exp(context, ipc_event_handle_data)
     }
     fn ipc_open_event_handle_exp(
         context: Borrowed<'_, Context>,
@@ -2227,7 +2228,7 @@ impl VirtualMemApi for Mock {
         memory::block(size, ur_usm_type_t::UNKNOWN)
     }
     fn virtual_mem_free(context: Borrowed<'_, Context>, start: UsmPtr, size: usize) -> Result<()> {
-        by_hand::virtual_mem_free(context, start, size)
+        overrides::virtual_mem_free(context, start, size)
     }
     fn virtual_mem_map(
         context: Borrowed<'_, Context>,
@@ -2266,7 +2267,7 @@ impl DeviceApi for Mock {
         platform: Borrowed<'_, Platform>,
         device_type: ur_device_type_t,
     ) -> Result<Vec<Owned<Device>>> {
-        by_hand::device_get(platform, device_type)
+        overrides::device_get(platform, device_type)
     }
     fn device_get_info(
         device: Borrowed<'_, Device>,
@@ -2287,7 +2288,7 @@ impl DeviceApi for Mock {
         device: Borrowed<'_, Device>,
         binaries: &[ur_device_binary_t],
     ) -> Result<u32> {
-        by_hand::device_select_binary(device, binaries)
+        overrides::device_select_binary(device, binaries)
     }
     fn device_get_native_handle(device: Borrowed<'_, Device>) -> Result<ur_native_handle_t> {
         Ok(device.address())
@@ -2297,7 +2298,7 @@ impl DeviceApi for Mock {
         adapter: Borrowed<'_, Adapter>,
         properties: Option<&ur_device_native_properties_t>,
     ) -> Result<Owned<Device>> {
-        by_hand::device_create_with_native_handle(native_device, adapter, properties)
+        overrides::device_create_with_native_handle(native_device, adapter, properties)
     }
     fn device_get_global_timestamps(device: Borrowed<'_, Device>) -> Result<(u64, u64)> {
         Ok((Counter::next(), Counter::next()))

@@ -4,10 +4,10 @@
 //! [`before`], [`after`] and [`replace`], from C with `causeway/mock.h`. Arguments are checked as in every
 //! adapter of this project, by the entries of `ur-adapter`; hooks run before these checks.
 mod answers;
-mod by_hand;
 mod hooks;
 mod memory;
 mod objects;
+mod overrides;
 mod said;
 mod table;
 

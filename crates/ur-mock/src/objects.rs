@@ -6,7 +6,7 @@ use std::{
     ptr::with_exposed_provenance_mut,
     sync::{Arc, OnceLock},
 };
-use ur_adapter::blank::{Claim, Query, Shape};
+use ur_adapter::default_answers::{Claim, Query, Shape};
 use ur_adapter::{
     error::{ErrorCode, Result},
     info::Answer,

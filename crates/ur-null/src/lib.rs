@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, c_void},
     sync::OnceLock,
 };
-use ur_adapter::blank::{Claim, Query, withdraw};
+use ur_adapter::default_answers::{Claim, Query, withdraw};
 use ur_adapter::{
     api::*,
     entry,

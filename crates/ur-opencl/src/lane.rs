@@ -20,7 +20,7 @@ use std::sync::{
 use ur_adapter::{error::Result, object::Object, per_process::PerProcess};
 use ur_core::memory::deferred_free;
 use ur_hal::{Command, Completion, Profile, Status, Submission, Wait};
-use ur_ipc::arena::{Counter, Debt};
+use ur_ipc::arena::{Counter, PendingSignal};
 use ur_lock::locked;
 
 /// A stream's handle.
@@ -223,8 +223,8 @@ impl Lane {
     }
 }
 /// Adds what is owed to what is known to be.
-fn depend<'a>(behind: &mut Vec<Debt>, owed: impl Iterator<Item = &'a Debt>) {
-    let name = |debt: &Debt| (debt.word_address(), debt.value());
+fn depend<'a>(behind: &mut Vec<PendingSignal>, owed: impl Iterator<Item = &'a PendingSignal>) {
+    let name = |debt: &PendingSignal| (debt.word_address(), debt.value());
     for debt in owed {
         if !behind.iter().any(|known| name(known) == name(debt)) {
             behind.push(debt.clone());

@@ -33,7 +33,7 @@ use ur_adapter::{
 };
 use ur_core::{
     command_buffer, graph,
-    over_driver::{self, Beneath, Contexts},
+    over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
 
@@ -108,7 +108,7 @@ impl Contexts for OpenCl {
         platform::check_fork()
     }
 }
-impl Beneath for OpenCl {
+impl CoreBackend for OpenCl {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
         lane::wait_for_context(context)

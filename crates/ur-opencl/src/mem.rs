@@ -21,11 +21,11 @@ use ur_core::{
     memory::{
         deferred_free,
         flags::check_flags,
-        pictures::{Image, LONGEST_SIDE},
+        image_layout::{Image, LONGEST_SIDE},
     },
     over_driver::{
         block::Block,
-        mem::{self, KeepsBytes, check_host},
+        mem::{self, BufferBackend, check_host},
     },
 };
 use ur_sys::*;
@@ -123,7 +123,7 @@ impl Drop for Storage {
     }
 }
 
-impl KeepsBytes for OpenCl {
+impl BufferBackend for OpenCl {
     type Storage = Storage;
     fn a_mem() -> String {
         "a memory object of OpenCL".to_owned()

@@ -18,14 +18,14 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::{
-        allocation::{self, Home, Pooled, Spent, Usm},
+        allocation::{self, DeferredItem, Home, Pooled, Usm},
         allocations::{self, Allocations},
         deferred_free::{self, DeferredFree},
     },
     over_driver::{
         memory_export::ExportsMemory,
         physical_mem::{self, HasPhysicalMemory},
-        usm_host::PinsMemory,
+        usm_host::HostRegistration,
         usm_pool::{self, HasUsm},
     },
 };
@@ -92,8 +92,8 @@ impl allocation::Memory for Memory {
     fn allocations() -> &'static Allocations<Allocation> {
         of_process!(Allocations<Allocation>)
     }
-    fn deferred() -> &'static DeferredFree<Moment, Spent<Self>> {
-        of_process!(DeferredFree<Moment, Spent<Memory>>)
+    fn deferred() -> &'static DeferredFree<Moment, DeferredItem<Self>> {
+        of_process!(DeferredFree<Moment, DeferredItem<Memory>>)
     }
     fn submitted(context: usize) -> Vec<Moment> {
         lane::moments(context)
@@ -223,7 +223,7 @@ impl ExportsMemory for OpenCl {
         exposed(found).ok_or_else(none)?.descriptor()
     }
 }
-impl PinsMemory for OpenCl {
+impl HostRegistration for OpenCl {
     const IS_USED: bool = false;
     type Pinned = ();
     /// Where devices reach the system's memory nothing need be done.

@@ -16,7 +16,7 @@ use ur_adapter::{
     per_process::PerProcess,
 };
 use ur_hal::{ErrorKind, Profile, Status, Times, Wait};
-use ur_ipc::arena::{Any, Debt, LocalWake, Progress, wait_any};
+use ur_ipc::arena::{Any, LocalWake, PendingSignal, Progress, wait_any};
 use ur_lock::locked;
 
 /// What the core knows as a point.
@@ -29,7 +29,7 @@ pub struct End {
     submitted: u64,
     /// What other processes owe that it depends on. Intel's runtime completes markers whose dependency has failed as if it had
     /// not, so that failures are passed on here.
-    behind: Vec<Debt>,
+    behind: Vec<PendingSignal>,
     /// Whether it was seen to be complete.
     is_settled: AtomicBool,
 }
@@ -39,7 +39,7 @@ impl End {
         event: Own<RawEvent>,
         context: RawContext,
         (profile, submitted): (Profile, u64),
-        behind: Vec<Debt>,
+        behind: Vec<PendingSignal>,
     ) -> Arc<Self> {
         let is_settled = AtomicBool::new(false);
         Arc::new(Self { event, context, profile, submitted, behind, is_settled })
@@ -73,7 +73,7 @@ impl End {
         self.behind.iter().any(|debt| debt.progress() == Progress::Failed)
     }
     /// What other processes owe that it depends on, as far as that is not paid.
-    pub(super) fn debts(&self) -> impl Iterator<Item = &Debt> {
+    pub(super) fn debts(&self) -> impl Iterator<Item = &PendingSignal> {
         self.behind.iter().filter(|debt| debt.progress() != Progress::Complete)
     }
     /// Sleeps until it is over.
@@ -159,7 +159,7 @@ pub(super) fn awaited(
 }
 
 /// Signals that are owed, each with its event; and whether the thread runs.
-type Owed = (Vec<(Debt, Own<RawEvent>)>, bool);
+type Owed = (Vec<(PendingSignal, Own<RawEvent>)>, bool);
 /// What the watcher looks at: signals that are owed, each with the event that queues wait for in its place.
 #[derive(Default)]
 struct Watcher {
@@ -167,7 +167,7 @@ struct Watcher {
     wake: LocalWake,
 }
 static WATCHER: PerProcess<Watcher> = PerProcess::new();
-fn watch(debt: Debt, event: Own<RawEvent>) -> Result<()> {
+fn watch(debt: PendingSignal, event: Own<RawEvent>) -> Result<()> {
     let watcher = WATCHER.get();
     let mut state = locked(&watcher.state);
     if !state.1 {
@@ -193,7 +193,7 @@ impl Watcher {
                 .partition(|(debt, _)| debt.progress() != Progress::Pending);
             state.0 = open;
             drop(state);
-            let over: Vec<(Debt, Own<RawEvent>)> = over;
+            let over: Vec<(PendingSignal, Own<RawEvent>)> = over;
             for (debt, event) in over {
                 native::settle(&event, debt.progress() == Progress::Complete);
             }

@@ -10,7 +10,7 @@ use ur_adapter::{
     object::Borrowed,
     share::Refusal,
 };
-use ur_core::over_driver::share::{Desk, Home, Imported, Shares, Travels};
+use ur_core::over_driver::share::{Home, Imported, OpenedObjects, Shares, Travels};
 use ur_ipc::{Arrived, same_device};
 use ur_system::{
     backing::Behind,
@@ -18,7 +18,7 @@ use ur_system::{
     opened::{Mapped, Physical, payload},
 };
 
-static DESK: Desk<OpenCl> = Desk::new();
+static OPENED_OBJECTS: OpenedObjects<OpenCl> = OpenedObjects::new();
 
 impl Imported<OpenCl> for OpenedMemory {
     fn allocation(&self) -> &Allocation {
@@ -39,8 +39,8 @@ fn is_system(context: &Context) -> bool {
 impl Shares for OpenCl {
     type Imported = OpenedMemory;
     const IS_SYSTEMS: bool = true;
-    fn desk() -> &'static Desk<Self> {
-        &DESK
+    fn opened_objects() -> &'static OpenedObjects<Self> {
+        &OPENED_OBJECTS
     }
     fn shares_memory(context: &Context) -> bool {
         is_system(context)

@@ -2,7 +2,7 @@
 use super::{Example, memory::TOTAL};
 use std::{sync::OnceLock, time::Instant};
 use ur_adapter::{
-    blank::{Claim, Query},
+    default_answers::{Claim, Query},
     error::Result,
     info::Answer,
     object::Object,

@@ -30,7 +30,7 @@ use ur_adapter::{
 };
 use ur_core::{
     command_buffer, graph,
-    over_driver::{self, Beneath, Contexts},
+    over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
 
@@ -99,7 +99,7 @@ impl Contexts for Example {
         "EXAMPLE"
     }
 }
-impl Beneath for Example {
+impl CoreBackend for Example {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {
         stream::moments(context).iter().for_each(stream::Moment::wait);

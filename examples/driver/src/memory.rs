@@ -14,15 +14,15 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::{
-        allocation::{self, Pooled, Spent},
+        allocation::{self, DeferredItem, Pooled},
         allocations::Allocations,
         deferred_free::DeferredFree,
     },
     over_driver::{
-        mem::{self, KeepsBytes},
+        mem::{self, BufferBackend},
         physical_mem,
         sampler::{self, HasSamplers},
-        usm_host::PinsMemory,
+        usm_host::HostRegistration,
         usm_pool::{self, Chunks, HasUsm},
     },
     program::{self, HasCode, RunsCode},
@@ -67,8 +67,8 @@ impl allocation::Memory for Memory {
     fn allocations() -> &'static Allocations<Allocation> {
         of_process!(Allocations<Allocation>)
     }
-    fn deferred() -> &'static DeferredFree<Moment, Spent<Self>> {
-        of_process!(DeferredFree<Moment, Spent<Memory>>)
+    fn deferred() -> &'static DeferredFree<Moment, DeferredItem<Self>> {
+        of_process!(DeferredFree<Moment, DeferredItem<Memory>>)
     }
     fn submitted(context: usize) -> Vec<Moment> {
         stream::moments(context)
@@ -96,7 +96,7 @@ impl Allocates for Example {
     }
 }
 /// The host's memory need not be made known to this device.
-impl PinsMemory for Example {
+impl HostRegistration for Example {
     const IS_USED: bool = false;
     type Pinned = ();
     fn pin(_: &(), _: UsmPtr, _: usize, _: bool) -> Result<()> {
@@ -155,7 +155,7 @@ impl Storage {
         self.base
     }
 }
-impl KeepsBytes for Example {
+impl BufferBackend for Example {
     type Storage = Storage;
     fn a_mem() -> String {
         "a buffer of the example device".to_owned()

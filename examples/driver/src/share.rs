@@ -19,7 +19,9 @@ use ur_core::{
         allocation::{Home as Whose, Usm},
         allocations,
     },
-    over_driver::share::{Desk, Home, Imported, Shares, Travels, contradiction, too_large},
+    over_driver::share::{
+        Home, Imported, OpenedObjects, Shares, Travels, contradiction, too_large,
+    },
 };
 use ur_ipc::{Arrived, ArrivedPayload, Payload, same_device};
 use ur_system::opened::{Physical, payload};
@@ -28,7 +30,7 @@ fn wrong(why: &'static str) -> Error {
     Error::new(ErrorCode::InvalidValue, why)
 }
 
-static DESK: Desk<Example> = Desk::new();
+static OPENED_OBJECTS: OpenedObjects<Example> = OpenedObjects::new();
 /// Another process's memory among the allocations of this one, as long as this lives.
 #[derive(Debug)]
 pub struct OpenedMemory(Arc<Allocation>);
@@ -44,8 +46,8 @@ impl Imported<Example> for OpenedMemory {
 }
 impl Shares for Example {
     type Imported = OpenedMemory;
-    fn desk() -> &'static Desk<Self> {
-        &DESK
+    fn opened_objects() -> &'static OpenedObjects<Self> {
+        &OPENED_OBJECTS
     }
     fn shares_memory(_: &Context) -> bool {
         true

@@ -16,7 +16,7 @@ use ur_hal::{
     Command, Error, ErrorKind, EventSharing, Profile, Result, Signal, Status, StreamRequest,
     Submission, Times, Wait,
 };
-use ur_ipc::arena::{Counter, Debt, Progress as Of};
+use ur_ipc::arena::{Counter, PendingSignal, Progress as Of};
 use ur_lock::{locked, unpoisoned};
 use ur_mapping::{fork_count, start_thread};
 
@@ -121,7 +121,7 @@ pub fn moments(context: usize) -> Vec<Moment> {
 /// A command on its way to the thread.
 struct Job {
     points: Vec<Arc<End>>,
-    words: Vec<Debt>,
+    words: Vec<PendingSignal>,
     work: Work,
     end: Arc<End>,
     /// A value that is owed to other processes.

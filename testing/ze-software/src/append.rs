@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     clock,
-    command::{Spot, Work},
+    command::{HostPlace, Work},
     device,
     event::{self, Event, Kind},
     inject::Answer,
@@ -77,7 +77,7 @@ entries! {
         if to.is_null() {
             return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
         }
-        let to = Spot::new(to);
+        let to = HostPlace::new(to);
         let write = Work::call(move || {
             raw::put(raw::reached(to.any().cast()), clock::shown(clock::device_now()))
         });
@@ -104,7 +104,7 @@ entries! {
         } else {
             raw::list(offsets, events.len())?
         };
-        let to = Spot::new(to);
+        let to = HostPlace::new(to);
         let query = Work::call(move || {
             for (event, offset) in events.iter().zip(&offsets) {
                 raw::put(raw::reached(to.plus(*offset).cast()), timestamps::of(event)?)?;
@@ -149,7 +149,7 @@ entries! {
         waits: *mut ze_event_handle_t,
     ) {
         let function = function.ok_or(ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
-        let data = Spot::new(data);
+        let data = HostPlace::new(data);
         let call = Work::call(move || {
             // SAFETY: the caller gave this function for this one argument, to be called by the driver.
             unsafe { function(data.any()) };

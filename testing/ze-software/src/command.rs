@@ -10,8 +10,8 @@ use std::{ffi::c_void, sync::Arc};
 
 /// An address of the caller's that a command will use when its turn comes.
 #[derive(Clone, Copy)]
-pub struct Spot(usize);
-impl Spot {
+pub struct HostPlace(usize);
+impl HostPlace {
     /// Keeps where `pointer` points.
     pub fn new<T: ?Sized>(pointer: *const T) -> Self {
         Self(pointer.expose_provenance())

@@ -1,7 +1,7 @@
 //! Commands on memory: copies, copies of regions, fills.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    command::{Call, Spot, Work},
+    command::{Call, HostPlace, Work},
     context, device,
     inject::Answer,
     list::{self, Events},
@@ -10,11 +10,11 @@ use crate::{
 use std::{ffi::c_void, sync::Arc};
 use ze_sys::*;
 
-fn present<T>(pointer: *const T) -> Answer<Spot> {
+fn present<T>(pointer: *const T) -> Answer<HostPlace> {
     if pointer.is_null() {
         Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER)
     } else {
-        Ok(Spot::new(pointer))
+        Ok(HostPlace::new(pointer))
     }
 }
 /// Refuses a range that begins in an allocation and does not end in it: a device would be lost there.
@@ -62,7 +62,7 @@ fn copy(
     list.append(Work::Call(list.offloaded(copy)), true, events)
 }
 /// Repeats `pattern` over `size` bytes.
-fn spread(to: Spot, pattern: &[u8], size: usize) {
+fn spread(to: HostPlace, pattern: &[u8], size: usize) {
     if let [byte] = pattern {
         raw::fill(to.bytes(), *byte, size);
         return;
@@ -101,7 +101,7 @@ fn fill(
 /// One side of a copy of a region: where, its origin, its pitches.
 #[derive(Clone, Copy)]
 struct Side {
-    at: Spot,
+    at: HostPlace,
     origin: [usize; 3],
     row: usize,
     slice: usize,

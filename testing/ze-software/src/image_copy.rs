@@ -1,7 +1,7 @@
 //! Commands on images; what an image's texels are is the image's business.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    command::{Spot, Work},
+    command::{HostPlace, Work},
     handle::{self, raw},
     image::Image,
     inject::Answer,
@@ -38,7 +38,7 @@ fn out(
     if to.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
     }
-    let (to, image, part) = (Spot::new(to), of(image)?, region(part)?);
+    let (to, image, part) = (HostPlace::new(to), of(image)?, region(part)?);
     let work = Work::call(move || image.read(part, to.any(), row, slice));
     list::get(list)?.append(work, true, events)
 }
@@ -51,7 +51,7 @@ fn into(
     if from.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
     }
-    let (from, image, part) = (Spot::new(from), of(image)?, region(part)?);
+    let (from, image, part) = (HostPlace::new(from), of(image)?, region(part)?);
     let work = Work::call(move || image.write(part, from.any().cast_const(), row, slice));
     list::get(list)?.append(work, true, events)
 }

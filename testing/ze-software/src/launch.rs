@@ -1,7 +1,7 @@
 //! Launches of kernels: their arguments are those of the time of the append.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    command::{Spot, Work},
+    command::{HostPlace, Work},
     handle::{self, raw},
     inject::Answer,
     kernel::{self, Kernel, Launchable},
@@ -28,7 +28,7 @@ fn launch(
     list.append(Work::Launch(Box::new(kernel::capture(&*of(kernel)?)), count), true, events)
 }
 /// A launch whose number of groups is read when its turn comes.
-fn indirect(kernel: Launchable, count: Spot) -> Work {
+fn indirect(kernel: Launchable, count: HostPlace) -> Work {
     Work::call(move || {
         let count = groups(raw::get(raw::reached(count.any().cast::<ze_group_count_t>()))?);
         kernel.run(count)
@@ -98,7 +98,7 @@ entries! {
         if groups.is_null() {
             return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
         }
-        let work = indirect(kernel::capture(&*of(kernel)?), Spot::new(groups));
+        let work = indirect(kernel::capture(&*of(kernel)?), HostPlace::new(groups));
         list.append(work, true, Events { signal, count, waits })
     }
     fn zeCommandListAppendLaunchMultipleKernelsIndirect(
@@ -119,7 +119,7 @@ entries! {
         let handles = raw::list(kernels, most as usize)?;
         let kernels = handles.into_iter().map(|one| Ok(kernel::capture(&*of(one)?)));
         let kernels = kernels.collect::<Answer<Vec<_>>>()?;
-        let (used, counts) = (Spot::new(used), Spot::new(groups));
+        let (used, counts) = (HostPlace::new(used), HostPlace::new(groups));
         let work = Work::call(move || {
             let used = raw::get(raw::reached(used.any().cast::<u32>()))? as usize;
             for (i, kernel) in kernels.iter().take(used).enumerate() {

@@ -1,4 +1,4 @@
-//! Generates `crates/ur-adapter/src/blank/answers.rs`: the type of the answer to each query, for adapters
+//! Generates `crates/ur-adapter/src/default_answers/answers.rs`: the type of the answer to each query, for adapters
 //! that have no information but must return an answer of that type.
 use super::{NOTICE, Output, c_name, rust_type, rustfmt};
 use crate::{
@@ -32,7 +32,10 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
             query.c
         );
     }
-    Ok(Output { path: "crates/ur-adapter/src/blank/answers.rs".into(), text: rustfmt(&s)? })
+    Ok(Output {
+        path: "crates/ur-adapter/src/default_answers/answers.rs".into(),
+        text: rustfmt(&s)?,
+    })
 }
 
 fn shape(spec: &Spec, answer: &Answer) -> String {

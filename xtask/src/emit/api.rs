@@ -55,7 +55,7 @@ fn module(spec: &Spec) -> String {
 
 fn family(spec: &Spec, table: &Table) -> String {
     let mut methods = String::new();
-    for e in table.entries.iter().filter(|e| !shape::by_hand(e)) {
+    for e in table.entries.iter().filter(|e| !shape::overrides(e)) {
         if shape::counting(spec, e).is_none() {
             methods.push_str(&first_check(spec, e));
             methods.push_str(&method(spec, e));
@@ -74,7 +74,7 @@ fn family(spec: &Spec, table: &Table) -> String {
         ("EventCallback", "crate::callback::EventCallback"),
         ("HostFunction", "crate::callback::HostFunction"),
         ("Asked {", "crate::command::Asked"),
-        ("Report::", "crate::command::Report"),
+        ("CompletionRequest::", "crate::command::CompletionRequest"),
         ("CStr", "std::ffi::CStr"),
         ("c_void", "std::ffi::c_void"),
         ("c_char", "std::ffi::c_char"),

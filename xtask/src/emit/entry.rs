@@ -45,12 +45,12 @@ fn family(spec: &Spec, table: &Table) -> String {
     for e in &table.entries {
         let name = names::function(&e.name);
         let slot = slot(&e.name, &table.member);
-        let target = match shape::by_hand(e) {
+        let target = match shape::overrides(e) {
             true => format!("shim::{name}::<A::Adapter>"),
             false => format!("{name}::<A>"),
         };
         let _ = writeln!(slots, "        {slot}: Some({target}),");
-        if !shape::by_hand(e) {
+        if !shape::overrides(e) {
             bodies.push_str(&function(spec, table, e));
         }
     }

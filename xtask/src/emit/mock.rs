@@ -10,7 +10,7 @@ use crate::{
 };
 use std::fmt::Write;
 
-/// Entries whose results depend on their arguments; `by_hand.rs` has a function for each.
+/// Entries whose results depend on their arguments; `overrides.rs` has a function for each.
 const BY_HAND: &[&str] = &[
     "urAdapterGet",
     "urBindlessImagesImageGetInfoExp",
@@ -43,7 +43,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         "{NOTICE}//! The entries of the mock adapter without hooks.\n\
          #![allow(unused_variables, reason = \"what is not asked for is not looked at\")]\n\
          #![allow(clippy::too_many_arguments, clippy::type_complexity, reason = \"as many as C's\")]\n\
-         use super::{{by_hand, Mock, Counter, memory, objects::{{Adapter, *}}}};\n\
+         use super::{{overrides, Mock, Counter, memory, objects::{{Adapter, *}}}};\n\
          use std::ffi::{{CStr, c_void}};\n\
          use ur_adapter::{{api::*, callback::*, error::Result, info::Answer, memory::{{HostBytes, UsmPtr}}, object::{{Borrowed, Owned}}, shim::BarrierEvent}};\n\
          use ur_sys::*;\n"
@@ -62,7 +62,7 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
 
 fn family(spec: &Spec, table: &Table, s: &mut String) {
     let _ = writeln!(s, "\nimpl {} for Mock {{", api::trait_name(table));
-    for e in table.entries.iter().filter(|e| !shape::by_hand(e)) {
+    for e in table.entries.iter().filter(|e| !shape::overrides(e)) {
         if shape::counting(spec, e).is_none() {
             s.push_str(&method(spec, e));
         }
@@ -78,7 +78,7 @@ fn method(spec: &Spec, entry: &Entry) -> String {
     let body = match BY_HAND.contains(&entry.name.as_str()) {
         true => {
             let names: Vec<_> = params.iter().map(|(n, _)| n.as_str()).collect();
-            format!("by_hand::{name}({})", names.join(", "))
+            format!("overrides::{name}({})", names.join(", "))
         }
         false => body(spec, entry, &args),
     };
@@ -96,7 +96,7 @@ fn body(spec: &Spec, entry: &Entry, args: &[Arg<'_>]) -> String {
             return "Ok(())".into();
         };
         let of = args.iter().find(|a| matches!(a.shape, Shape::Handle { .. }));
-        let of = of.map_or("by_hand", |a| &a.param.name);
+        let of = of.map_or("overrides", |a| &a.param.name);
         return format!("{of}.answer({}, answer)", names::escape(name));
     }
     let made: Vec<_> = args.iter().filter_map(|a| one(entry, a, args)).collect();

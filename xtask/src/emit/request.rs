@@ -154,8 +154,8 @@ pub fn asked(spec: &Spec, entry: &Entry) -> Option<String> {
     let is_free = args.iter().any(|arg| is_out(arg) && arg.param.optional);
     let want = if is_free { "want_event" } else { "true" };
     let report = match name(&|arg| is_beside(arg) && matches!(arg.shape, Shape::Bool)) {
-        Some(blocking) => format!("Report::of({blocking}, {want})"),
-        None => format!("Report::event({want})"),
+        Some(blocking) => format!("CompletionRequest::of({blocking}, {want})"),
+        None => format!("CompletionRequest::event({want})"),
     };
     let call = format!("Self::enqueue({target}, {request}, {events}, {report})");
     Some(match is_free {

@@ -229,7 +229,7 @@ fn input(spec: &Spec, entry: &Entry, p: &Param, to: &Type) -> Shape {
 }
 
 /// Whether `ur-adapter` implements the entry by hand, for all adapters.
-pub fn by_hand(entry: &Entry) -> bool {
+pub fn overrides(entry: &Entry) -> bool {
     matches!(
         entry.name.as_str(),
         "urAdapterGetLastError" | "urAdapterSetLoggerCallback" | "urAdapterSetLoggerCallbackLevel"

@@ -2,7 +2,7 @@
 //! The entries of `EnqueueExp`, as adapters implement them.
 use super::{CommandApi, Request};
 use crate::callback::HostFunction;
-use crate::command::Report;
+use crate::command::CompletionRequest;
 use crate::error::{Error, Result};
 use crate::memory::UsmPtr;
 use crate::object::Borrowed;
@@ -115,8 +115,13 @@ pub trait EnqueueExpApi: CommandApi {
         blocking: bool,
         event_wait_list: &[Borrowed<'_, Self::Event>],
     ) -> Result<Owned<Self::Event>> {
-        Ok(Self::enqueue(queue, Request::Timestamp, event_wait_list, Report::of(blocking, true))?
-            .expect("an event that is asked for is made"))
+        Ok(Self::enqueue(
+            queue,
+            Request::Timestamp,
+            event_wait_list,
+            CompletionRequest::of(blocking, true),
+        )?
+        .expect("an event that is asked for is made"))
     }
     /// Queues a finalized command buffer for execution.
     ///
@@ -149,7 +154,7 @@ pub trait EnqueueExpApi: CommandApi {
             queue,
             Request::HostTask { host_task, properties },
             event_wait_list,
-            Report::event(want_event),
+            CompletionRequest::event(want_event),
         )
     }
     /// Queues backend work through a function that the caller supplies.

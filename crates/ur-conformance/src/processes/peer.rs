@@ -102,7 +102,7 @@ impl Place {
             }
         };
         command.arg("--adapter").arg(&self.subject.adapter);
-        command.arg("--through").arg(self.subject.door.to_string());
+        command.arg("--through").arg(self.subject.entry_path.to_string());
         command.arg("--device").arg(self.subject.device.to_string()).args(["--role", "peer"]);
         command.args(self.subject.keep.then_some("--keep"));
         command.env("CAUSEWAY_DIR", &self.path).stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -2,11 +2,11 @@
 use super::ready::{Ready, Room, TakesCommands, Used};
 use crate::{
     memory::ranges::{check_range, pattern_of},
-    over_driver::mem::{KeepsBytes, Mapping, Mem},
+    over_driver::mem::{BufferBackend, Mapping, Mem},
 };
 use ur_adapter::{
     api::Objects,
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
@@ -36,7 +36,7 @@ fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
     Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
 }
 /// The bytes of a box, which are all in the buffer.
-fn span<D: KeepsBytes>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
+fn span<D: BufferBackend>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
     let span = place.span(region)?;
     buffer.check_range(span.start, span.bytes)?;
     Ok(span)
@@ -172,7 +172,7 @@ pub(super) fn map<D: TakesCommands>(
     flags: ur_map_flags_t,
     (offset, size): (usize, usize),
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Result<(Option<Owned<D::Event>>, UsmPtr)> {
     use ur_map_flags_t as F;
     if flags.contains(F::WRITE_INVALIDATE_REGION) && flags.intersects(F::READ | F::WRITE) {
@@ -197,7 +197,7 @@ pub(super) fn unmap<D: TakesCommands>(
     mem: Borrowed<'_, Mem<D>>,
     at: UsmPtr,
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     use ur_map_flags_t as F;
     let mapping = mem.unmap(at)?;
@@ -217,7 +217,7 @@ fn bring<D: TakesCommands>(
     (mapping, brings): (&Mapping<D>, bool),
     (name, writes): (ur_command_t, bool),
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     let Mapping { at, offset, size, is_own, .. } = *mapping;
     let ready = match brings && !is_own {

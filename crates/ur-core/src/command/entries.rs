@@ -5,10 +5,10 @@ use super::{
     ready::{InOrder, Ready, Recorder, Room, TakesCommands},
     usm_async::{allocate, free},
 };
-use crate::{from_c, memory::allocation::Usm, over_driver::OverDriver};
+use crate::{c_arguments, memory::allocation::Usm, over_driver::OverDriver};
 use ur_adapter::{
     api::{CommandApi, EnqueueApi, EnqueueExpApi, Request},
-    command::{Appended, Asked, Enqueued, Report},
+    command::{Appended, Asked, CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Owned},
@@ -26,7 +26,7 @@ fn enqueue<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
     request: Request<'_, OverDriver<D>>,
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     let room = Room::new();
     let mut ready = Ready::default();
@@ -53,7 +53,7 @@ impl<D: TakesCommands> CommandApi for OverDriver<D> {
         queue: Borrowed<'_, D::Queue>,
         request: Request<'_, Self>,
         events: &[Borrowed<'_, D::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<D> {
         enqueue::<D>(queue, request, events, report)
     }
@@ -74,10 +74,10 @@ impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
     ) -> Enqueued<D> {
         let signalled = match event {
             BarrierEvent::None => {
-                return Self::enqueue(queue, Request::Barrier, events, Report::None);
+                return Self::enqueue(queue, Request::Barrier, events, CompletionRequest::None);
             }
             BarrierEvent::Make => {
-                return Self::enqueue(queue, Request::Barrier, events, Report::Event);
+                return Self::enqueue(queue, Request::Barrier, events, CompletionRequest::Event);
             }
             BarrierEvent::Signal(event) => event,
         };
@@ -99,7 +99,7 @@ impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Result<(Option<Owned<D::Event>>, UsmPtr)> {
-        let report = Report::of(blocking, want_event);
+        let report = CompletionRequest::of(blocking, want_event);
         buffers::map::<D>(queue, buffer, flags, (offset, size), events, report)
     }
     fn enqueue_mem_unmap(
@@ -109,7 +109,7 @@ impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        buffers::unmap::<D>(queue, mem, mapped, events, Report::event(want_event))
+        buffers::unmap::<D>(queue, mem, mapped, events, CompletionRequest::event(want_event))
     }
 }
 impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
@@ -127,7 +127,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         let arguments = arguments.unwrap_or_default();
         let asked = AskedLaunch { kernel, offset, global, local, arguments, properties };
         launch::resolve::<D, _, _>(D::place_of(&queue), &asked, |ready| {
-            D::submit(queue, ready, events, Report::event(want_event))
+            D::submit(queue, ready, events, CompletionRequest::event(want_event))
         })
     }
     fn enqueue_usm_device_alloc_exp(
@@ -138,7 +138,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Result<InOrder<D::Event>> {
-        allocate::<D>(Usm::Device, queue, pool, size, events, Report::event(want_event))
+        allocate::<D>(Usm::Device, queue, pool, size, events, CompletionRequest::event(want_event))
     }
     fn enqueue_usm_shared_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -148,7 +148,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Result<InOrder<D::Event>> {
-        allocate::<D>(Usm::Shared, queue, pool, size, events, Report::event(want_event))
+        allocate::<D>(Usm::Shared, queue, pool, size, events, CompletionRequest::event(want_event))
     }
     fn enqueue_usm_host_alloc_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -158,7 +158,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Result<InOrder<D::Event>> {
-        allocate::<D>(Usm::Host, queue, pool, size, events, Report::event(want_event))
+        allocate::<D>(Usm::Host, queue, pool, size, events, CompletionRequest::event(want_event))
     }
     fn enqueue_usm_free_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -167,7 +167,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        free::<D>(queue, pool, mem, events, Report::event(want_event))
+        free::<D>(queue, pool, mem, events, CompletionRequest::event(want_event))
     }
     /// The function runs before the entry returns, on the calling thread. What it is told of is behind what the command
     /// waits for, and before the event that the command signals.
@@ -182,8 +182,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
     ) -> Enqueued<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
         let queue = queue.own()?; // the function may do with the caller's references what it likes
-        let call = || from_c::call_native(function, queue.borrow(), data);
-        D::submit_native(queue.borrow(), &call, events, Report::event(want_event))
+        let call = || c_arguments::call_native(function, queue.borrow(), data);
+        D::submit_native(queue.borrow(), &call, events, CompletionRequest::event(want_event))
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -191,7 +191,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        buffer.execute(queue, events, Report::event(want_event))
+        buffer.execute(queue, events, CompletionRequest::event(want_event))
     }
     fn enqueue_graph_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -199,6 +199,6 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        D::submit_graph(queue, graph, events, Report::event(want_event))
+        D::submit_graph(queue, graph, events, CompletionRequest::event(want_event))
     }
 }

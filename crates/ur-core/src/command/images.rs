@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     memory::{
-        pictures::{Part, on_host},
+        image_layout::{Part, on_host},
         ranges::check_range,
     },
     over_driver::mem::Mem,

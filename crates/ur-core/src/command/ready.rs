@@ -6,7 +6,7 @@ use crate::{
     },
     over_driver::{
         OverDriver,
-        mem::{KeepsBytes, Mem},
+        mem::{BufferBackend, Mem},
         sampler::HasSamplers,
     },
     profiling::Profile,
@@ -15,7 +15,7 @@ use crate::{
 use std::{cell::OnceCell, sync::Arc};
 use ur_adapter::{
     api::Objects,
-    command::{Appended, Asked, Enqueued, Report},
+    command::{Appended, Asked, CompletionRequest, Enqueued},
     error::Result,
     memory::UsmPtr,
     object::{Borrowed, Never, Owned},
@@ -32,7 +32,7 @@ pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>
 /// What commands are handed to once they are judged: queues over any driver's streams (`queue/submit.rs`).
 pub trait TakesCommands:
     RunsCode
-    + KeepsBytes
+    + BufferBackend
     + HasSamplers
     + Types
     + Modules<Function = <Self as Types>::Function>
@@ -64,7 +64,7 @@ pub trait TakesCommands:
         queue: Borrowed<'_, Self::Queue>,
         ready: &Ready<'_, Self>,
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self>;
     /// Puts a barrier into a queue that signals an event of the caller's.
     ///
@@ -85,7 +85,7 @@ pub trait TakesCommands:
         pool: Borrowed<'_, Self::UsmPool>,
         size: usize,
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<Option<InOrder<Self::Event>>>;
     /// Frees memory once a queue comes there.
     ///
@@ -95,7 +95,7 @@ pub trait TakesCommands:
         queue: Borrowed<'_, Self::Queue>,
         freeing: Freeing<Self::Memory>,
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self>;
     /// Calls a function on this thread that may put commands into the native queue: behind what these events stand for,
     /// and before what the command signals. Where there is no native queue all before is done when it is called.
@@ -106,7 +106,7 @@ pub trait TakesCommands:
         queue: Borrowed<'_, Self::Queue>,
         call: &dyn Fn(),
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self>;
     /// Puts a graph into a queue.
     ///
@@ -116,7 +116,7 @@ pub trait TakesCommands:
         queue: Borrowed<'_, Self::Queue>,
         graph: Borrowed<'_, Self::ExpExecutableGraph>,
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self>;
 }
 
@@ -147,7 +147,7 @@ pub trait Recorder<D: Objects> {
         &self,
         queue: Borrowed<'_, D::Queue>,
         events: &[Borrowed<'_, D::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<D>;
 }
 impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
@@ -164,7 +164,7 @@ impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
         &self,
         _: Borrowed<'_, D::Queue>,
         _: &[Borrowed<'_, D::Event>],
-        _: Report,
+        _: CompletionRequest,
     ) -> Enqueued<D> {
         match *self {}
     }

@@ -10,7 +10,7 @@ use crate::{
     },
 };
 use ur_adapter::{
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::Borrowed,
@@ -30,7 +30,7 @@ pub(super) fn allocate<D: TakesCommands>(
     pool: Option<Borrowed<'_, UsmPool<D>>>,
     size: usize,
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Result<InOrder<D::Event>> {
     D::check_fork()?;
     let (context, device) = D::place_of(&queue);
@@ -70,7 +70,7 @@ pub(super) fn free<D: TakesCommands>(
     pool: Option<Borrowed<'_, UsmPool<D>>>,
     mem: UsmPtr,
     events: &[Borrowed<'_, D::Event>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     D::check_fork()?;
     let freeing = Freeing::begin(D::place_of(&queue).0.as_handle().addr(), mem)?;

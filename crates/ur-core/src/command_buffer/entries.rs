@@ -1,6 +1,6 @@
 //! The entries of command buffers that are not those of any command.
 use super::{Change, Command, CommandBuffer, Launch, Records, Shared, State, refused, update};
-use crate::{from_c, kernels::arguments::Kept, over_driver::OverDriver};
+use crate::{c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver};
 use std::{
     mem::offset_of,
     sync::{Arc, Mutex},
@@ -39,10 +39,10 @@ impl<D: Records> CommandBuffer<D> {
             }
             one.on(&self.0.device)?;
         }
-        let choice = |one: &Borrowed<'_, D::Kernel>| Ok((one.own()?, Kept::default()));
+        let choice = |one: &Borrowed<'_, D::Kernel>| Ok((one.own()?, RecordedArguments::default()));
         let launch = Arc::new(Launch {
             kernel: kernel.own()?,
-            arguments: Kept::new(arguments)?,
+            arguments: RecordedArguments::new(arguments)?,
             choices: alternatives.iter().map(choice).collect::<Result<_>>()?,
             offset: offset.map(<[usize]>::to_vec),
             global: global.to_vec(),
@@ -139,7 +139,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
             );
         }
         shared.lock().follows(points, false)?; // before anything is called
-        from_c::function(function, data)?.call();
+        c_arguments::function(function, data)?.call();
         shared.append_all(child.as_ref().map(|child| &*child.0), points)
     }
     fn command_buffer_update_kernel_launch_exp(

@@ -9,7 +9,7 @@ pub use replay::Replays;
 
 use crate::{
     command::{Exists, Place, Ready, Recorder, launch},
-    kernels::arguments::Kept,
+    kernels::arguments::RecordedArguments,
     over_driver::OverDriver,
     program::Kernel,
     queue::{Event, HasStreams},
@@ -23,8 +23,8 @@ use std::{
 };
 use ur_adapter::{
     api::Objects,
-    blank::withdraw,
-    command::{Appended, Asked, Enqueued, Report},
+    command::{Appended, Asked, CompletionRequest, Enqueued},
+    default_answers::withdraw,
     error::{Error, ErrorCode, Result},
     object::{Body, Borrowed, Kind, Owned, Slab, Tag},
 };
@@ -91,7 +91,7 @@ pub trait Records:
         nodes: &[Node<Self>],
         what: (Borrowed<'_, Self::Queue>, ur_command_t),
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self>;
     /// Has a queue that records take all of these commands as one: [`graph::splice`](crate::graph::splice) where queues record.
     ///
@@ -102,7 +102,7 @@ pub trait Records:
         name: ur_command_t,
         nodes: &[Node<Self>],
         events: &[Borrowed<'_, Self::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let _ = (queue, name, nodes, events, report);
         Error::unsupported("urQueueBeginGraphCaptureExp")
@@ -156,7 +156,7 @@ pub struct Node<D: Records> {
     waited: usize,
 }
 /// The arguments of a recorded launch.
-type Arguments<D> = Kept<<D as Objects>::Mem, <D as Objects>::Sampler>;
+type Arguments<D> = RecordedArguments<<D as Objects>::Mem, <D as Objects>::Sampler>;
 /// A launch, as it was asked for.
 struct Launch<D: Records> {
     /// What runs.
@@ -256,7 +256,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         &self,
         queue: Borrowed<'_, D::Queue>,
         events: &[Borrowed<'_, D::Event>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<D> {
         let (context, device) = D::place_of(&queue);
         if !self.0.context.same(context) || !self.0.device.same(device) {

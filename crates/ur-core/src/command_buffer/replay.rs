@@ -27,7 +27,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use ur_adapter::{
     api::Objects,
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -291,7 +291,7 @@ impl<D: Replays> Records for D {
         nodes: &[Node<D>],
         (queue, name): (Borrowed<'_, Queue<D>>, ur_command_t),
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<D> {
         let of_nodes = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let all: SmallVec<[_; FEW]> = events.iter().copied().chain(of_nodes).collect();
@@ -321,7 +321,7 @@ impl<D: Replays> Records for D {
             ends: &recording.ends,
             waits: &list,
             profile,
-            is_awaited: matches!(report, Report::Done { .. }),
+            is_awaited: matches!(report, CompletionRequest::Done { .. }),
         };
         let outcome = course.submit(points);
         let run = match &outcome {
@@ -335,7 +335,7 @@ impl<D: Replays> Records for D {
             }
         }
         let outcome = match report {
-            Report::Done { .. } => queue.note(outcome),
+            CompletionRequest::Done { .. } => queue.note(outcome),
             _ => outcome.map_err(Error::from),
         };
         let (made, run) = match outcome {
@@ -357,7 +357,7 @@ impl<D: Replays> Records for D {
         name: ur_command_t,
         nodes: &[Node<D>],
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<D> {
         graph::splice(queue, name, nodes, events, report)
     }

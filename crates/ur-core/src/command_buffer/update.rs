@@ -2,7 +2,7 @@
 //! a change take no notice of it.
 use super::{Change, Command, CommandBuffer, Launch, Records, Shared, refused};
 use crate::{
-    from_c::{self, Update},
+    c_arguments::{self, Update},
     over_driver::OverDriver,
 };
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 
 impl<D: Records> Launch<D> {
     /// # Errors
-    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `Kept::with`.
+    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `RecordedArguments::with`.
     fn changed(&self, update: &Update<'_, OverDriver<D>>) -> Result<Self> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
@@ -84,7 +84,7 @@ pub(super) fn launches<D: Records>(
     let mut new: Vec<(usize, Arc<Launch<D>>, D::Step)> = vec![];
     let mut state = shared.lock();
     for description in descriptions {
-        let update = from_c::update::<OverDriver<D>>(description)?;
+        let update = c_arguments::update::<OverDriver<D>>(description)?;
         if update.command.of.as_ptr() != Arc::as_ptr(shared) {
             return stranger("the command belongs to another command buffer");
         }

@@ -4,10 +4,10 @@ use crate::{
     memory::objects::next_object,
     over_driver::{
         OverDriver, own_handle,
-        watch::{Watch, Watched, call_when_over},
+        watch::{CompletionCallbacks, Watch, call_when_over},
     },
     profiling::{self, Profile},
-    queue::{Context, Device, EventDesk, HasStreams, Origin, Run, Shareable, State},
+    queue::{Context, Device, HasStreams, Origin, Run, Shareable, SharedEvents, State},
 };
 use std::sync::{Arc, Mutex};
 use ur_adapter::{
@@ -22,7 +22,7 @@ use ur_hal::{
 };
 use ur_ipc::{
     Access,
-    arena::{self, Debt},
+    arena::{self, PendingSignal},
 };
 use ur_sys::*;
 
@@ -76,9 +76,9 @@ impl<D: HasStreams> Run<D> {
         profile.time(name, began.submitted, || Ok(span))
     }
 }
-impl<D: HasStreams> Watched for Event<D> {
+impl<D: HasStreams> CompletionCallbacks for Event<D> {
     fn watch() -> &'static Watch<Self> {
-        &EventDesk::<D>::get().watch
+        &SharedEvents::<D>::get().watch
     }
     fn check_fork() -> Result<()> {
         Ok(D::check_process()?)
@@ -88,7 +88,7 @@ impl<D: HasStreams> Watched for Event<D> {
     }
 }
 /// A point behind a word that processes share, in a stream of its own.
-fn follow<D: HasStreams>(event: &Event<D>, debt: &Debt) -> Result<D::Point> {
+fn follow<D: HasStreams>(event: &Event<D>, debt: &PendingSignal) -> Result<D::Point> {
     let context = event.context();
     let request = StreamRequest {
         is_out_of_order: true,

@@ -17,7 +17,7 @@ use ur_adapter::{
     object::Owned,
 };
 use ur_hal::{Status, Streams};
-use ur_ipc::arena::{Captured as Owed, Debt, Progress, Slot};
+use ur_ipc::arena::{Captured as Owed, PendingSignal, Progress, Slot};
 use ur_lock::locked;
 use ur_sys::ur_command_t;
 
@@ -32,7 +32,7 @@ pub(crate) enum Target<'a, D: HasStreams> {
 pub(crate) enum Pending<'a, D: HasStreams> {
     Point(&'a D::Point),
     Latest(Arc<Latest<D>>),
-    Word(Debt),
+    Word(PendingSignal),
     /// The latest signal of a point that is signalled again and again.
     Captured(D::Point),
 }
@@ -144,7 +144,7 @@ impl<D: HasStreams> Event<D> {
             State::Shared(SharedPart { what: Shareable::Word(slot), .. }) => {
                 match slot.capture().map_err(stale)? {
                     Owed::Complete => None,
-                    Owed::Debt(debt) => Some(Pending::Word(debt)),
+                    Owed::PendingSignal(debt) => Some(Pending::Word(debt)),
                 }
             }
             State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {

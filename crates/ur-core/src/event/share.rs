@@ -4,7 +4,7 @@ use super::{Event, SharedPart};
 use crate::{
     over_driver::OverDriver,
     profiling::Profile,
-    queue::{Context, EventDesk, HasStreams, Origin, Shareable, State},
+    queue::{Context, HasStreams, Origin, Shareable, SharedEvents, State},
 };
 use std::sync::{Arc, atomic::Ordering::Release};
 use ur_adapter::{
@@ -46,7 +46,7 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
             _ => 0,
         };
         let device = D::uuid(device)?;
-        let old = EventDesk::<D>::get().offered().insert(*object, shared.what.clone());
+        let old = SharedEvents::<D>::get().offered().insert(*object, shared.what.clone());
         shared.was_offered.store(true, Release); // after that: who sees it finds it there
         drop(old);
         Ok(Offer {
@@ -67,10 +67,10 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
     ) -> Result<Owned<Event<D>>> {
         D::check_process()?;
         let context = context.own()?;
-        let (desk, device) = (EventDesk::<D>::get(), &context.driver_devices()[0]);
+        let (shared_events, device) = (SharedEvents::<D>::get(), &context.driver_devices()[0]);
         let (what, origin) = if D::event_sharing(device) == EventSharing::Points {
             let import = |arrived, (): &()| Ok::<_, Error>(D::arrived_point(arrived)?);
-            match desk.points.open(ticket, |_| Ok(()), import)?.0 {
+            match shared_events.points.open(ticket, |_| Ok(()), import)?.0 {
                 Opened::Local { object, .. } => (offered::<D>(object)?, Origin::OpenedHere),
                 Opened::Remote(loan) => {
                     let point = D::open_point(context.driver(), device, loan)?;
@@ -78,7 +78,7 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
                 }
             }
         } else {
-            match desk.words.open(ticket, |_| Ok(()), arrived_word)?.0 {
+            match shared_events.words.open(ticket, |_| Ok(()), arrived_word)?.0 {
                 Opened::Local { object, .. } => (offered::<D>(object)?, Origin::OpenedHere),
                 Opened::Remote(loan) => {
                     (Shareable::Word(Slot::clone(&loan)), Origin::Opened { _lent: Some(loan) })
@@ -100,7 +100,7 @@ fn arrived_word(arrived: Arrived, (): &()) -> Result<Slot> {
 }
 /// An event of this process's, of whose ticket this is the number.
 fn offered<D: HasStreams>(object: u64) -> Result<Shareable<D>> {
-    let known = EventDesk::<D>::get().offered().get(&object).cloned();
+    let known = SharedEvents::<D>::get().offered().get(&object).cloned();
     known.ok_or_else(|| {
         let why = "the event of this ticket has been released: its tickets end with it";
         Error::new(ErrorCode::InvalidValue, why)

@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Weak},
 };
 use ur_adapter::{
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -165,7 +165,7 @@ pub fn record<D: HasGraphs>(
     ready: &Ready<'_, D>,
     events: &[Borrowed<'_, Event<D>>],
     signalled: Option<Borrowed<'_, Event<D>>>,
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     let name = ready.name;
     let is_freed = ready.used().any(|used| matches!(used, Used::Freed(_)));
@@ -194,7 +194,7 @@ pub fn splice<D: HasGraphs>(
     name: ur_command_t,
     nodes: &[Node<D>],
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     let [entry, exit] = [(); 2].map(|()| {
         let barrier = Ready::barrier(name, Order::Free);
@@ -220,10 +220,10 @@ fn add<D: HasGraphs>(
     queue: Borrowed<'_, Queue<D>>,
     name: ur_command_t,
     events: &[Borrowed<'_, Event<D>>],
-    (order, report): (Order, Report),
+    (order, report): (Order, CompletionRequest),
     put: impl FnOnce(&mut Inside<D>, Vec<usize>, Vec<Owned<Event<D>>>) -> usize,
 ) -> Enqueued<D> {
-    if matches!(report, Report::Done { .. }) {
+    if matches!(report, CompletionRequest::Done { .. }) {
         return refused(
             ErrorCode::GraphCaptureUnsupported,
             "a queue that records cannot wait for a command: ask for it without blocking",
@@ -248,7 +248,7 @@ fn add<D: HasGraphs>(
         place
     };
     part.note(order, place, of.is_in_order());
-    Ok((report == Report::Event).then(|| Event::of_capture(of, name, (score, place))))
+    Ok((report == CompletionRequest::Event).then(|| Event::of_capture(of, name, (score, place))))
 }
 impl<D: Records> Inside<D> {
     /// One more command; its place.

@@ -4,9 +4,9 @@ use super::{
     objects::{ExecutableGraph, Graph, HasGraphs},
 };
 use crate::{
+    c_arguments,
     command_buffer::{Change, Node, Records},
     event::Event,
-    from_c,
     over_driver::{OverDriver, own_handle},
     queue::{Context, Queue},
 };
@@ -18,8 +18,8 @@ use std::{
 };
 use ur_adapter::{
     api::{GraphExpApi, QueueExpApi},
-    blank::withdraw,
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
+    default_answers::withdraw,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Body, Borrowed, Object, Owned},
@@ -35,7 +35,7 @@ pub fn submit<D: HasGraphs>(
     queue: Borrowed<'_, Queue<D>>,
     graph: Borrowed<'_, ExecutableGraph<D>>,
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
 ) -> Enqueued<D> {
     if !is_of(&queue, graph.device.as_ref()) {
         return Err(Error::new(
@@ -107,7 +107,7 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         callback: ur_exp_graph_destruction_callback_t,
         user_data: Option<UsmPtr>,
     ) -> Result<()> {
-        let farewell = from_c::function(callback, user_data)?;
+        let farewell = c_arguments::function(callback, user_data)?;
         locked(&graph.farewells).push(farewell);
         Ok(())
     }

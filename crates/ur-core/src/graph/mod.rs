@@ -20,7 +20,7 @@ macro_rules! records_graphs {
             ready: &$crate::command::Ready<'_, Self>,
             events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
             signalled: Option<$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>>,
-            report: $crate::ur_adapter::command::Report,
+            report: $crate::ur_adapter::command::CompletionRequest,
         ) -> $crate::ur_adapter::command::Enqueued<Self> {
             $crate::graph::record(queue, ready, events, signalled, report)
         }
@@ -28,7 +28,7 @@ macro_rules! records_graphs {
             queue: $crate::ur_adapter::object::Borrowed<'_, $crate::queue::Queue<Self>>,
             graph: $crate::ur_adapter::object::Borrowed<'_, $crate::graph::ExecutableGraph<Self>>,
             events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
-            report: $crate::ur_adapter::command::Report,
+            report: $crate::ur_adapter::command::CompletionRequest,
         ) -> $crate::ur_adapter::command::Enqueued<Self> {
             $crate::graph::submit(queue, graph, events, report)
         }

@@ -236,26 +236,26 @@ fn mem_of<M: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<MemArgument<'
 
 /// Arguments that are kept, since they are launched with again: values are copied, objects are owned.
 #[derive(Debug)]
-pub struct Kept<M: Body, S: Body>(Arc<[(u32, KeptArgument<M, S>)]>);
-impl<M: Body, S: Body> Clone for Kept<M, S> {
+pub struct RecordedArguments<M: Body, S: Body>(Arc<[(u32, RecordedArgument<M, S>)]>);
+impl<M: Body, S: Body> Clone for RecordedArguments<M, S> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
-impl<M: Body, S: Body> Default for Kept<M, S> {
+impl<M: Body, S: Body> Default for RecordedArguments<M, S> {
     fn default() -> Self {
         Self(Arc::new([]))
     }
 }
 #[derive(Debug)]
-enum KeptArgument<M: Body, S: Body> {
+enum RecordedArgument<M: Body, S: Body> {
     Value(Arc<[u8]>),
     Address(usize),
     Memory(Option<(Owned<M>, ur_mem_flags_t)>),
     Local(usize),
     Sampler(Owned<S>),
 }
-impl<M: Body, S: Body> Clone for KeptArgument<M, S> {
+impl<M: Body, S: Body> Clone for RecordedArgument<M, S> {
     fn clone(&self) -> Self {
         match self {
             Self::Value(bytes) => Self::Value(Arc::clone(bytes)),
@@ -268,18 +268,18 @@ impl<M: Body, S: Body> Clone for KeptArgument<M, S> {
 }
 fn keep<M: Body, S: Body>(
     one: &ur_exp_kernel_arg_properties_t,
-) -> Result<(u32, KeptArgument<M, S>)> {
+) -> Result<(u32, RecordedArgument<M, S>)> {
     let argument = match read::<M, S>(one)? {
-        Argument::Value(bytes) => KeptArgument::Value(bytes.into()),
-        Argument::Address(at) => KeptArgument::Address(at),
-        Argument::Memory(None) => KeptArgument::Memory(None),
-        Argument::Memory(Some((mem, flags))) => KeptArgument::Memory(Some((mem.own()?, flags))),
-        Argument::Local(bytes) => KeptArgument::Local(bytes),
-        Argument::Sampler(sampler) => KeptArgument::Sampler(sampler.own()?),
+        Argument::Value(bytes) => RecordedArgument::Value(bytes.into()),
+        Argument::Address(at) => RecordedArgument::Address(at),
+        Argument::Memory(None) => RecordedArgument::Memory(None),
+        Argument::Memory(Some((mem, flags))) => RecordedArgument::Memory(Some((mem.own()?, flags))),
+        Argument::Local(bytes) => RecordedArgument::Local(bytes),
+        Argument::Sampler(sampler) => RecordedArgument::Sampler(sampler.own()?),
     };
     Ok((one.index, argument))
 }
-impl<M: Body, S: Body> Kept<M, S> {
+impl<M: Body, S: Body> RecordedArguments<M, S> {
     /// Copies what the caller describes.
     ///
     /// # Errors
@@ -310,7 +310,7 @@ impl<M: Body, S: Body> Kept<M, S> {
         Ok(Self(all.into()))
     }
 }
-impl<M: Body, S: Body> Given<M, S> for Kept<M, S> {
+impl<M: Body, S: Body> Given<M, S> for RecordedArguments<M, S> {
     fn count(&self) -> usize {
         self.0.len()
     }
@@ -319,14 +319,14 @@ impl<M: Body, S: Body> Given<M, S> for Kept<M, S> {
     }
     fn argument(&self, position: usize) -> Result<Argument<'_, M, S>> {
         Ok(match &self.0[position].1 {
-            KeptArgument::Value(bytes) => Argument::Value(bytes),
-            KeptArgument::Address(at) => Argument::Address(*at),
-            KeptArgument::Memory(None) => Argument::Memory(None),
-            KeptArgument::Memory(Some((mem, flags))) => {
+            RecordedArgument::Value(bytes) => Argument::Value(bytes),
+            RecordedArgument::Address(at) => Argument::Address(*at),
+            RecordedArgument::Memory(None) => Argument::Memory(None),
+            RecordedArgument::Memory(Some((mem, flags))) => {
                 Argument::Memory(Some((mem.borrow(), *flags)))
             }
-            KeptArgument::Local(bytes) => Argument::Local(*bytes),
-            KeptArgument::Sampler(sampler) => Argument::Sampler(sampler.borrow()),
+            RecordedArgument::Local(bytes) => Argument::Local(*bytes),
+            RecordedArgument::Sampler(sampler) => Argument::Sampler(sampler.borrow()),
         })
     }
 }
@@ -405,12 +405,12 @@ mod tests {
     }
     #[test]
     fn kept_arguments_are_copies_of_which_some_are_replaced() {
-        type Kept = super::Kept<Mem, Sampler>;
+        type RecordedArguments = super::RecordedArguments<Mem, Sampler>;
         let mut word = 1_u32;
         let of = |at: *const u32| argument(0, T::VALUE, 4, V { value: at.cast() });
-        let kept = Kept::new(&[of(&raw const word), local(1, 8)]).unwrap();
+        let kept = RecordedArguments::new(&[of(&raw const word), local(1, 8)]).unwrap();
         word += 1;
-        let first = |kept: &Kept| match kept.argument(0).unwrap() {
+        let first = |kept: &RecordedArguments| match kept.argument(0).unwrap() {
             Argument::Value(bytes) => u32::from_ne_bytes(bytes.try_into().unwrap()),
             other => panic!("{other:?}"),
         };
@@ -419,6 +419,6 @@ mod tests {
         assert_eq!((first(&changed), first(&kept), changed.count()), (2, 1, 2));
         let refused = kept.with(&[value(2, 4)]).unwrap_err().code();
         assert_eq!(refused, ErrorCode::InvalidKernelArgumentIndex);
-        assert_eq!(Kept::default().with(&[value(2, 4)]).unwrap().count(), 1);
+        assert_eq!(RecordedArguments::default().with(&[value(2, 4)]).unwrap().count(), 1);
     }
 }

@@ -2,6 +2,6 @@
 //! here, with no driver in sight. What becomes of it is each adapter's.
 pub mod arguments;
 pub mod geometry;
-pub mod given;
 pub mod metadata;
+pub mod program_inputs;
 pub mod spirv;

@@ -90,7 +90,7 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     /// All allocations of this process.
     fn allocations() -> &'static Allocations<Allocation<Self>>;
     /// What waits in this process for commands and for other processes.
-    fn deferred() -> &'static DeferredFree<Self::Moment, Spent<Self>>;
+    fn deferred() -> &'static DeferredFree<Self::Moment, DeferredItem<Self>>;
     /// What was submitted so far to queues of the context with this handle; 0: of all contexts.
     fn submitted(context: usize) -> Vec<Self::Moment>;
     /// A part of a pool.
@@ -303,7 +303,7 @@ pub(super) fn unleased<M: Memory>(object: u64, kind: Kind) {
 }
 /// What is dropped once the commands before have ended.
 #[derive(Debug)]
-pub enum Spent<M: Memory> {
+pub enum DeferredItem<M: Memory> {
     /// A freed allocation.
     Allocation(Arc<Allocation<M>>),
     /// Anything else that commands may use.
@@ -399,7 +399,7 @@ impl<M: Memory> Freeing<M> {
         // After it left the registry: a command that found it there is older than this.
         let before = before(self.0.since());
         self.announce();
-        M::deferred().after(before, Spent::Allocation(self.0));
+        M::deferred().after(before, DeferredItem::Allocation(self.0));
     }
     /// Nothing was enqueued: the allocation is C's as before.
     pub fn undo(self) {

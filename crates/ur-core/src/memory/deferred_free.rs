@@ -1,12 +1,12 @@
 //! Memory on its way back, of a backend: what `waiting.rs` keeps until commands and other processes are done with it.
-use super::allocation::{Memory, Spent, unleased};
+use super::allocation::{DeferredItem, Memory, unleased};
 use ur_ipc::Kind;
 
 pub use super::waiting::{DeferredFree, Moment, is_for_room};
 
-/// What is not an allocation, on its way to become [`Spent::Other`]: it gets a box of its own only where it waits.
+/// What is not an allocation, on its way to become [`DeferredItem::Other`]: it gets a box of its own only where it waits.
 struct Other<T>(T);
-impl<M: Memory, T: Send + 'static> From<Other<T>> for Spent<M> {
+impl<M: Memory, T: Send + 'static> From<Other<T>> for DeferredItem<M> {
     fn from(Other(what): Other<T>) -> Self {
         Self::Other(Box::new(what))
     }

@@ -1,5 +1,5 @@
 //! Memory objects: buffers and parts of them, what C may do with them, and where it has mapped them.
-//! Where their bytes are is the room's `storage.rs`'s, what images are beyond that `memory/pictures.rs`'s;
+//! Where their bytes are is the room's `storage.rs`'s, what images are beyond that `memory/image_layout.rs`'s;
 //! the commands on both are the room's `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
 use super::{
     OverDriver,
@@ -10,7 +10,7 @@ use crate::memory::{
     allocation::Allocation,
     allocations::Allocated,
     flags::{check_flags, check_part, check_range, check_size, of_part},
-    pictures::Image,
+    image_layout::Image,
     ranges,
 };
 use std::{
@@ -28,7 +28,7 @@ use ur_hal::{Access, Range};
 use ur_sys::*;
 
 /// A driver whose memory can be made into buffers and images.
-pub trait KeepsBytes: HasUsm + Objects<Mem = Mem<Self>> {
+pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
     /// The bytes of a memory object and of its parts.
     type Storage: Storage<Self>;
     /// How messages call a memory object.
@@ -105,7 +105,7 @@ pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {
 }
 /// What `ur_mem_handle_t` points at.
 #[derive(Debug)]
-pub struct Mem<D: KeepsBytes> {
+pub struct Mem<D: BufferBackend> {
     flags: ur_mem_flags_t,
     storage: Arc<D::Storage>,
     /// C's memory that the storage stands for, where devices cannot reach that.
@@ -118,7 +118,7 @@ pub struct Mem<D: KeepsBytes> {
     what: What,
     mapped: Mutex<Vec<Mapping<D>>>,
 }
-impl<D: KeepsBytes> Body for Mem<D> {
+impl<D: BufferBackend> Body for Mem<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Mem);
     const INVALID: ErrorCode = ErrorCode::InvalidMemObject;
     fn slab() -> &'static Slab<Self> {
@@ -135,7 +135,7 @@ enum What {
 }
 /// A range of a buffer that C has where the host can reach it.
 #[derive(Debug)]
-pub struct Mapping<D: KeepsBytes> {
+pub struct Mapping<D: BufferBackend> {
     /// Where C has it.
     pub at: UsmPtr,
     /// Where in the buffer it begins, in bytes.
@@ -150,7 +150,7 @@ pub struct Mapping<D: KeepsBytes> {
     _staging: Option<Block<D>>,
 }
 
-impl<D: KeepsBytes> Mem<D> {
+impl<D: BufferBackend> Mem<D> {
     /// An image, whose pixels are all of `storage`.
     pub fn of_image(
         flags: ur_mem_flags_t,
@@ -300,7 +300,7 @@ pub fn check_host<D: HasUsm>(flags: ur_mem_flags_t, host: UsmPtr, bytes: usize) 
     ranges::check_range::<Allocation<D::Memory>>(host, bytes, needs).map(drop)
 }
 
-impl<D: KeepsBytes> MemApi for OverDriver<D> {
+impl<D: BufferBackend> MemApi for OverDriver<D> {
     fn mem_image_create(
         context: Borrowed<'_, Context<D>>,
         flags: ur_mem_flags_t,

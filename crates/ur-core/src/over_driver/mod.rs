@@ -34,7 +34,7 @@ use ur_adapter::{api::Objects, error::Result};
 pub struct OverDriver<D>(PhantomData<fn() -> D>);
 
 /// A driver with an adapter over it.
-pub trait Beneath: Contexts + fmt::Debug {
+pub trait CoreBackend: Contexts + fmt::Debug {
     /// What its allocations consist of.
     type Memory: Memory;
     /// Waits for all commands before in queues of the context with this handle.

@@ -12,7 +12,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     log,
     object::{Backend, Body, Borrowed, Kind, Object, Owned, Slab, Tag},
-    statics::{Kept, Statics},
+    statics::{Statics, TypeMap},
 };
 use ur_hal::{NativeHandles, OpensDevices, PlatformFacts, Types};
 use ur_lock::locked;
@@ -222,7 +222,7 @@ fn find<D: Contexts>() -> Vec<Owned<Platform<D>>> {
 #[derive(Debug)]
 pub struct Context<D: Contexts> {
     // Fields are dropped in this order: what was made with the driver's context goes before it.
-    kept: Kept,
+    kept: TypeMap,
     driver: Arc<DriverContext<D>>,
     driver_devices: Vec<DriverDevice<D>>,
     devices: Vec<Owned<Device<D>>>,
@@ -250,7 +250,7 @@ impl<D: Contexts> Drop for Context<D> {
 impl<D: Contexts> Context<D> {
     pub(super) fn new(driver: DriverContext<D>, devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
         let driver_devices = devices.iter().map(|one| one.driver().clone()).collect();
-        let (kept, driver, deleters) = (Kept::new(), Arc::new(driver), Mutex::default());
+        let (kept, driver, deleters) = (TypeMap::new(), Arc::new(driver), Mutex::default());
         Owned::new(Self { kept, driver, driver_devices, devices, deleters })
     }
     /// What it is to the driver.
@@ -258,7 +258,7 @@ impl<D: Contexts> Context<D> {
         &self.driver
     }
     /// What is kept once for each context.
-    pub fn kept(&self) -> &Kept {
+    pub fn kept(&self) -> &TypeMap {
         &self.kept
     }
     /// The devices that it was made for; never empty.

@@ -34,7 +34,7 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
     /// holds can be opened: the device that they name is the machine, and no backend's own.
     const IS_SYSTEMS: bool = false;
     /// What is open.
-    fn desk() -> &'static Desk<Self>;
+    fn opened_objects() -> &'static OpenedObjects<Self>;
     /// Whether memory of all devices of a context can be shared.
     fn shares_memory(context: &Context<Self>) -> bool;
     /// The same of physical memory.
@@ -150,12 +150,12 @@ impl<D: Shares> Home<D> {
     }
 }
 /// What a process has open of others.
-pub struct Desk<D: Shares> {
+pub struct OpenedObjects<D: Shares> {
     memory: Importer<D::Imported>,
     physical: Importer<OpenedPhysical<D>>,
     opens: Opens<Open<D>>,
 }
-impl<D: Shares> Desk<D> {
+impl<D: Shares> OpenedObjects<D> {
     /// Nothing yet.
     #[expect(clippy::new_without_default, reason = "statics are made of it")]
     pub const fn new() -> Self {
@@ -177,9 +177,9 @@ const fn importer<T: Send + Sync + 'static>(
         false => Importer::new(kind, backend),
     }
 }
-impl<D: Shares> fmt::Debug for Desk<D> {
+impl<D: Shares> fmt::Debug for OpenedObjects<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").finish_non_exhaustive()
+        f.debug_struct("OpenedObjects").finish_non_exhaustive()
     }
 }
 /// One open of device memory.
@@ -286,7 +286,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
             deferred_free::sweep::<D::Memory>();
             D::import(context, home, arrived)
         };
-        let desk = D::desk();
+        let desk = D::opened_objects();
         let (opened, home) = desk.memory.open(ticket, |uuid| D::home(device, uuid), import)?;
         let of = |allocation: &Allocation<D::Memory>| (allocation.base(), allocation.bytes());
         let (open, (base, bytes), offset) = match opened {
@@ -310,7 +310,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         Ok(at)
     }
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
-        let open = D::desk().opens.take(at)?;
+        let open = D::opened_objects().opens.take(at)?;
         let before = D::submitted(&context, open.since());
         deferred_free::after::<D::Memory>(before, open);
         Ok(())
@@ -343,7 +343,7 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
             Ok(OpenedPhysical(D::import_physical(context, home, arrived)?))
         };
         let home = |uuid| Ok(D::home(device, uuid)?);
-        let (opened, home) = D::desk().physical.open(ticket, home, import)?;
+        let (opened, home) = D::opened_objects().physical.open(ticket, home, import)?;
         let home = home.device.borrow();
         Ok(Owned::new(match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, home, object)?,

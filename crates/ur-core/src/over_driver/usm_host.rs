@@ -1,6 +1,6 @@
 //! Host memory that C allocated itself and made known as USM: registered, or imported. The driver is
 //! told of it, for all devices; what is known is remembered for `urUSMGetMemAllocInfo`.
-use super::{Beneath, DriverContext, objects::Context};
+use super::{CoreBackend, DriverContext, objects::Context};
 use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
@@ -17,7 +17,7 @@ use ur_adapter::{
 use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
 /// A driver that can be told of the host's memory.
-pub trait PinsMemory: Beneath {
+pub trait HostRegistration: CoreBackend {
     /// Whether what the driver made of a range must not end before the commands that may use it.
     const IS_USED: bool = true;
     /// What the driver made of a range; it ends with this.
@@ -44,20 +44,20 @@ pub enum How {
 }
 /// A range that is known.
 #[derive(Debug)]
-pub struct Known<D: PinsMemory> {
+pub struct Known<D: HostRegistration> {
     bytes: usize,
     context: usize,
     how: How,
     /// The driver's registration; none yet while it is asked, and none for what it does not take.
     pinned: Option<Arc<D::Pinned>>,
 }
-impl<D: PinsMemory> Clone for Known<D> {
+impl<D: HostRegistration> Clone for Known<D> {
     fn clone(&self) -> Self {
         let Self { bytes, context, how, ref pinned } = *self;
         Self { bytes, context, how, pinned: pinned.clone() }
     }
 }
-impl<D: PinsMemory> Known<D> {
+impl<D: HostRegistration> Known<D> {
     /// Whether C still has the context: a registration ends with it.
     fn has_context(&self) -> bool {
         Owned::<Context<D>>::find(self.context).is_ok()
@@ -67,7 +67,7 @@ impl<D: PinsMemory> Known<D> {
 type Ranges<D> = BTreeMap<usize, Known<D>>;
 /// All that a process made known.
 type All<D> = Mutex<Ranges<D>>;
-fn all<D: PinsMemory>() -> MutexGuard<'static, Ranges<D>> {
+fn all<D: HostRegistration>() -> MutexGuard<'static, Ranges<D>> {
     ur_lock::locked(D::statics().of_process::<All<D>>())
 }
 fn handle<T>(object: &Object<T>) -> usize {
@@ -78,7 +78,7 @@ fn refused<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidValue, why))
 }
 /// The parts of `all` that have a byte of `[start, end)`.
-fn overlapping<D: PinsMemory>(
+fn overlapping<D: HostRegistration>(
     all: &Ranges<D>,
     start: usize,
     end: usize,
@@ -94,7 +94,7 @@ fn end(at: UsmPtr, bytes: usize) -> Option<usize> {
 }
 
 /// Has the driver pin a range that is in the books, and takes it out of them if it does not.
-fn pin<D: PinsMemory>(
+fn pin<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
@@ -121,7 +121,7 @@ fn pin<D: PinsMemory>(
 /// # Errors
 /// `INVALID_VALUE` for no bytes, for what wraps around, is not mapped, is USM or known already, or is
 /// refused by the driver.
-pub fn register<D: PinsMemory>(
+pub fn register<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
@@ -167,7 +167,7 @@ pub fn register<D: PinsMemory>(
 ///
 /// # Errors
 /// `INVALID_VALUE` where none does, or another context's.
-pub fn unregister<D: PinsMemory>(context: usize, at: UsmPtr) -> Result<()> {
+pub fn unregister<D: HostRegistration>(context: usize, at: UsmPtr) -> Result<()> {
     match all::<D>().get(&at.addr()) {
         Some(known) if known.how == How::Registered && known.context == context => {}
         Some(known) if known.how == How::Registered => {
@@ -190,7 +190,7 @@ pub fn unregister<D: PinsMemory>(context: usize, at: UsmPtr) -> Result<()> {
 ///
 /// # Errors
 /// `INVALID_SIZE` for no bytes and for what wraps around.
-pub fn import<D: PinsMemory>(
+pub fn import<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     bytes: usize,
@@ -215,7 +215,7 @@ pub fn import<D: PinsMemory>(
     Ok(())
 }
 /// Forgets what was imported at `at`; nothing where nothing was.
-pub fn release<D: PinsMemory>(context: usize, at: UsmPtr) {
+pub fn release<D: HostRegistration>(context: usize, at: UsmPtr) {
     let is_it = |known: &Known<D>| known.how == How::Imported && known.context == context;
     if !all::<D>().get(&at.addr()).is_some_and(is_it) {
         return;
@@ -230,7 +230,7 @@ pub fn release<D: PinsMemory>(context: usize, at: UsmPtr) {
     drop(ended); // not under the lock
 }
 /// Answers for an address in memory that `context` knows; `None` for any other.
-pub fn info<D: PinsMemory>(
+pub fn info<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
     name: ur_usm_alloc_info_t,

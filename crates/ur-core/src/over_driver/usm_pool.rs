@@ -1,7 +1,7 @@
 //! Pools of USM: what `ur_usm_pool_handle_t` points at, what is counted of one, and which pool a device of a context uses.
 //! How blocks are cut is `ur_adapter::pool`'s, what callers request of a pool `usm.rs`'s; what a driver is asked for both is here.
 pub(super) use super::objects::{Context, Device};
-use super::{DriverContext, DriverDevice, usm_host::PinsMemory};
+use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
 use crate::memory::{
     allocation::{Allocation, Counted, Home, Memory, Usm},
     deferred_free::{self, is_for_room},
@@ -27,7 +27,9 @@ use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 /// A driver whose memory is the core's. What is asked here beside [`Allocates`] goes when contexts and streams are the
 /// core's too.
 pub trait HasUsm:
-    PinsMemory<Memory: Memory<Source = Chunks<Self>>> + Objects<UsmPool = UsmPool<Self>> + Allocates
+    HostRegistration<Memory: Memory<Source = Chunks<Self>>>
+    + Objects<UsmPool = UsmPool<Self>>
+    + Allocates
 {
     /// What memory is aligned to at most.
     const LARGEST_ALIGNMENT: usize;

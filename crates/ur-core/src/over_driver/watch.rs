@@ -16,7 +16,7 @@ use ur_sys::ur_execution_info_t;
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(500)];
 
 /// An event that callbacks can be made of.
-pub trait Watched: Body {
+pub trait CompletionCallbacks: Body {
     /// What the process has once of these events.
     fn watch() -> &'static Watch<Self>;
     /// # Errors
@@ -26,21 +26,21 @@ pub trait Watched: Body {
     fn is_over(&self) -> bool;
 }
 
-struct Wish<E: Watched> {
+struct Wish<E: CompletionCallbacks> {
     event: Owned<E>,
     status: ur_execution_info_t,
     callback: EventCallback,
 }
 /// What the thread has to look at.
-pub struct Watch<E: Watched> {
+pub struct Watch<E: CompletionCallbacks> {
     state: Mutex<State<E>>,
     more: Condvar,
 }
-struct State<E: Watched> {
+struct State<E: CompletionCallbacks> {
     wishes: Vec<Wish<E>>,
     is_running: bool,
 }
-impl<E: Watched> Watch<E> {
+impl<E: CompletionCallbacks> Watch<E> {
     /// Nobody wants to hear of anything yet.
     #[expect(clippy::new_without_default, reason = "statics are made with it")]
     pub const fn new() -> Self {
@@ -51,7 +51,7 @@ impl<E: Watched> Watch<E> {
         ur_lock::locked(&self.state)
     }
 }
-impl<E: Watched> std::fmt::Debug for Watch<E> {
+impl<E: CompletionCallbacks> std::fmt::Debug for Watch<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Watch").finish_non_exhaustive()
     }
@@ -61,7 +61,7 @@ impl<E: Watched> std::fmt::Debug for Watch<E> {
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` if no thread can be started.
-pub fn call_when_over<E: Watched>(
+pub fn call_when_over<E: CompletionCallbacks>(
     event: Owned<E>,
     status: ur_execution_info_t,
     callback: EventCallback,
@@ -85,7 +85,7 @@ pub fn call_when_over<E: Watched>(
     Ok(())
 }
 
-fn look<E: Watched>(watch: &Watch<E>) {
+fn look<E: CompletionCallbacks>(watch: &Watch<E>) {
     let mut nap = NAPS[0];
     loop {
         let mut state = watch.state();

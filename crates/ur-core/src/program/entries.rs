@@ -6,7 +6,7 @@ use super::{
     link::link,
     object::{Origin, text},
 };
-use crate::{kernels::given, over_driver::OverDriver};
+use crate::{kernels::program_inputs, over_driver::OverDriver};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{ProgramApi, ProgramExpApi},
@@ -27,7 +27,7 @@ fn codes<D: RunsCode>(lengths: &[usize], binaries: &[*const u8]) -> Result<Vec<V
             Some(_) if D::SHARES_MODULES => continue,
             Some(one) => all[one].clone(),
             None => {
-                let bytes = given::bytes(*given.0, *given.1)?;
+                let bytes = program_inputs::bytes(*given.0, *given.1)?;
                 vec![Arc::new(D::code(bytes, CodeForm::Binary)?)]
             }
         });
@@ -45,7 +45,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         length: usize,
         properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Program<D>>> {
-        let bytes = given::bytes(il.as_ptr().cast_const().cast(), length)?;
+        let bytes = program_inputs::bytes(il.as_ptr().cast_const().cast(), length)?;
         let code = D::code(bytes, CodeForm::Intermediate).map_err(Error::from);
         let code = code.map_err(|error| match error.code() {
             ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::CompilerNotAvailable),
@@ -188,7 +188,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         };
         let known =
             facts.as_ref().map_err(|why| Error::new(ErrorCode::InvalidProgram, why.clone()))?;
-        let given = |one| given::constant(one, &known.constants);
+        let given = |one| program_inputs::constant(one, &known.constants);
         program.set_constants(constants.iter().map(given).collect::<Result<_>>()?);
         Ok(())
     }

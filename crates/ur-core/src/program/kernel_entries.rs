@@ -1,6 +1,6 @@
 //! The entries of kernels.
 use super::{Context, Device, Kernel, Program, RunsCode, launch};
-use crate::{kernels::given, over_driver::OverDriver};
+use crate::{kernels::program_inputs, over_driver::OverDriver};
 use std::{ffi::CStr, fmt};
 use ur_adapter::{
     api::KernelApi,
@@ -147,7 +147,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         let mut each = kernel.all().iter().map(|one| one.function());
         match name {
             I::USM_INDIRECT_ACCESS if size == size_of::<ur_bool_t>() => {
-                let all = given::byte(value) != 0;
+                let all = program_inputs::byte(value) != 0;
                 each.try_for_each(|function| Ok(D::reach_all(function, all)?))
             }
             // Of what kind they are need not be looked up: reaching more costs nothing.
@@ -155,7 +155,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
                 each.try_for_each(|function| Ok(D::reach_all(function, true)?))
             }
             I::CACHE_CONFIG if size == size_of::<u32>() => {
-                let what = match ur_kernel_cache_config_t(given::word(value)) {
+                let what = match ur_kernel_cache_config_t(program_inputs::word(value)) {
                     ur_kernel_cache_config_t::DEFAULT => CachePreference::None,
                     ur_kernel_cache_config_t::LARGE_SLM => CachePreference::LocalMemory,
                     ur_kernel_cache_config_t::LARGE_DATA => CachePreference::Cache,

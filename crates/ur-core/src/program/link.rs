@@ -4,7 +4,7 @@ use super::{
     build::{Build, failed},
     object::{Part, modules, text},
 };
-use crate::kernels::{given, metadata::Metadata};
+use crate::kernels::{metadata::Metadata, program_inputs};
 use std::ffi::CStr;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -67,7 +67,9 @@ fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Res
 /// `INVALID_BINARY` if none is for it.
 pub fn select_binary<D: RunsCode>(binaries: &[ur_device_binary_t]) -> Result<u32> {
     let of = |target: &&CStr| {
-        binaries.iter().position(|one| given::target(one).is_some_and(|name| name == *target))
+        binaries
+            .iter()
+            .position(|one| program_inputs::target(one).is_some_and(|name| name == *target))
     };
     match D::TARGETS.iter().find_map(of) {
         Some(at) => Ok(at as u32),

@@ -4,8 +4,8 @@ use super::{
     code::{HasCode, Module},
 };
 use crate::kernels::{
-    given,
     metadata::{Metadata, Wanted},
+    program_inputs,
     spirv::Facts,
 };
 use crate::over_driver::{Context, Device};
@@ -87,7 +87,7 @@ impl<D: HasCode> Program<D> {
         codes: Vec<Vec<Arc<D::Code>>>,
         properties: Option<&ur_program_properties_t>,
     ) -> Result<Owned<Self>> {
-        let metadata = Metadata::of(given::metadata(properties)?)?;
+        let metadata = Metadata::of(program_inputs::metadata(properties)?)?;
         let part = |code| Part { code, flags: String::new(), constants: vec![] };
         let parts: Vec<Vec<_>> =
             codes.into_iter().map(|codes| codes.into_iter().map(part).collect()).collect();

@@ -10,7 +10,7 @@ mod objects;
 mod submit;
 
 pub(crate) use objects::{
-    Context, Device, EventDesk, Latest, Origin, Run, Shareable, SharedPart, State,
+    Context, Device, Latest, Origin, Run, Shareable, SharedEvents, SharedPart, State,
 };
 pub use objects::{Event, FreedInOrder, HasStreams, Queue};
 pub use submit::submit_by;

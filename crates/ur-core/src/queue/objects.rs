@@ -4,7 +4,7 @@ use crate::{
     command::{InOrder, Ready, Recorder},
     memory::allocation::{Allocation, Freeing, Usm},
     over_driver::{
-        mem::{KeepsBytes, Mem},
+        mem::{BufferBackend, Mem},
         sampler::HasSamplers,
         watch::Watch,
     },
@@ -21,7 +21,7 @@ use std::{
 };
 use ur_adapter::{
     api::Objects,
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Body, Borrowed, Kind, Owned, Slab, Tag},
     per_process::PerProcess,
@@ -38,7 +38,7 @@ pub(crate) type Device<D> = <D as Objects>::Device;
 /// and graphs are the core's too.
 pub trait HasStreams:
     Streams
-    + KeepsBytes
+    + BufferBackend
     + HasSamplers
     + RunsCode
     + Modules<Function = <Self as Types>::Function>
@@ -101,7 +101,7 @@ pub trait HasStreams:
         pool: Borrowed<'_, Self::UsmPool>,
         size: usize,
         events: &[Borrowed<'_, Event<Self>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<Self>>>> {
         let _ = (usm, queue, pool, size, events, report);
         Ok(None)
@@ -114,7 +114,7 @@ pub trait HasStreams:
         queue: Borrowed<'_, Queue<Self>>,
         freeing: Freeing<Self::Memory>,
         events: &[Borrowed<'_, Event<Self>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<FreedInOrder<Self>> {
         let _ = (queue, events, report);
         Ok(FreedInOrder::No(freeing))
@@ -146,7 +146,7 @@ pub trait HasStreams:
         ready: &Ready<'_, Self>,
         events: &[Borrowed<'_, Event<Self>>],
         signalled: Option<Borrowed<'_, Event<Self>>>,
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let _ = (queue, ready, events, signalled, report);
         Error::unsupported("urQueueBeginGraphCaptureExp")
@@ -159,7 +159,7 @@ pub trait HasStreams:
         queue: Borrowed<'_, Queue<Self>>,
         graph: Borrowed<'_, Self::ExpExecutableGraph>,
         events: &[Borrowed<'_, Event<Self>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let _ = (queue, graph, events, report);
         Error::unsupported("urEnqueueGraphExp")
@@ -350,7 +350,7 @@ impl<D: HasStreams> Drop for SharedPart<D> {
             && self.was_offered.load(Acquire)
         {
             ur_adapter::share::freed(*object, ur_ipc::Kind::Event);
-            let gone = EventDesk::<D>::get().offered().remove(object);
+            let gone = SharedEvents::<D>::get().offered().remove(object);
             drop(gone); // not under the lock
         }
     }
@@ -369,14 +369,14 @@ pub(crate) enum Origin<D: HasStreams> {
 }
 
 /// What a process has once of a driver's events.
-pub(crate) struct EventDesk<D: HasStreams> {
+pub(crate) struct SharedEvents<D: HasStreams> {
     pub(crate) words: Importer<Slot>,
     pub(crate) points: Importer<D::ArrivedPoint>,
     /// Those that were offered to others, by their numbers.
     offered: PerProcess<Mutex<HashMap<u64, Shareable<D>>>>,
     pub(crate) watch: Watch<Event<D>>,
 }
-impl<D: HasStreams> Default for EventDesk<D> {
+impl<D: HasStreams> Default for SharedEvents<D> {
     /// Nothing is offered, nothing is open.
     fn default() -> Self {
         let backend = D::BACKEND as u16;
@@ -389,7 +389,7 @@ impl<D: HasStreams> Default for EventDesk<D> {
         }
     }
 }
-impl<D: HasStreams> EventDesk<D> {
+impl<D: HasStreams> SharedEvents<D> {
     pub(crate) fn get() -> &'static Self {
         D::statics().get()
     }
@@ -397,8 +397,8 @@ impl<D: HasStreams> EventDesk<D> {
         locked(self.offered.get())
     }
 }
-impl<D: HasStreams> fmt::Debug for EventDesk<D> {
+impl<D: HasStreams> fmt::Debug for SharedEvents<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventDesk").finish_non_exhaustive()
+        f.debug_struct("SharedEvents").finish_non_exhaustive()
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 use smallvec::SmallVec;
 use std::sync::Arc;
 use ur_adapter::{
-    command::{Enqueued, Report},
+    command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
@@ -46,14 +46,14 @@ impl<D: HasStreams> Wanted<D> {
         queue: Borrowed<'_, Queue<D>>,
         name: ur_command_t,
         profile: Profile,
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<Self> {
         let of = report.wants_event().then(|| queue.own()).transpose()?;
         let profile = if of.is_some() { profile } else { Profile::Off };
         let completion = match report {
-            Report::None => Completion::None,
-            Report::Event => Completion::Point,
-            Report::Done { event } => Completion::Done { point: event },
+            CompletionRequest::None => Completion::None,
+            CompletionRequest::Event => Completion::Point,
+            CompletionRequest::Done { event } => Completion::Done { point: event },
         };
         Ok(Self { of, name, profile, completion })
     }
@@ -87,7 +87,7 @@ pub fn submit_by<D: HasStreams>(
     queue: Borrowed<'_, Queue<D>>,
     (name, profile): (ur_command_t, Profile),
     events: &[Borrowed<'_, Event<D>>],
-    report: Report,
+    report: CompletionRequest,
     by: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
 ) -> Enqueued<D> {
     let wanted = Wanted::new(queue, name, profile, report)?;
@@ -121,7 +121,7 @@ impl<D: HasStreams> TakesCommands for D {
         queue: Borrowed<'_, Queue<D>>,
         ready: &Ready<'_, Self>,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         if D::is_recording(&queue, events)? {
             return D::record(queue, ready, events, None, report);
@@ -150,7 +150,8 @@ impl<D: HasStreams> TakesCommands for D {
         let name = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
         if D::is_recording(&queue, events)? {
             let barrier = Ready::barrier(name, Order::Both);
-            return D::record(queue, &barrier, events, Some(signalled), Report::None).map(drop);
+            return D::record(queue, &barrier, events, Some(signalled), CompletionRequest::None)
+                .map(drop);
         }
         let mut waits = Waits::new();
         waits::capture(events, &mut waits)?;
@@ -193,7 +194,7 @@ impl<D: HasStreams> TakesCommands for D {
         pool: Borrowed<'_, D::UsmPool>,
         size: usize,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<D>>>> {
         if D::is_recording(&queue, events)? {
             return Ok(None); // the driver would allocate now, and once: the core's pools do
@@ -204,7 +205,7 @@ impl<D: HasStreams> TakesCommands for D {
         queue: Borrowed<'_, Queue<D>>,
         freeing: Freeing<D::Memory>,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let refusal = match D::is_recording(&queue, events) {
             Ok(false) => None,
@@ -243,12 +244,17 @@ impl<D: HasStreams> TakesCommands for D {
         queue: Borrowed<'_, Queue<D>>,
         call: &dyn Fn(),
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         let name = ur_command_t::ENQUEUE_NATIVE_EXP;
         let barrier = Ready::barrier(name, Order::Both);
         if !D::HAS_NATIVE_HANDLES {
-            <D as TakesCommands>::submit(queue, &barrier, events, Report::Done { event: false })?;
+            <D as TakesCommands>::submit(
+                queue,
+                &barrier,
+                events,
+                CompletionRequest::Done { event: false },
+            )?;
             call();
             return <D as TakesCommands>::submit(queue, &barrier, &[], report);
         }
@@ -263,7 +269,7 @@ impl<D: HasStreams> TakesCommands for D {
         queue: Borrowed<'_, Queue<D>>,
         graph: Borrowed<'_, D::ExpExecutableGraph>,
         events: &[Borrowed<'_, Event<D>>],
-        report: Report,
+        report: CompletionRequest,
     ) -> Enqueued<Self> {
         <D as HasStreams>::submit_graph(queue, graph, events, report)
     }

@@ -6,7 +6,7 @@ use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Reason, Result};
 pub(crate) use ur_hal::Order;
 use ur_hal::{Address, Command, HostCall, Profile, Rows, Types};
-use ur_ipc::arena::{Counter, Debt, Progress};
+use ur_ipc::arena::{Counter, PendingSignal, Progress};
 
 /// Something a command waits for, captured when the command was submitted.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) enum Dependency {
     /// A command of this process.
     Local(Arc<Completion>),
     /// A signal that whoever signalled a shared event owes, here or in another process.
-    Shared(Debt),
+    Shared(PendingSignal),
 }
 impl Dependency {
     /// How it ended; `None` while it has not.
@@ -321,7 +321,7 @@ fn run_call(call: impl FnOnce() -> Result<()>) -> Result<(), Failure> {
 
 /// A value owed to a shared event.
 #[derive(Clone, Debug)]
-pub(crate) struct Owed {
+pub(crate) struct OwedSignal {
     pub(crate) counter: Arc<Counter>,
     pub(crate) value: u64,
 }
@@ -332,7 +332,7 @@ pub(crate) struct Submission {
     /// What it does.
     pub(crate) work: Work,
     /// What other processes wait for. It is paid in the order of the commands.
-    pub(crate) owed: Option<Owed>,
+    pub(crate) owed: Option<OwedSignal>,
     /// Where it stands among its queue's commands.
     pub(crate) order: Order,
     /// The times that will be asked for.

@@ -3,7 +3,7 @@
 //! next command takes one wake-up and no more. With nothing pending, quick commands are done by
 //! the thread that submits them.
 use super::{
-    command::{Dependencies, Owed, Submission, Work},
+    command::{Dependencies, OwedSignal, Submission, Work},
     completion::{Completion, Failure},
     gate::Stored,
     passage::{Passage, passage},
@@ -19,7 +19,7 @@ struct Command {
     number: u64,
     dependencies: Dependencies,
     work: Work,
-    owed: Option<Owed>,
+    owed: Option<OwedSignal>,
     completion: Option<Arc<Completion>>,
 }
 

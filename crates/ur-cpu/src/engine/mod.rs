@@ -19,9 +19,9 @@ pub(crate) mod workers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use command::{Dependencies, Dependency, Owed, Submission, Work, failed};
+pub(crate) use command::{Dependencies, Dependency, OwedSignal, Submission, Work, failed};
 pub(crate) use completion::{Completion, Failure};
-pub(crate) use passage::{Moment, Watch, all_queues_ticket, ticket};
+pub(crate) use passage::{Moment, Watch, all_queues_sync_point, ticket};
 pub(crate) use plan::{Plan, Run};
 pub(crate) use team::Task;
 

@@ -2,7 +2,7 @@
 //! by side. Dependencies in this process are continuations, those in others are watched by one
 //! thread; nothing blocks. Barriers order what came before against what comes after.
 use super::{
-    command::{Dependencies, Dependency, Order, Owed, Submission, Work},
+    command::{Dependencies, Dependency, Order, OwedSignal, Submission, Work},
     completion::{Completion, Failure},
     gate::Stored,
     in_order::completion_for,
@@ -55,7 +55,7 @@ pub(crate) struct Job {
     /// Why it will not run, if so.
     failure: OnceLock<Failure>,
     work: Mutex<Option<Work>>,
-    owed: Option<Owed>,
+    owed: Option<OwedSignal>,
     completion: Arc<Completion>,
 }
 

@@ -115,13 +115,13 @@ impl Passed {
 }
 
 /// The passages of a process's queues, each with its context.
-type Everyone = Mutex<Vec<(usize, Weak<Passage>)>>;
-static EVERYONE: PerProcess<Everyone> = PerProcess::new();
+type QueueRegistry = Mutex<Vec<(usize, Weak<Passage>)>>;
+static QUEUES: PerProcess<QueueRegistry> = PerProcess::new();
 
-/// A passage for a queue of `context`, which `all_queues_ticket` knows until it is dropped.
+/// A passage for a queue of `context`, which `all_queues_sync_point` knows until it is dropped.
 pub(super) fn passage(context: usize) -> Arc<Passage> {
     let passage = Arc::new(Passage::new());
-    let mut all = locked(EVERYONE.get());
+    let mut all = locked(QUEUES.get());
     all.retain(|(_, queue)| queue.strong_count() != 0);
     all.push((context, Arc::downgrade(&passage)));
     passage
@@ -129,9 +129,9 @@ pub(super) fn passage(context: usize) -> Arc<Passage> {
 
 /// All commands submitted so far to any queue of `context`, dropped queues that still work
 /// included. What freed memory waits for before it is used again.
-pub(crate) fn all_queues_ticket(context: usize) -> Passed {
+pub(crate) fn all_queues_sync_point(context: usize) -> Passed {
     let mut passed = Passed::default();
-    let all = locked(EVERYONE.get());
+    let all = locked(QUEUES.get());
     let queues = all.iter().filter(|(of, _)| *of == context);
     queues.filter_map(|(_, queue)| queue.upgrade()).for_each(|queue| passed.add(&queue));
     passed

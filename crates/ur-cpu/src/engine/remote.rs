@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_adapter::{error::Result, per_process::PerProcess};
-use ur_ipc::arena::{Any, Debt, LocalWake, wait_any};
+use ur_ipc::arena::{Any, LocalWake, PendingSignal, wait_any};
 
 /// How long the thread stays without anything to watch.
 const IDLE: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ impl Default for Watch {
 }
 #[derive(Default)]
 struct Inbox {
-    arrived: Vec<(Debt, Arc<Job>)>,
+    arrived: Vec<(PendingSignal, Arc<Job>)>,
     /// Commands that are about to arrive: the thread stays for them.
     promised: usize,
     started: bool,
@@ -57,7 +57,7 @@ impl Drop for Promise {
 }
 
 /// `job` is released when `debt` ends.
-pub(super) fn watch(_ready: &Promise, debt: Debt, job: Arc<Job>) {
+pub(super) fn watch(_ready: &Promise, debt: PendingSignal, job: Arc<Job>) {
     let watch = WATCH.get();
     locked(&watch.inbox).arrived.push((debt, job));
     watch.wake.signal();
@@ -78,7 +78,7 @@ fn work() {
 /// is no longer there for anybody who looks from now on.
 fn take_arrivals(
     watch: &Watch,
-    debts: &mut Vec<Debt>,
+    debts: &mut Vec<PendingSignal>,
     jobs: &mut Vec<Arc<Job>>,
     long_idle: bool,
 ) -> bool {
@@ -91,7 +91,7 @@ fn take_arrivals(
     inbox.started
 }
 /// Releases whatever has ended: more than one debt may have since the thread slept.
-fn release_ended(debts: &mut Vec<Debt>, jobs: &mut Vec<Arc<Job>>) {
+fn release_ended(debts: &mut Vec<PendingSignal>, jobs: &mut Vec<Arc<Job>>) {
     let mut at = 0;
     while at < debts.len() {
         match ended(debts[at].progress()) {

@@ -21,7 +21,7 @@ fn device(bytes: usize) -> UsmPtr {
     allocate(Usm::Device, home(), bytes, 64).unwrap()
 }
 fn free(context: usize, at: UsmPtr) -> Result<()> {
-    allocation::free::<Memory>(context, at, |_| all_queues_ticket(context).into_moments())
+    allocation::free::<Memory>(context, at, |_| all_queues_sync_point(context).into_moments())
 }
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();

@@ -13,7 +13,7 @@ use ur_adapter::error::Result;
 pub struct OwnStreams<K, D: Dialect>(Mutex<Vec<(K, Arc<Stream<D>>)>>);
 /// The streams of other devices in which commands of one stream run, by the devices' numbers. All that is in them is in
 /// the order of that stream, with which they go.
-pub type Asides<D> = OwnStreams<i32, D>;
+pub type PeerStreams<D> = OwnStreams<i32, D>;
 /// Streams for memory that is filled with zeros, copies that the caller waits for, and memory given back to a driver's
 /// pool, by context. What uses one is ordered with nothing but itself, so that it neither waits for the default stream
 /// nor orders streams of others with it, which would break their captures.

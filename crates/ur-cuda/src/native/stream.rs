@@ -12,7 +12,7 @@ use super::{
     },
     context::Entered,
     event::NativeEvent,
-    own_streams::Asides,
+    own_streams::PeerStreams,
     staging::Rows,
 };
 use std::{ffi::c_void, marker::PhantomData, sync::Arc};
@@ -65,7 +65,7 @@ pub struct Stream<D: Dialect> {
     /// Whether such copies wait first, asleep, for what the stream has: the driver would spin for that.
     waits_before: bool,
     /// Where its commands on memory of other devices run.
-    asides: Arc<Asides<D>>,
+    peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Stream<D> {
@@ -100,10 +100,18 @@ impl<D: Dialect> Stream<D> {
         raw: Option<RawStream>,
         is_ours: bool,
         device: Option<Arc<DriverDevice<D>>>,
-        asides: Arc<Asides<D>>,
+        peer_streams: Arc<PeerStreams<D>>,
     ) -> Self {
         let (never_waits, waits_before) = (false, false);
-        Self { raw, is_ours, device, never_waits, waits_before, asides, _dialect: PhantomData }
+        Self {
+            raw,
+            is_ours,
+            device,
+            never_waits,
+            waits_before,
+            peer_streams,
+            _dialect: PhantomData,
+        }
     }
     /// From now on no copy has the caller wait until the stream gets there.
     pub fn never_waiting(mut self, device: Arc<DriverDevice<D>>) -> Self {
@@ -130,11 +138,11 @@ impl<D: Dialect> Stream<D> {
     }
     /// The same stream for a caller who waits anyway: copies may have him wait. Not for longer than it.
     pub fn waiting(&self) -> Self {
-        Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.asides))
+        Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.peer_streams))
     }
     /// The streams of other devices that run commands in the order of this one.
-    pub(in super::super) fn asides(&self) -> &Asides<D> {
-        &self.asides
+    pub(in super::super) fn peer_streams(&self) -> &PeerStreams<D> {
+        &self.peer_streams
     }
     /// The driver's name of it.
     pub fn raw(&self) -> Option<RawStream> {

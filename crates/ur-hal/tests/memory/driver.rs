@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 use ur_hal::*;
-use ur_ipc::arena::{Counter, Debt, Progress};
+use ur_ipc::arena::{Counter, PendingSignal, Progress};
 use ur_lock::{locked, unpoisoned};
 
 fn now() -> u64 {
@@ -187,7 +187,7 @@ pub struct Graph(Vec<Work>);
 /// One command for the thread of a stream.
 struct Job {
     points: Vec<Point>,
-    words: Vec<Debt>,
+    words: Vec<PendingSignal>,
     work: Work,
     signal: Option<(Arc<Counter>, u64)>,
     end: Point,

@@ -140,7 +140,9 @@ fn a_word_that_processes_share_is_signalled_by_one_stream_and_waited_for_by_anot
     let value = counter.reserve();
     submit(&one, Command::Signal(Signal::Word(&counter, value)), &[Wait::Point(&opened)]);
     assert!(event.publish(&counter, value));
-    let arena::Captured::Debt(debt) = event.capture().unwrap() else { panic!("it is pending") };
+    let arena::Captured::PendingSignal(debt) = event.capture().unwrap() else {
+        panic!("it is pending")
+    };
     let fill = Command::Fill { to: memory.range(), pattern: Pattern::new(&[1, 2], 4).unwrap() };
     let filled = submit(&other, fill, &[Wait::Word(&debt)]);
     assert_eq!(D::status(&filled).unwrap(), Status::Submitted);

@@ -4,7 +4,7 @@ use super::{
     futex::{LOOK, until},
     protocol::{self, Progress, Word},
     spin,
-    wait::Debt,
+    wait::PendingSignal,
 };
 use crate::waiting::{sleep_on, sleep_on_any};
 use rustix::{
@@ -73,7 +73,11 @@ pub enum Any {
 ///
 /// Beyond 127 signals, and where `futex_waitv` is missing (before Linux 5.16) or forbidden by a filter, some or all of
 /// them are polled once a millisecond.
-pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option<Instant>) -> Any {
+pub fn wait_any<D: Borrow<PendingSignal>>(
+    debts: &[D],
+    wake: &LocalWake,
+    deadline: Option<Instant>,
+) -> Any {
     let look = || {
         if wake.take() {
             return Some(Any::Woken);
@@ -101,14 +105,15 @@ pub fn wait_any<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, deadline: Option
 }
 
 /// Sleeps on all words, or on as many as one call takes; may return spuriously.
-fn sleep<D: Borrow<Debt>>(debts: &[D], wake: &LocalWake, longest: Duration) {
+fn sleep<D: Borrow<PendingSignal>>(debts: &[D], wake: &LocalWake, longest: Duration) {
     static LACKS_WAITV: AtomicBool = AtomicBool::new(false);
     let mut waits = [Wait::new(); AT_ONCE];
     waits[0].val = u64::from(ASLEEP);
     waits[0].uaddr = WaitPtr::new(wake.0.as_ptr().cast());
     waits[0].flags = WaitFlags::SIZE_U32 | WaitFlags::PRIVATE;
     // Devices complete signals without waking any thread.
-    let woken = || debts.iter().map(Borrow::borrow).filter(|debt: &&Debt| !debt.is_polled());
+    let woken =
+        || debts.iter().map(Borrow::borrow).filter(|debt: &&PendingSignal| !debt.is_polled());
     let mut watched = 0;
     for (wait, debt) in waits[1..].iter_mut().zip(woken()) {
         watched += 1;

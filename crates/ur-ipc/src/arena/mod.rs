@@ -2,11 +2,11 @@
 //! on the counter. This module has arenas, slots, counters, pending signals, and the handling of deaths in them. The
 //! transfer of an arena's descriptors is left to the broker, and the detection of deaths to `liveness`.
 mod counter;
+mod deferred_free;
 mod futex;
 mod granting;
 mod joined;
 pub(crate) mod layout;
-mod limbo;
 mod many;
 mod memory;
 mod own;
@@ -35,4 +35,4 @@ pub use shared::Arena;
 pub(crate) use shared::WeakArena;
 pub use slot::{Captured, Slot};
 pub use streams::DeviceWait;
-pub use wait::Debt;
+pub use wait::PendingSignal;

@@ -1,9 +1,9 @@
 //! The exporter's side of its arenas: the owners of counters, slots and ledger lines. They are kept in private memory,
 //! because every participant can overwrite the arena. The broker calls this on behalf of its peers.
 use super::{
+    deferred_free::{DeferredFree, Who},
     futex::FutexWord,
     layout::{COUNTERS, EXPORTER, SLOTS, TIRED_VALUE, complete_pair, nonsense, slot_word},
-    limbo::{Limbo, Who},
     memory,
     protocol::{self, DEAD, Word},
 };
@@ -66,15 +66,15 @@ struct Participant {
     slots: HashSet<u16>,
 }
 
-struct Books {
+struct ArenaState {
     counters: Numbers,
     slots: Numbers,
     tenancies: HashMap<u16, Tenancy>,
     participants: BTreeMap<u32, Participant>,
     next_participant: u32,
-    /// How many counters each owner has, including those in limbo.
+    /// How many counters each owner has, including those whose free is deferred.
     held: HashMap<Who, usize>,
-    limbo: Limbo,
+    deferred_free: DeferredFree,
 }
 
 pub(super) struct Own {
@@ -82,7 +82,7 @@ pub(super) struct Own {
     pub arena_fd: Arc<OwnedFd>,
     pub ledger_fd: Arc<OwnedFd>,
     ledger: ledger::Owner,
-    books: Mutex<Books>,
+    arena_state: Mutex<ArenaState>,
 }
 
 /// The process that is to complete a counter's next value.
@@ -99,22 +99,25 @@ pub enum Debtor {
 impl Own {
     pub fn make(access: Access, instance: [u8; 16], number: u32) -> Result<(SharedWords, Self)> {
         let memory::Fresh { arena_fd, ledger_fd, words, ledger } = memory::make(instance, number)?;
-        let books = Books {
+        let arena_state = ArenaState {
             counters: Numbers::new(1, COUNTERS),
             slots: Numbers::new(0, SLOTS),
             tenancies: HashMap::new(),
             participants: BTreeMap::new(),
             next_participant: EXPORTER + 1,
             held: HashMap::new(),
-            limbo: Limbo::default(),
+            deferred_free: DeferredFree::default(),
         };
-        Ok((words, Self { access, arena_fd, ledger_fd, ledger, books: Mutex::new(books) }))
+        Ok((
+            words,
+            Self { access, arena_fd, ledger_fd, ledger, arena_state: Mutex::new(arena_state) },
+        ))
     }
     pub fn ledger(&self) -> &ledger::Owner {
         &self.ledger
     }
-    fn books(&self) -> MutexGuard<'_, Books> {
-        ur_lock::locked(&self.books)
+    fn arena_state(&self) -> MutexGuard<'_, ArenaState> {
+        ur_lock::locked(&self.arena_state)
     }
     pub fn check(&self, line: u16, tag: u64, generation: u32) -> State {
         self.ledger.check(line, tag, generation)
@@ -125,42 +128,44 @@ impl Own {
         self.grant(words, EXPORTER).map(|(counter, _, start)| (counter, start))
     }
     pub fn grant(&self, words: &SharedWords, participant: u32) -> Result<(u16, u32, u64)> {
-        let mut books = self.books();
-        let who = books.who(participant)?;
-        if !books.has_counter_for(who) {
-            self.tend(words, &mut books, true);
+        let mut arena_state = self.arena_state();
+        let who = arena_state.who(participant)?;
+        if !arena_state.has_counter_for(who) {
+            self.tend(words, &mut arena_state, true);
         }
-        while books.has_counter_for(who)
-            && let Some(counter) = books.counters.take()
+        while arena_state.has_counter_for(who)
+            && let Some(counter) = arena_state.counters.take()
         {
             let word = FutexWord::new(words, counter);
             if let Some(start) = protocol::adopt(&word, TIRED_VALUE) {
                 let epoch = self.ledger.hand_over(counter, Some(participant));
-                *books.held.entry(who).or_default() += 1;
-                if let Some(participant) = books.participants.get_mut(&participant) {
+                *arena_state.held.entry(who).or_default() += 1;
+                if let Some(participant) = arena_state.participants.get_mut(&participant) {
                     participant.counters.insert(counter);
                 }
                 return Ok((counter, epoch, start));
             }
             // It was marked as dead since. A counter near the end of its values is not put back and never used again.
             if word.mark() & DEAD != 0 {
-                *books.held.entry(who).or_default() += 1;
-                books.limbo.add(counter, who);
+                *arena_state.held.entry(who).or_default() += 1;
+                arena_state.deferred_free.add(counter, who);
             }
         }
         Err(full("counters"))
     }
     /// Revives the dead counters that can be revived.
-    fn tend(&self, words: &SharedWords, books: &mut Books, all: bool) {
-        let revived = books.limbo.tend(words, &self.ledger, books.slots.fresh, all);
+    fn tend(&self, words: &SharedWords, arena_state: &mut ArenaState, all: bool) {
+        let revived =
+            arena_state.deferred_free.tend(words, &self.ledger, arena_state.slots.fresh, all);
         for (counter, who) in revived {
-            books.give_counter(counter, who);
+            arena_state.give_counter(counter, who);
         }
     }
     /// The counters that a participant owns.
     pub fn counters_of(&self, participant: u32) -> Vec<u16> {
-        let books = self.books();
-        let counters = books.participants.get(&participant).map(|p| p.counters.iter().copied());
+        let arena_state = self.arena_state();
+        let counters =
+            arena_state.participants.get(&participant).map(|p| p.counters.iter().copied());
         counters.into_iter().flatten().collect()
     }
     pub fn release_counter(
@@ -169,53 +174,59 @@ impl Own {
         participant: u32,
         counter: u16,
     ) -> Result<()> {
-        let mut books = self.books();
-        let who = books.who(participant)?;
+        let mut arena_state = self.arena_state();
+        let who = arena_state.who(participant)?;
         let is_theirs = (1..COUNTERS).contains(&counter)
             && self.ledger.holder(counter).participant == Some(participant);
         if !is_theirs {
             return Err(nonsense("a process gave back a counter which is not its own"));
         }
-        if let Some(participant) = books.participants.get_mut(&participant) {
+        if let Some(participant) = arena_state.participants.get_mut(&participant) {
             participant.counters.remove(&counter);
         }
-        if self.take_back(words, &mut books, counter, who) {
-            self.tend(words, &mut books, false);
+        if self.take_back(words, &mut arena_state, counter, who) {
+            self.tend(words, &mut arena_state, false);
         }
         Ok(())
     }
     /// Removes a counter's owner. Returns whether the counter is dead and therefore not free yet.
-    fn take_back(&self, words: &SharedWords, books: &mut Books, counter: u16, who: Who) -> bool {
+    fn take_back(
+        &self,
+        words: &SharedWords,
+        arena_state: &mut ArenaState,
+        counter: u16,
+        who: Who,
+    ) -> bool {
         self.ledger.hand_over(counter, None);
         let is_dead = FutexWord::new(words, counter).mark() & DEAD != 0;
         match is_dead {
-            true => books.limbo.add(counter, who),
-            false => books.give_counter(counter, who),
+            true => arena_state.deferred_free.add(counter, who),
+            false => arena_state.give_counter(counter, who),
         }
         is_dead
     }
 
     /// How many counters are free.
     pub fn counters_left(&self) -> usize {
-        self.books().counters.left()
+        self.arena_state().counters.left()
     }
     #[cfg(test)]
     pub fn held_by_others(&self) -> usize {
-        self.books().held.values().sum()
+        self.arena_state().held.values().sum()
     }
     #[cfg(test)]
     pub fn has(&self, slot: u16) -> bool {
-        self.books().tenancies.contains_key(&slot)
+        self.arena_state().tenancies.contains_key(&slot)
     }
     pub(super) fn new_slot(&self, words: &SharedWords) -> Result<(u16, u32)> {
-        let mut books = self.books();
-        let index = books.slots.take().ok_or_else(|| full("events"))?;
+        let mut arena_state = self.arena_state();
+        let index = arena_state.slots.take().ok_or_else(|| full("events"))?;
         // First the line, then the pair: a reader that sees the new pair with an old generation sees that the line has
         // changed.
         let generation = self.ledger.begin(index, 0, -1);
         words.word(slot_word(index)).store(complete_pair(generation), Release);
         let tenancy = Tenancy { generation, held: true, opens: BTreeMap::new() };
-        books.tenancies.insert(index, tenancy);
+        arena_state.tenancies.insert(index, tenancy);
         self.show_opens(words, index, 0);
         Ok((index, generation))
     }
@@ -225,29 +236,29 @@ impl Own {
     }
     /// This process no longer uses the slot, which is free once no process has it open.
     pub fn slot_released(&self, index: u16) {
-        let mut books = self.books();
-        if let Some(tenancy) = books.tenancies.get_mut(&index) {
+        let mut arena_state = self.arena_state();
+        if let Some(tenancy) = arena_state.tenancies.get_mut(&index) {
             tenancy.held = false;
         }
-        self.free_if_unused(&mut books, index);
+        self.free_if_unused(&mut arena_state, index);
     }
     /// Removes a participant and all its opens.
-    fn strike(&self, books: &mut Books, participant: u32) -> Option<Participant> {
-        let gone = books.participants.remove(&participant)?;
+    fn strike(&self, arena_state: &mut ArenaState, participant: u32) -> Option<Participant> {
+        let gone = arena_state.participants.remove(&participant)?;
         for slot in &gone.slots {
-            if let Some(tenancy) = books.tenancies.get_mut(slot) {
+            if let Some(tenancy) = arena_state.tenancies.get_mut(slot) {
                 tenancy.opens.remove(&participant);
             }
-            self.free_if_unused(books, *slot);
+            self.free_if_unused(arena_state, *slot);
         }
         Some(gone)
     }
-    fn free_if_unused(&self, books: &mut Books, index: u16) {
+    fn free_if_unused(&self, arena_state: &mut ArenaState, index: u16) {
         let unused = |tenancy: &Tenancy| !tenancy.held && tenancy.opens.is_empty();
-        if books.tenancies.get(&index).is_some_and(unused) {
-            let gone = books.tenancies.remove(&index).expect("it was there a line ago");
+        if arena_state.tenancies.get(&index).is_some_and(unused) {
+            let gone = arena_state.tenancies.remove(&index).expect("it was there a line ago");
             self.ledger.end(index, gone.generation, State::Withdrawn);
-            books.slots.give(index);
+            arena_state.slots.give(index);
         }
     }
     /// Counts one open more or one less.
@@ -259,9 +270,9 @@ impl Own {
         generation: u32,
         up: bool,
     ) -> Result<()> {
-        let mut books = self.books();
-        books.who(who)?;
-        let tenancy = books.tenancies.get_mut(&index).filter(|t| t.generation == generation);
+        let mut arena_state = self.arena_state();
+        arena_state.who(who)?;
+        let tenancy = arena_state.tenancies.get_mut(&index).filter(|t| t.generation == generation);
         let Some(tenancy) = tenancy else {
             return Err(nonsense("a process speaks of an event that is not, or no longer, there"));
         };
@@ -274,29 +285,29 @@ impl Own {
         tenancy.opens.retain(|_, opens| *opens > 0);
         let shown = tenancy.opens.values().fold(0, |sum: u32, n| sum.saturating_add(*n));
         self.show_opens(words, index, shown);
-        if let Some(participant) = books.participants.get_mut(&who) {
+        if let Some(participant) = arena_state.participants.get_mut(&who) {
             match is_open {
                 true => participant.slots.insert(index),
                 false => participant.slots.remove(&index),
             };
         }
-        self.free_if_unused(&mut books, index);
+        self.free_if_unused(&mut arena_state, index);
         counted.map(drop).ok_or_else(|| nonsense("a process closed an event that it had not open"))
     }
 
     /// Adds a process as a participant; returns its number.
     pub fn join(&self, words: &SharedWords, pidfd: Arc<OwnedFd>) -> u32 {
         let process = Process::behind(&pidfd);
-        let mut books = self.books();
-        self.tend(words, &mut books, false);
-        let number = books.fresh_participant();
+        let mut arena_state = self.arena_state();
+        self.tend(words, &mut arena_state, false);
+        let number = arena_state.fresh_participant();
         let participant = Participant {
             who: process.map_or(Who::Participant(number), Who::Process),
             pidfd,
             counters: HashSet::new(),
             slots: HashSet::new(),
         };
-        books.participants.insert(number, participant);
+        arena_state.participants.insert(number, participant);
         number
     }
     /// The process that is to complete this counter's next value.
@@ -304,10 +315,10 @@ impl Own {
         if !(1..COUNTERS).contains(&counter) {
             return Err(nonsense("a process asks after a counter that cannot be"));
         }
-        let books = self.books();
+        let arena_state = self.arena_state();
         Ok(match self.ledger.holder(counter).participant {
             Some(EXPORTER) => Debtor::Exporter,
-            Some(number) => books
+            Some(number) => arena_state
                 .participants
                 .get(&number)
                 .map_or(Debtor::Nobody, |one| Debtor::Participant(number, one.pidfd.clone())),
@@ -316,51 +327,51 @@ impl Own {
     }
     /// Handles the end of a participant, whose pending signals the caller has failed.
     pub fn participant_died(&self, words: &SharedWords, participant: u32) {
-        let mut books = self.books();
-        let Some(gone) = self.strike(&mut books, participant) else { return };
+        let mut arena_state = self.arena_state();
+        let Some(gone) = self.strike(&mut arena_state, participant) else { return };
         let counters: Vec<_> = gone.counters.iter().copied().collect();
         for counter in &counters {
             self.ledger.hand_over(*counter, None);
         }
-        books.limbo.add_departed(gone.who, counters, gone.pidfd);
-        self.tend(words, &mut books, false);
+        arena_state.deferred_free.add_departed(gone.who, counters, gone.pidfd);
+        self.tend(words, &mut arena_state, false);
     }
     /// Handles a participant's message that it no longer uses the arena.
     pub fn participant_left(&self, words: &SharedWords, participant: u32) {
-        let mut books = self.books();
-        let Some(gone) = self.strike(&mut books, participant) else { return };
+        let mut arena_state = self.arena_state();
+        let Some(gone) = self.strike(&mut arena_state, participant) else { return };
         let is_dead = |counter: &u16| FutexWord::new(words, *counter).mark() & DEAD != 0;
         let (dead, settled): (Vec<_>, Vec<_>) = gone.counters.iter().copied().partition(is_dead);
         for counter in settled {
-            self.take_back(words, &mut books, counter, gone.who);
+            self.take_back(words, &mut arena_state, counter, gone.who);
         }
         // Counters that it failed and did not return may still be written by one of its devices.
         for counter in &dead {
             self.ledger.hand_over(*counter, None);
         }
-        books.limbo.add_departed(gone.who, dead, gone.pidfd);
-        self.tend(words, &mut books, false);
+        arena_state.deferred_free.add_departed(gone.who, dead, gone.pidfd);
+        self.tend(words, &mut arena_state, false);
     }
     /// Checks whether processes have ended whose connections ended before. Returns whether some have not.
     pub fn ask_after_departed(&self, words: &SharedWords) -> bool {
-        let mut books = self.books();
-        books.limbo.ask_after_all(words);
-        self.tend(words, &mut books, false);
-        books.limbo.has_departed()
+        let mut arena_state = self.arena_state();
+        arena_state.deferred_free.ask_after_all(words);
+        self.tend(words, &mut arena_state, false);
+        arena_state.deferred_free.has_departed()
     }
 
     pub fn new_line(&self, tag: u64, descriptor: i32) -> Result<(u16, u32)> {
-        let index = self.books().slots.take().ok_or_else(|| full("exports"))?;
+        let index = self.arena_state().slots.take().ok_or_else(|| full("exports"))?;
         Ok((index, self.ledger.begin(index, tag, descriptor)))
     }
     pub fn end_line(&self, index: u16, generation: u32, last: State) {
-        let mut books = self.books();
+        let mut arena_state = self.arena_state();
         self.ledger.end(index, generation, last);
-        books.slots.give(index);
+        arena_state.slots.give(index);
     }
 }
 
-impl Books {
+impl ArenaState {
     fn who(&self, participant: u32) -> Result<Who> {
         if participant == EXPORTER {
             return Ok(Who::Exporter);

@@ -129,12 +129,12 @@ pub fn complete<W: Word>(word: &W, value: u64) -> bool {
 
 /// Fails every value that is not reached; called by the owner.
 pub fn fail<W: Word>(word: &W) {
-    bury(word, || true);
+    mark_owner_dead(word, || true);
 }
 
 /// Marks a counter as dead on behalf of a participant that died, if it `is_theirs` still. A counter that was returned
 /// and granted again has another mark since, so the exchange fails and the check is repeated.
-pub fn bury<W: Word>(word: &W, mut is_theirs: impl FnMut() -> bool) {
+pub fn mark_owner_dead<W: Word>(word: &W, mut is_theirs: impl FnMut() -> bool) {
     for _ in 0..ATTEMPTS {
         let mark = word.mark();
         if !is_theirs() {

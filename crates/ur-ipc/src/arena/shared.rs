@@ -198,12 +198,14 @@ impl Arena {
             core.orphaned.store(true, Relaxed);
         }
         match &core.side {
-            Side::Own(own) => self.bury(participant, own.counters_of(participant)),
+            Side::Own(own) => self.mark_owner_dead(participant, own.counters_of(participant)),
             // An arena ends with its exporter: all of the exporter's counters are examined.
             Side::Joined(joined) if participant == EXPORTER => {
-                self.bury(participant, 1..joined.ledger().high_water());
+                self.mark_owner_dead(participant, 1..joined.ledger().high_water());
             }
-            Side::Joined(joined) => self.bury(participant, joined.awaited_of(participant)),
+            Side::Joined(joined) => {
+                self.mark_owner_dead(participant, joined.awaited_of(participant))
+            }
         }
     }
     /// The process that made the arena no longer serves this process. It may be alive, and may still complete its
@@ -211,12 +213,12 @@ impl Arena {
     pub(crate) fn orphan(&self) {
         self.0.orphaned.store(true, Relaxed);
     }
-    fn bury(&self, participant: u32, counters: impl IntoIterator<Item = u16>) {
+    fn mark_owner_dead(&self, participant: u32, counters: impl IntoIterator<Item = u16>) {
         let core = &self.0;
         for counter in counters {
             let is_theirs = || core.holder(counter).participant == Some(participant);
             if is_theirs() {
-                protocol::bury(&core.counter(counter), is_theirs);
+                protocol::mark_owner_dead(&core.counter(counter), is_theirs);
             }
         }
     }

@@ -4,7 +4,7 @@ use super::{
     layout::{Pair, SLOTS, nonsense, slot_word},
     protocol::{self, Progress, Word},
     shared::{Arena, Side},
-    wait::Debt,
+    wait::PendingSignal,
 };
 use crate::{Error, ErrorKind, Result, killpoint, ledger::live};
 use std::sync::{
@@ -44,7 +44,7 @@ pub enum Captured {
     /// Nothing: the event was never signalled, or its latest signal is complete.
     Complete,
     /// The latest signal, which is pending; later signals neither change nor delay it.
-    Debt(Debt),
+    PendingSignal(PendingSignal),
 }
 
 /// The error for an event whose slot has been given to another event.
@@ -155,7 +155,12 @@ impl Slot {
                     {
                         arena.process_died(debtor);
                     }
-                    return Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, debtor)));
+                    return Ok(Captured::PendingSignal(PendingSignal::new(
+                        arena.clone(),
+                        owed,
+                        deaths,
+                        debtor,
+                    )));
                 }
                 // It may have completed, and the counter been returned, in between; or it failed.
                 None if progress() == Progress::Complete => return Ok(Captured::Complete),
@@ -163,7 +168,12 @@ impl Slot {
                 None => return Err(nonsense("an event waits for a counter that nobody has")),
             },
         }
-        Ok(Captured::Debt(Debt::new(arena.clone(), owed, deaths, arena.0.participant)))
+        Ok(Captured::PendingSignal(PendingSignal::new(
+            arena.clone(),
+            owed,
+            deaths,
+            arena.0.participant,
+        )))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Signals that devices of this process wait for. If the signalling process dies, a bit in the word releases the
 //! devices; a late write of its device can remove that bit. The bit is therefore set again while a device here may
 //! wait.
-use super::{protocol::Progress, wait::Debt};
+use super::{protocol::Progress, wait::PendingSignal};
 use crate::{fork::PerFork, liveness, locked};
 use std::{
     collections::HashMap,
@@ -16,14 +16,14 @@ use std::{
 pub(crate) const AGAIN: Duration = Duration::from_millis(5);
 
 /// All signals that devices of this process may wait for.
-static WAITS: PerFork<Mutex<HashMap<u64, Debt>>> = PerFork::new();
+static WAITS: PerFork<Mutex<HashMap<u64, PendingSignal>>> = PerFork::new();
 
 /// Records that a device of this process may wait for a signal in a stream, where no thread can interrupt it. Keep it
 /// until the waiting work has continued, whether the signal was completed or failed.
 #[derive(Debug)]
 pub struct DeviceWait(u64);
 
-impl Debt {
+impl PendingSignal {
     /// Records that a device of this process will wait for this signal. If the signalling process dies, the device is
     /// released, and again after each late write of that process's device.
     ///
@@ -52,5 +52,5 @@ pub(crate) fn release_again() -> bool {
     let Some(waits) = WAITS.peek() else { return false };
     let waits = locked(waits);
     let failed = waits.values().filter(|debt| debt.progress() == Progress::Failed);
-    failed.map(Debt::release).count() > 0
+    failed.map(PendingSignal::release).count() > 0
 }

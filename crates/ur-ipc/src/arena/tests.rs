@@ -68,9 +68,9 @@ pub(super) fn open(importer: &Arena, link: &Direct, slot: &Slot) -> Slot {
     link.exporter.slot_opened(link.participant, slot.index(), slot.generation()).unwrap();
     importer.open_slot(slot.index(), slot.generation()).unwrap()
 }
-pub(super) fn debt(slot: &Slot) -> Debt {
+pub(super) fn debt(slot: &Slot) -> PendingSignal {
     match slot.capture().unwrap() {
-        Captured::Debt(debt) => debt,
+        Captured::PendingSignal(debt) => debt,
         Captured::Complete => panic!("something was submitted and not done"),
     }
 }

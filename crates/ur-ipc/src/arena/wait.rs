@@ -12,7 +12,7 @@ use std::{fmt, sync::atomic::Ordering::Relaxed, time::Instant};
 /// A submitted signal: complete when the counter has reached the value. It does not change when the event is signalled
 /// again or released.
 #[derive(Clone)]
-pub struct Debt {
+pub struct PendingSignal {
     arena: Arena,
     counter: u16,
     value: u64,
@@ -21,7 +21,7 @@ pub struct Debt {
     debtor: u32,
 }
 
-impl Debt {
+impl PendingSignal {
     pub(super) fn new(
         arena: Arena,
         (counter, value): (u16, u64),
@@ -85,9 +85,13 @@ impl Debt {
         })
     }
 }
-impl fmt::Debug for Debt {
+impl fmt::Debug for PendingSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let who = if self.debtor == EXPORTER { "exporter".into() } else { self.debtor.to_string() };
-        write!(f, "Debt({} of counter {} in {:?}, by {who})", self.value, self.counter, self.arena)
+        write!(
+            f,
+            "PendingSignal({} of counter {} in {:?}, by {who})",
+            self.value, self.counter, self.arena
+        )
     }
 }

@@ -1,13 +1,13 @@
 //! The broker's timeouts and periodic checks, and the closing of everything once nothing is exported or leased.
 use super::{ASKED_AFTER, AT_ONCE, Broker, LOOK_AGAIN, PAUSE};
 use crate::{
-    envelope::Door,
-    exports::DESK,
+    connection::{Close, Connection, ConnectionResult, Doing},
+    envelope::SocketScope,
+    exports::EXPORT_TABLE,
     liveness::{self, Source},
     locked,
     notice::notice,
     receipt::is_received,
-    visitor::{Close, Doing, Kept, Visitor},
 };
 use rustix::event::epoll::EventFlags;
 use std::time::Instant;
@@ -15,22 +15,23 @@ use std::time::Instant;
 impl Broker {
     /// Applies all timeouts that have passed, and checks the entrances.
     pub fn expire(&mut self, now: Instant) {
-        let said = DESK.peek().map(|desk| locked(desk).look_after_entrances(now));
+        let said = EXPORT_TABLE.peek().map(|table| locked(table).look_after_entrances(now));
         said.into_iter().flatten().for_each(|sentence| notice(&sentence));
-        if let Some((door, until)) = self.paused
+        if let Some((scope, until)) = self.paused
             && until <= now
         {
             self.paused = None;
-            if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door))
+            if let Some(entrance) =
+                EXPORT_TABLE.peek().map(locked).as_ref().and_then(|d| d.entrance(scope))
             {
-                liveness::rewatch(Source::Entrance(door), entrance, EventFlags::IN);
+                liveness::rewatch(Source::Entrance(scope), entrance, EventFlags::IN);
             }
         }
         if self.look_again.take_if(|at| *at <= now).is_some() {
             self.note_receipts();
             self.serve_waiting();
-            let visitors = &self.visitors;
-            let waits = |id: &u64| visitors.get(id).is_some_and(Visitor::is_waiting);
+            let connections = &self.connections;
+            let waits = |id: &u64| connections.get(id).is_some_and(Connection::is_waiting);
             self.waiting.retain(waits);
             self.look_again = (!self.waiting.is_empty()).then_some(now + LOOK_AGAIN);
         }
@@ -39,9 +40,9 @@ impl Broker {
             let pause = (self.ask_after.1 * 2).min(ASKED_AFTER.1);
             self.ask_after = (now + pause, pause);
         }
-        let late = |v: &Visitor| v.deadline.is_some_and(|deadline| deadline <= now);
+        let late = |v: &Connection| v.deadline.is_some_and(|deadline| deadline <= now);
         let ids: Vec<u64> =
-            self.visitors.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
+            self.connections.iter().filter(|(_, v)| late(v)).map(|(id, _)| *id).collect();
         for id in ids {
             let kept = self.for_one(id, |broker| match broker.catch_up(id) {
                 Ok(true) => broker.time_out(id, late),
@@ -65,8 +66,8 @@ impl Broker {
     /// other peers'.
     fn catch_up(&mut self, id: u64) -> Result<bool, Close> {
         for _ in 0..AT_ONCE {
-            let visitor = self.visitors.get(&id).ok_or(Close)?;
-            let hears = matches!(visitor.doing, Doing::Unread(_) | Doing::Listening);
+            let connection = self.connections.get(&id).ok_or(Close)?;
+            let hears = matches!(connection.doing, Doing::Unread(_) | Doing::Listening);
             if !hears || !self.read(id)? {
                 return Ok(true);
             }
@@ -74,26 +75,26 @@ impl Broker {
         Ok(false)
     }
     /// Handles a connection's timeout. A peer that holds something keeps it: no lease ends by time.
-    fn time_out(&mut self, id: u64, is_late: impl Fn(&Visitor) -> bool) -> Kept {
-        let Some(visitor) = self.visitors.get_mut(&id).filter(|v| is_late(v)) else {
+    fn time_out(&mut self, id: u64, is_late: impl Fn(&Connection) -> bool) -> ConnectionResult {
+        let Some(connection) = self.connections.get_mut(&id).filter(|v| is_late(v)) else {
             return Ok(());
         };
-        match visitor.doing {
+        match connection.doing {
             Doing::Unread(nonce) => {
-                match self.sees_receipt && is_received(&visitor.socket) {
-                    true => visitor.listen(),
-                    false => visitor.lapse(nonce),
+                match self.sees_receipt && is_received(&connection.socket) {
+                    true => connection.listen(),
+                    false => connection.expire_grant(nonce),
                 }
                 self.unread -= 1;
                 self.serve_waiting();
                 Ok(())
             }
-            Doing::Waiting(..) | Doing::Sending(_) if visitor.holds() => {
+            Doing::Waiting(..) | Doing::Sending(_) if connection.holds() => {
                 self.withdraw(id)?;
-                if let Some(visitor) = self.visitors.get_mut(&id)
-                    && matches!(visitor.doing, Doing::Sending(_))
+                if let Some(connection) = self.connections.get_mut(&id)
+                    && matches!(connection.doing, Doing::Sending(_))
                 {
-                    visitor.deadline = None; // until the socket has space or the peer hangs up
+                    connection.deadline = None; // until the socket has space or the peer hangs up
                 }
                 Ok(())
             }
@@ -101,20 +102,22 @@ impl Broker {
         }
     }
     /// Descriptors have run out: accepts no connection for a moment, so that the event does not fire again and again.
-    pub(super) fn pause(&mut self, door: Door) {
-        if let Some(entrance) = DESK.peek().map(locked).as_ref().and_then(|d| d.entrance(door)) {
-            liveness::rewatch(Source::Entrance(door), entrance, EventFlags::empty());
-            self.paused = Some((door, Instant::now() + PAUSE));
+    pub(super) fn pause(&mut self, scope: SocketScope) {
+        if let Some(entrance) =
+            EXPORT_TABLE.peek().map(locked).as_ref().and_then(|d| d.entrance(scope))
+        {
+            liveness::rewatch(Source::Entrance(scope), entrance, EventFlags::empty());
+            self.paused = Some((scope, Instant::now() + PAUSE));
         }
     }
     /// Once the last export and lease have ended, closes the entrances and all remaining connections.
     pub fn close_if_idle(&mut self) {
-        if self.visitors.values().any(Visitor::holds) {
+        if self.connections.values().any(Connection::holds) {
             return;
         }
-        if DESK.peek().is_some_and(|desk| locked(desk).close_if_idle()) {
-            for (_, visitor) in std::mem::take(&mut self.visitors) {
-                self.take_leave(visitor);
+        if EXPORT_TABLE.peek().is_some_and(|table| locked(table).close_if_idle()) {
+            for (_, connection) in std::mem::take(&mut self.connections) {
+                self.take_leave(connection);
             }
             self.waiting.clear();
             self.paused = None;

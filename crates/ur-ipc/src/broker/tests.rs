@@ -22,7 +22,7 @@ impl Us {
         let id = broker.next;
         crate::watcher::be_ready();
         broker.welcome(theirs);
-        assert!(broker.visitors.contains_key(&id));
+        assert!(broker.connections.contains_key(&id));
         Self(id, us)
     }
     fn say(&self, broker: &mut Broker, read: u64, request: &Request) {
@@ -37,8 +37,8 @@ impl Us {
         assert_eq!(number, 7);
         Some((answer.verdict, answer.nonce))
     }
-    fn visitor<'a>(&self, broker: &'a Broker) -> Option<&'a Visitor> {
-        broker.visitors.get(&self.0)
+    fn connection<'a>(&self, broker: &'a Broker) -> Option<&'a Connection> {
+        broker.connections.get(&self.0)
     }
 }
 fn exported(object: u64) -> (crate::Export, Request) {
@@ -75,8 +75,10 @@ fn while_too_many_grants_are_unread_others_wait_and_go_on_one_by_one() {
         let asked = Instant::now();
         waits.say(&mut broker, 0, &fetch);
         assert_eq!(waits.heard(), None);
-        let visitor = waits.visitor(&broker).unwrap();
-        assert!(matches!(visitor.doing, Doing::Waiting(..)) && has_time(visitor.deadline, asked));
+        let connection = waits.connection(&broker).unwrap();
+        assert!(
+            matches!(connection.doing, Doing::Waiting(..)) && has_time(connection.deadline, asked)
+        );
     }
     let (verdict, first) = one.heard().unwrap();
     assert!(verdict == Verdict::Granted && first != 0);
@@ -112,7 +114,7 @@ fn who_waits_goes_on_soon_after_others_have_received_theirs_although_they_say_no
     one.say(&mut broker, nonce, &Request::Ping);
     assert_eq!(one.heard(), Some((Verdict::Granted, 0)));
     one.say(&mut broker, nonce + 1, &Request::Ping);
-    assert!(one.visitor(&broker).is_none());
+    assert!(one.connection(&broker).is_none());
     broker.part(two.0);
 }
 #[test]
@@ -125,8 +127,8 @@ fn where_the_kernel_does_not_tell_what_was_received_it_is_to_be_said_at_once() {
     let mut bytes = [0; ANSWER_LEN];
     receive(&us.1, &mut bytes).unwrap();
     assert!(decode_answer(&bytes).unwrap().1.is_urgent);
-    broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
-    assert!(us.visitor(&broker).unwrap().is_lapsed() && !crate::leased(815, Kind::Memory));
+    broker.expire(us.connection(&broker).unwrap().deadline.unwrap());
+    assert!(us.connection(&broker).unwrap().is_expired() && !crate::leased(815, Kind::Memory));
     broker.part(us.0);
 }
 #[test]
@@ -136,8 +138,8 @@ fn what_was_received_in_time_stands_although_nothing_was_said() {
     let us = Us::new(&mut broker);
     us.say(&mut broker, 0, &fetch);
     us.heard().unwrap();
-    broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
-    assert!(matches!(us.visitor(&broker).unwrap().doing, Doing::Listening));
+    broker.expire(us.connection(&broker).unwrap().deadline.unwrap());
+    assert!(matches!(us.connection(&broker).unwrap().doing, Doing::Listening));
     assert!(crate::leased(816, Kind::Memory) && broker.unread == 0);
     broker.part(us.0);
 }
@@ -194,12 +196,12 @@ fn what_is_not_read_in_time_is_no_longer_counted_and_its_reader_stays() {
     slow.say(&mut broker, 0, &fetch);
     waits.say(&mut broker, 0, &fetch);
     assert_eq!(waits.heard(), None);
-    let deadline = slow.visitor(&broker).unwrap().deadline.unwrap();
+    let deadline = slow.connection(&broker).unwrap().deadline.unwrap();
     broker.expire(deadline - PATIENCE / 2);
     assert_eq!(broker.unread, unread(), "there is time yet");
-    broker.visitors.get_mut(&waits.0).unwrap().deadline = None; // its own timeout is not tested here
+    broker.connections.get_mut(&waits.0).unwrap().deadline = None; // its own timeout is not tested here
     broker.expire(deadline);
-    assert!(matches!(slow.visitor(&broker).unwrap().doing, Doing::Lapsed(_)));
+    assert!(matches!(slow.connection(&broker).unwrap().doing, Doing::Lapsed(_)));
     assert_eq!(waits.heard().map(|(verdict, _)| verdict), Some(Verdict::Granted));
     assert_eq!(broker.unread, unread());
     for us in [slow, waits] {
@@ -215,7 +217,7 @@ fn an_unread_grant_goes_with_its_reader() {
     us.say(&mut broker, 0, &fetch);
     assert_eq!(broker.unread, 1);
     broker.part(us.0);
-    assert_eq!((broker.unread, broker.visitors.len()), (0, 0));
+    assert_eq!((broker.unread, broker.connections.len()), (0, 0));
 }
 #[test]
 fn who_waits_is_parted_with_when_it_hangs_up_and_not_before() {
@@ -226,9 +228,9 @@ fn who_waits_is_parted_with_when_it_hangs_up_and_not_before() {
         broker.unread = unread();
         us.say(&mut broker, 0, &fetch);
         broker.hear(us.0, EventFlags::OUT);
-        assert!(us.visitor(&broker).is_some(), "nothing happened that concerns it");
+        assert!(us.connection(&broker).is_some(), "nothing happened that concerns it");
         broker.hear(us.0, end);
-        assert!(us.visitor(&broker).is_none(), "{end:?}");
+        assert!(us.connection(&broker).is_none(), "{end:?}");
     }
 }
 #[test]
@@ -236,18 +238,18 @@ fn an_answer_for_which_there_is_no_room_is_sent_when_there_is() {
     let mut broker = Broker::new();
     let us = Us::new(&mut broker);
     let (mut asked, mut last) = (0, Instant::now());
-    while !us.visitor(&broker).is_some_and(|v| matches!(v.doing, Doing::Sending(_))) {
+    while !us.connection(&broker).is_some_and(|v| matches!(v.doing, Doing::Sending(_))) {
         last = Instant::now();
         us.say(&mut broker, 0, &Request::Ping);
         asked += 1;
         assert!(asked < 100_000, "there is always room");
     }
-    assert!(has_time(us.visitor(&broker).unwrap().deadline, last), "but not for ever");
+    assert!(has_time(us.connection(&broker).unwrap().deadline, last), "but not for ever");
     let heard = std::iter::from_fn(|| us.heard()).count();
     assert_eq!(heard, asked - 1);
     broker.hear(us.0, EventFlags::OUT);
     assert_eq!(us.heard(), Some((Verdict::Granted, 0)));
-    assert!(matches!(us.visitor(&broker).unwrap().doing, Doing::Listening));
+    assert!(matches!(us.connection(&broker).unwrap().doing, Doing::Listening));
     broker.part(us.0);
 }
 #[test]
@@ -255,9 +257,9 @@ fn a_door_that_is_shut_for_want_of_descriptors_opens_again_soon() {
     let (_export, _) = exported(805);
     let mut broker = Broker::new();
     let before = Instant::now();
-    broker.pause(Door::Private);
-    let (door, until) = broker.paused.expect("the export has opened the door");
-    assert!(door == Door::Private && until >= before + PAUSE);
+    broker.pause(SocketScope::Private);
+    let (scope, until) = broker.paused.expect("the export has opened the scope");
+    assert!(scope == SocketScope::Private && until >= before + PAUSE);
     assert_eq!(broker.deadline(), Some(until), "it is looked at in time");
     broker.expire(until - PAUSE / 2);
     assert!(broker.paused.is_some());
@@ -276,12 +278,12 @@ fn one_that_never_read_makes_way_for_one_that_may() {
     while lapsed.len() + 1 < broker.limits.of_process {
         let us = Us::new(&mut broker);
         us.say(&mut broker, 0, &fetch);
-        broker.expire(us.visitor(&broker).unwrap().deadline.unwrap());
+        broker.expire(us.connection(&broker).unwrap().deadline.unwrap());
         lapsed.push(us);
     }
-    assert!(lapsed.iter().all(|us| us.visitor(&broker).unwrap().is_lapsed()));
+    assert!(lapsed.iter().all(|us| us.connection(&broker).unwrap().is_expired()));
     let next = Us::new(&mut broker); // it would not be admitted if no other connection were closed
-    assert!(lapsed[0].visitor(&broker).is_none() && held.visitor(&broker).is_some());
+    assert!(lapsed[0].connection(&broker).is_none() && held.connection(&broker).is_some());
     for us in lapsed.into_iter().chain([held, next]) {
         broker.part(us.0);
     }
@@ -295,7 +297,7 @@ fn a_process_that_reads_nothing_makes_nobody_else_wait() {
     for us in &all {
         us.say(&mut broker, 0, &fetch);
     }
-    let waits = all[share].visitor(&broker).unwrap();
+    let waits = all[share].connection(&broker).unwrap();
     assert!(matches!(waits.doing, Doing::Waiting(..)), "it has its share of unread answers");
     assert!(broker.unread == share && share < broker.limits.unread, "and there is room for others");
     let (_, nonce) = all[0].heard().unwrap();
@@ -327,13 +329,17 @@ fn an_acknowledgement_counts_however_much_was_said_before_it() {
         say(0, &[(Kind::Memory, 813)]);
     }
     say(nonce, &[]);
-    let deadline = us.visitor(&broker).unwrap().deadline.unwrap();
+    let deadline = us.connection(&broker).unwrap().deadline.unwrap();
     for _ in 0..CLOSES {
         broker.expire(deadline);
     }
-    let visitor = us.visitor(&broker).expect("it has done nothing wrong");
-    assert!(matches!(visitor.doing, Doing::Listening));
-    assert_eq!(visitor.leases.get(&(Kind::Memory, 813)), Some(&1), "what it acknowledged it has");
+    let connection = us.connection(&broker).expect("it has done nothing wrong");
+    assert!(matches!(connection.doing, Doing::Listening));
+    assert_eq!(
+        connection.leases.get(&(Kind::Memory, 813)),
+        Some(&1),
+        "what it acknowledged it has"
+    );
     broker.part(us.0);
 }
 
@@ -372,7 +378,7 @@ fn resume(broker: &mut Broker, session: u64, nonce: u64) -> (Us, Option<Verdict>
     (us, verdict)
 }
 fn leases(us: &Us, broker: &Broker) -> usize {
-    us.visitor(broker).map_or(0, |visitor| visitor.leases.values().sum())
+    us.connection(broker).map_or(0, |connection| connection.leases.values().sum())
 }
 #[test]
 fn after_a_fault_what_was_held_is_kept_for_the_one_who_comes_back_and_knows_the_session() {
@@ -393,10 +399,10 @@ fn after_a_fault_what_was_held_is_kept_for_the_one_who_comes_back_and_knows_the_
     }
     let (back, verdict) = resume(&mut broker, SESSION, unread);
     assert_eq!((verdict, leases(&back, &broker)), (Some(Verdict::Granted), 2));
-    assert!(us.visitor(&broker).is_none());
+    assert!(us.connection(&broker).is_none());
     let (late, verdict) = resume(&mut broker, SESSION, unread);
     assert_eq!(verdict, Some(Verdict::Granted), "it may lose that one too");
-    assert_eq!((leases(&late, &broker), back.visitor(&broker).is_none()), (2, true));
+    assert_eq!((leases(&late, &broker), back.connection(&broker).is_none()), (2, true));
     broker.part(late.0);
     assert!(!crate::leased(811, Kind::Memory));
 }
@@ -430,6 +436,6 @@ fn who_hangs_up_a_lost_connection_does_not_come_back_for_it() {
     assert!(crate::leased(813, Kind::Memory));
     drop(us);
     broker.hear(id, EventFlags::HUP);
-    assert!(!crate::leased(813, Kind::Memory) && broker.visitors.is_empty());
+    assert!(!crate::leased(813, Kind::Memory) && broker.connections.is_empty());
     assert_eq!(resume(&mut broker, SESSION, 0).1, Some(Verdict::Unknown));
 }

@@ -1,8 +1,9 @@
 //! Requests and their answers over a connection to an exporter, one at a time, and messages that need no answer. What
 //! an answer that came too late granted is given back.
 use super::{
-    END, Host, State, later, nonsense, silent,
-    unsaid::{Claim, Unsaid},
+    END, Host, State, later, nonsense,
+    pending::{GrantClaim, Pending},
+    silent,
 };
 use crate::{
     Error, ErrorKind, Object, Result,
@@ -41,7 +42,7 @@ impl Host {
     /// Requests a counter in the arena that was joined under this participant number; returns its index and epoch.
     pub fn take_counter(&self, arena: u32, participant: u32) -> Result<(u16, u32)> {
         let request = Request::TakeCounter { ledger: arena, participant };
-        let claim = Claim::Counter { arena, participant };
+        let claim = GrantClaim::Counter { arena, participant };
         let (answer, _) = self.ask_by(&Deadline::new(), &request, &[], Some(claim))?;
         Ok((answer.counter, answer.epoch))
     }
@@ -50,7 +51,7 @@ impl Host {
         deadline: &Deadline,
         request: &Request,
         rights: &[BorrowedFd<'_>],
-        claim: Option<Claim>,
+        claim: Option<GrantClaim>,
     ) -> Result<(Answer, Vec<OwnedFd>)> {
         self.is_ours()?;
         for _ in 0..TRIES {
@@ -58,7 +59,7 @@ impl Host {
                 return Err(silent());
             }
             match claim {
-                Some(Claim::Open { .. }) => self.check_way()?,
+                Some(GrantClaim::Open { .. }) => self.check_way()?,
                 _ => self.check_state()?,
             }
             let turn = self.turn.take(deadline.at()).ok_or_else(silent)?;
@@ -86,13 +87,13 @@ impl Host {
         &self,
         request: &Request,
         rights: &[BorrowedFd<'_>],
-        claim: Option<Claim>,
+        claim: Option<GrantClaim>,
         deadline: &Deadline,
     ) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
-        self.say_unsaid();
+        self.flush_pending();
         // One request at a time, including those that were given up.
         while !locked(&self.overdue).is_empty() {
-            let (number, answer, _) = self.hear_until(deadline.at(), None)?;
+            let (number, answer, _) = self.recv_until(deadline.at(), None)?;
             if !self.forget(number, &answer) {
                 self.hang_up();
                 return Err(nonsense());
@@ -101,7 +102,7 @@ impl Host {
         let asked = Instant::now();
         let number = self.put(request, rights, deadline.at())?;
         killpoint::reach("fetch.before_answer");
-        let (got, answer, came) = self.hear_until(deadline.at(), claim).inspect_err(|e| {
+        let (got, answer, came) = self.recv_until(deadline.at(), claim).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {
                 locked(&self.overdue).insert(number, claim);
             }
@@ -157,7 +158,7 @@ impl Host {
     /// Asks the exporter whether what the answer with this nonce granted still stands.
     fn confirm(&self, nonce: u64, deadline: Instant) -> Result<bool> {
         let number = self.put(&Request::Confirm { nonce }, &[], deadline)?;
-        let (got, answer, _) = self.hear_until(deadline, None).inspect_err(|e| {
+        let (got, answer, _) = self.recv_until(deadline, None).inspect_err(|e| {
             if e.kind() == ErrorKind::TimedOut {
                 locked(&self.overdue).insert(number, None);
             }
@@ -171,10 +172,10 @@ impl Host {
             }
         }
     }
-    fn hear_until(
+    fn recv_until(
         &self,
         deadline: Instant,
-        claim: Option<Claim>,
+        claim: Option<GrantClaim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         // The answer mostly comes soon, and then one system call is enough.
         if deadline.saturating_duration_since(Instant::now()) > AT_A_TIME {
@@ -196,13 +197,16 @@ impl Host {
         }
     }
     /// Receives an answer that has arrived. If descriptors came with it, it remains to be acknowledged.
-    pub(super) fn hear_answer(&self, claim: Option<Claim>) -> Result<(u64, Answer, Vec<OwnedFd>)> {
+    pub(super) fn hear_answer(
+        &self,
+        claim: Option<GrantClaim>,
+    ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         self.hear_answer_by(receive_answer, claim)
     }
     fn hear_answer_by(
         &self,
         receive: fn(&Guarded, &mut [u8]) -> std::result::Result<Received, Errno>,
-        claim: Option<Claim>,
+        claim: Option<GrantClaim>,
     ) -> Result<(u64, Answer, Vec<OwnedFd>)> {
         let mut bytes = [0; ANSWER_LEN];
         let received = loop {
@@ -249,7 +253,7 @@ impl Host {
         overdue.is_some()
     }
     /// Gives back what was granted and has no user.
-    fn give_back(&self, claim: Claim, answer: &Answer) {
+    fn give_back(&self, claim: GrantClaim, answer: &Answer) {
         if answer.nonce != 0 {
             // It may have lapsed meanwhile; the exporter knows which.
             return self.tell(Request::GiveBack { nonce: answer.nonce });
@@ -259,10 +263,10 @@ impl Host {
             self.arena(ledger).is_some_and(|arena| arena.participant() == participant)
         };
         let (kind, is_slot, ledger, participant, slot, generation) = match claim {
-            Claim::Open { kind, is_slot, arena, participant, slot, generation } => {
+            GrantClaim::Open { kind, is_slot, arena, participant, slot, generation } => {
                 (kind, is_slot, arena, participant, slot, generation)
             }
-            Claim::Counter { arena: ledger, participant } => {
+            GrantClaim::Counter { arena: ledger, participant } => {
                 if is_joined(ledger, participant) {
                     let counter = answer.counter;
                     self.tell(Request::ReleaseCounter { ledger, participant, counter });
@@ -287,21 +291,21 @@ impl Host {
         request: &Request,
         rights: &[BorrowedFd<'_>],
     ) -> rustix::io::Result<()> {
-        self.say(&mut locked(&self.unsaid), number, request, rights)
+        self.say(&mut locked(&self.pending), number, request, rights)
     }
     /// Sends a message, together with the acknowledgement and the ended opens, which stay pending if this fails.
     fn say(
         &self,
-        unsaid: &mut Unsaid,
+        pending: &mut Pending,
         number: u64,
         request: &Request,
         rights: &[BorrowedFd<'_>],
     ) -> rustix::io::Result<()> {
         let read = self.read.swap(0, Relaxed);
-        let ends = unsaid.ends.len().min(ENDS);
-        let bytes = encode_message(number, read, &unsaid.ends[..ends], request);
+        let ends = pending.ends.len().min(ENDS);
+        let bytes = encode_message(number, read, &pending.ends[..ends], request);
         match send(&*self.socket(), &bytes, rights) {
-            Ok(()) => drop(unsaid.ends.drain(..ends)),
+            Ok(()) => drop(pending.ends.drain(..ends)),
             Err(e) => {
                 self.read.store(read, Relaxed); // otherwise the acknowledgement would be lost
                 return Err(e);
@@ -320,8 +324,8 @@ impl Host {
     /// Sends a message that needs no answer. It never waits: if the socket has no space, the message is sent later.
     pub fn tell(&self, request: Request) {
         if self.is_ours().is_ok() && !self.is_over() {
-            locked(&self.unsaid).requests.push(request);
-            self.say_unsaid();
+            locked(&self.pending).requests.push(request);
+            self.flush_pending();
         }
     }
     /// Records that one open of the object has ended. It is reported with the next request, or soon; at once if
@@ -330,11 +334,11 @@ impl Host {
         if self.is_ours().is_err() || self.is_over() {
             return;
         }
-        let mut unsaid = locked(&self.unsaid);
-        unsaid.ends.push(object);
-        unsaid.has_ended = true;
-        let is_full = unsaid.ends.len() >= ENDS;
-        drop(unsaid);
+        let mut pending = locked(&self.pending);
+        pending.ends.push(object);
+        pending.has_ended = true;
+        let is_full = pending.ends.len() >= ENDS;
+        drop(pending);
         if is_full || is_urgent {
             self.say_ends();
         } else {
@@ -343,31 +347,31 @@ impl Host {
     }
     /// Reports the ended opens that no request has carried. Returns whether any has ended since the last call.
     pub fn say_ends(&self) -> bool {
-        let mut unsaid = locked(&self.unsaid);
+        let mut pending = locked(&self.pending);
         // Pending messages already carry some of them. Thus no messages accumulate while the socket has no space.
-        let messages = unsaid.ends.len().div_ceil(ENDS).saturating_sub(unsaid.requests.len());
-        unsaid.requests.extend(std::iter::repeat_n(Request::Read, messages));
-        let has_ended = std::mem::take(&mut unsaid.has_ended);
-        drop(unsaid);
-        self.say_unsaid();
+        let messages = pending.ends.len().div_ceil(ENDS).saturating_sub(pending.requests.len());
+        pending.requests.extend(std::iter::repeat_n(Request::Read, messages));
+        let has_ended = std::mem::take(&mut pending.has_ended);
+        drop(pending);
+        self.flush_pending();
         has_ended
     }
-    pub(super) fn say_unsaid(&self) {
-        let mut unsaid = locked(&self.unsaid);
+    pub(super) fn flush_pending(&self) {
+        let mut pending = locked(&self.pending);
         match self.state() {
             State::Connected => {}
             State::Suspect => return, // sent over the next connection
-            State::Cut | State::Gone => return *unsaid = Unsaid::default(),
+            State::Cut | State::Gone => return *pending = Pending::default(),
         }
-        let requests = std::mem::take(&mut unsaid.requests);
+        let requests = std::mem::take(&mut pending.requests);
         let is_put_off = |e| matches!(e, Errno::AGAIN | Errno::PIPE | Errno::CONNRESET);
         let said = requests.iter().take_while(|request| {
             // A message that fails with another error cannot be sent at all.
-            !self.say(&mut unsaid, 0, request, &[]).is_err_and(is_put_off)
+            !self.say(&mut pending, 0, request, &[]).is_err_and(is_put_off)
         });
         let said = said.count();
-        unsaid.requests.extend(requests.into_iter().skip(said));
-        if !unsaid.requests.is_empty() {
+        pending.requests.extend(requests.into_iter().skip(said));
+        if !pending.requests.is_empty() {
             liveness::rewatch(Source::Host(self.id), &*self.socket(), END | EventFlags::OUT);
         }
     }

@@ -56,7 +56,7 @@ impl Host {
             return None;
         }
         if self.is_dead() {
-            self.bury();
+            self.mark_owner_dead();
             return None;
         }
         // If a thread is making a request, it receives the rest of what came over the ended connection.
@@ -82,7 +82,7 @@ impl Host {
             Ok(Ok(reached)) => reached,
             Ok(Err(tried)) if !keeps_its_end && way.proves_gone(&tried, &self.address) => {
                 drop(way);
-                self.bury();
+                self.mark_owner_dead();
                 return None;
             }
             // The socket was removed and is about to be bound again, this process is out of descriptors, or the backlog
@@ -95,7 +95,7 @@ impl Host {
             Ok(peer) if peer.uid == owner && peer.who() == self.who => {}
             Ok(_) => {
                 drop(way);
-                self.bury(); // another process listens in its place
+                self.mark_owner_dead(); // another process listens in its place
                 return None;
             }
             Err(_) => return Some(way.next()),
@@ -148,14 +148,14 @@ impl Host {
             let mut way = locked(&self.returning);
             (way.asked, way.back) = (None, Some(Instant::now()));
         }
-        let unsaid = locked(&self.unsaid); // no message is sent meanwhile
+        let pending = locked(&self.pending); // no message is sent meanwhile
         self.read.store(0, Relaxed); // the resume request has acknowledged it
         // Their answers were received, or what they granted has been taken back.
         locked(&self.overdue).clear();
         let lost = std::mem::replace(&mut *locked(&self.socket), socket.clone());
         liveness::rewatch(Source::Host(self.id), &*socket, super::END);
         let goes_on = self.turn_to(State::Connected, &[State::Suspect], &locked(&self.holds));
-        drop(unsaid);
+        drop(pending);
         drop(lost);
         if goes_on {
             self.say_ends();

@@ -79,7 +79,7 @@ fn what_an_exporter_did_not_keep_is_stale_and_what_it_owes_is_still_waited_for()
     let counter = slot.arena().take_counter().unwrap();
     let value = counter.reserve();
     slot.publish(&counter, value);
-    let Ok(Captured::Debt(debt)) = event.capture() else { panic!("it is owed") };
+    let Ok(Captured::PendingSignal(debt)) = event.capture() else { panic!("it is owed") };
     assert!(host.check().is_ok());
     send(&*host.socket(), b"nonsense", &[]).unwrap();
     eventually(|| host.check().is_err());
@@ -110,7 +110,7 @@ fn a_connection_that_this_side_gives_up_is_replaced_as_well() {
     let counter = event.arena().take_counter().unwrap();
     let value = counter.reserve();
     event.publish(&counter, value);
-    let Ok(Captured::Debt(debt)) = slot.capture() else { panic!("it is owed") };
+    let Ok(Captured::PendingSignal(debt)) = slot.capture() else { panic!("it is owed") };
     counter.complete(value);
     assert_eq!(debt.wait(Some(soon())), Progress::Complete);
     drop((theirs, counter));
@@ -135,11 +135,11 @@ fn closes_pile_up_no_messages_while_there_is_no_room_on_the_way_to_their_exporte
     for object in 0..CLOSES {
         host.end_lease((Kind::Memory, object), object % 2 == 0);
     }
-    let unsaid = locked(&host.unsaid);
-    let (ends, requests) = (unsaid.ends.len(), unsaid.requests.len());
+    let pending = locked(&host.pending);
+    let (ends, requests) = (pending.ends.len(), pending.requests.len());
     assert!(ends > 1_000, "there was room for all but {ends}");
     assert!(requests <= ends.div_ceil(ENDS), "{requests} messages for {ends} closes");
-    drop(unsaid);
+    drop(pending);
     let (mut said, mut space) = (Vec::new(), vec![0; 1 << 16]);
     while said.len() < CLOSES as usize {
         host.say_ends();
@@ -149,7 +149,7 @@ fn closes_pile_up_no_messages_while_there_is_no_room_on_the_way_to_their_exporte
         said.extend(decode_message(&space[..length]).expect("a message").ends);
     }
     assert!(said.iter().map(|(_, object)| *object).eq(0..CLOSES), "each once, in turn");
-    assert_eq!(locked(&host.unsaid).requests.len(), 0);
+    assert_eq!(locked(&host.pending).requests.len(), 0);
     *locked(&host.socket) = before;
 }
 /// The open tries another connection, and if none lasts it reports that: what it never opened is not stale.

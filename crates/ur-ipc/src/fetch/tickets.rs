@@ -1,5 +1,5 @@
 //! Fetching what a ticket names over a connection, and verifying it as far as the kernel can tell.
-use super::{Held, Host, State, lease::Lease, nonsense, unsaid::Claim};
+use super::{Held, Host, State, lease::Lease, nonsense, pending::GrantClaim};
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Kind, Result,
     arena::{Arena, EXPORTER, WeakArena},
@@ -80,7 +80,7 @@ impl Host {
             _ => None,
         };
         let rights: Vec<_> = us.iter().map(AsFd::as_fd).collect();
-        let claim = Claim::Open {
+        let claim = GrantClaim::Open {
             kind: envelope.kind,
             is_slot: envelope.transport == Transport::Arena,
             arena: envelope.ledger,
@@ -184,7 +184,7 @@ impl Host {
     fn fetch_rest(
         self: &Arc<Self>,
         ticket: &[u8; ENVELOPE_LEN],
-        claim: Claim,
+        claim: GrantClaim,
         (kind, object): (Kind, u64),
         whole: usize,
         fds: &mut Vec<OwnedFd>,

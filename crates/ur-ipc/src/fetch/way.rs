@@ -73,7 +73,7 @@ impl Return {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{InstanceId, envelope::Door};
+    use crate::{InstanceId, envelope::SocketScope};
     use rustix::{
         io::Errno,
         net::{AddressFamily, SocketFlags, SocketType, socketpair},
@@ -91,7 +91,7 @@ mod tests {
     }
     #[test]
     fn an_exporter_is_gone_only_if_its_socket_is_refused_or_absent_for_long() {
-        let address = Address::of(InstanceId([7; 16]), geteuid().as_raw(), Door::Private);
+        let address = Address::of(InstanceId([7; 16]), geteuid().as_raw(), SocketScope::Private);
         let mut way = Return::default();
         let is_gone = |way: &mut Return, errno| way.proves_gone(&tried(errno), &address);
         assert!(!is_gone(&mut way, Errno::CONNREFUSED), "it may be about to listen");

@@ -270,7 +270,7 @@ impl Stage {
             // Waits in another thread; "waited" reports the result.
             ["wait-aside", ticket] => {
                 let debt = match self.slot(ticket).capture() {
-                    Ok(arena::Captured::Debt(debt)) => debt,
+                    Ok(arena::Captured::PendingSignal(debt)) => debt,
                     other => return format!("{other:?}"),
                 };
                 self.aside =
@@ -368,7 +368,7 @@ impl Stage {
         let completing = thread::scope(|scope| {
             scope.spawn(|| counter.complete(value));
             match captured {
-                arena::Captured::Debt(debt) => debt.wait(Some(Instant::now() + PATIENCE)),
+                arena::Captured::PendingSignal(debt) => debt.wait(Some(Instant::now() + PATIENCE)),
                 arena::Captured::Complete => arena::Progress::Complete,
             }
         });
@@ -433,7 +433,7 @@ impl Stage {
     fn wait(&mut self, name: &str, milliseconds: &str) -> String {
         let debt = match self.slot(name).capture() {
             Ok(arena::Captured::Complete) => return "complete at once".into(),
-            Ok(arena::Captured::Debt(debt)) => debt,
+            Ok(arena::Captured::PendingSignal(debt)) => debt,
             Err(e) => return format!("{:?}: {e}", e.kind()),
         };
         say("waiting");

@@ -104,7 +104,7 @@ fn a_forged_ticket_is_unknown_even_under_a_right_checksum() {
 #[test]
 fn a_brokers_sockets_are_for_no_other_program_and_make_nobody_wait() {
     let (place, exporter, ticket) = exporter();
-    let visitors: Vec<_> = (0..3).map(|_| connect(&place.socket()).unwrap()).collect();
+    let connections: Vec<_> = (0..3).map(|_| connect(&place.socket()).unwrap()).collect();
     is_served(&place, &ticket);
     let flags = |fd: &std::fs::DirEntry| {
         let fd = fd.file_name().into_string().unwrap();
@@ -117,7 +117,7 @@ fn a_brokers_sockets_are_for_no_other_program_and_make_nobody_wait() {
         std::fs::read_link(fd.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"))
     };
     let sockets: Vec<_> = all.filter(is_socket).filter_map(|fd| flags(&fd)).collect();
-    assert!(sockets.len() > visitors.len(), "{sockets:?}");
+    assert!(sockets.len() > connections.len(), "{sockets:?}");
     for flags in sockets {
         let (cloexec, nonblock) = (0o2_000_000, 0o4000);
         assert_eq!(flags & (cloexec | nonblock), cloexec | nonblock, "{flags:o}");

@@ -1,5 +1,5 @@
 //! The arguments of a launch as the driver takes them, which copies them: all at once by their places, or one by one.
-use super::{super::LevelZero, kernel::Turn, mutable::Value};
+use super::{super::LevelZero, kernel::ArgumentLock, mutable::Value};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::error::Result;
 use ur_hal::{Address, Argument};
@@ -70,7 +70,7 @@ pub fn one_by_one<'a>(given: &[Given<'a>]) -> Vec<(u32, Value<'a>)> {
 ///
 /// # Errors
 /// The driver's own.
-pub fn set(given: &[Given<'_>], turn: &mut Turn<'_>) -> Result<()> {
+pub fn set(given: &[Given<'_>], turn: &mut ArgumentLock<'_>) -> Result<()> {
     for (index, one) in (0..).zip(given) {
         match one {
             Argument::Value(bytes) => turn.value(index, bytes)?,

@@ -1,19 +1,19 @@
 //! Commands as lists take them: what each appends.
 use super::{
     super::{LevelZero, image, launch},
-    list::{List, Spot},
+    list::{BoxPlace3d, List},
 };
 use ur_adapter::error::{Error, Result};
 use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
 use ze_sys::*;
 
 /// Rows as the driver describes them.
-pub fn rows(rows: Rows) -> Spot {
-    Spot { at: rows.start.get(), row_pitch: rows.pitch, slice_pitch: 0 }
+pub fn rows(rows: Rows) -> BoxPlace3d {
+    BoxPlace3d { at: rows.start.get(), row_pitch: rows.pitch, slice_pitch: 0 }
 }
 /// A box as the driver describes it.
-pub fn spot((base, span): (Address, BoxSpan)) -> Spot {
-    Spot { at: base.get() + span.start, row_pitch: span.row, slice_pitch: span.slice }
+pub fn spot((base, span): (Address, BoxSpan)) -> BoxPlace3d {
+    BoxPlace3d { at: base.get() + span.start, row_pitch: span.row, slice_pitch: span.slice }
 }
 /// The driver's word for a hint that is given, or taken back. What is about the host it has no word for, but for where
 /// memory is best.

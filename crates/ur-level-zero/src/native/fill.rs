@@ -1,5 +1,5 @@
 //! Fills of memory with patterns that engines have no words for: those are made of what they have.
-use super::list::{List, Spot};
+use super::list::{BoxPlace3d, List};
 use ur_adapter::error::Result;
 use ur_hal::{Pattern, RowPattern};
 
@@ -62,7 +62,7 @@ impl List<'_> {
         }
         while done < height {
             let more = done.min(height - done);
-            let spot = |at| Spot { at, row_pitch: pitch, slice_pitch: 0 };
+            let spot = |at| BoxPlace3d { at, row_pitch: pitch, slice_pitch: 0 };
             self.copy_region(spot(at + done * pitch), spot(at), (width, more, 1))?;
             done += more;
         }

@@ -14,7 +14,7 @@ use super::{
         driver::{RawContext, driver},
     },
     context::NativeContext,
-    given::{Keepers, was_kept},
+    import_fd::{Keepers, was_kept},
     memory::{self, Piece, Sort, pointer, release},
     physical_memory::{DMA_BUF, put_back},
 };

@@ -1,5 +1,5 @@
 //! Kernels of the driver's: their properties, and their arguments. A kernel's arguments are state of
-//! the driver's: [`Turn`] is the only way to them, and whoever has it has the kernel to himself.
+//! the driver's: [`ArgumentLock`] is the only way to them, and whoever has it has the kernel to himself.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawEvent, RawKernel, RawList, driver},
@@ -213,8 +213,8 @@ impl NativeKernel {
     }
     /// Has the kernel to oneself until what is returned is dropped. The only lock of this adapter that
     /// is held across driver calls: what they set is the kernel's, and nobody else's.
-    pub fn turn(&self) -> Turn<'_> {
-        Turn { raw: self.raw, set: self.set.lock().unwrap_or_else(PoisonError::into_inner) }
+    pub fn turn(&self) -> ArgumentLock<'_> {
+        ArgumentLock { raw: self.raw, set: self.set.lock().unwrap_or_else(PoisonError::into_inner) }
     }
 }
 impl Drop for NativeKernel {
@@ -228,11 +228,11 @@ impl Drop for NativeKernel {
 
 /// The time in which a kernel's arguments are one caller's.
 #[derive(Debug)]
-pub struct Turn<'kernel> {
+pub struct ArgumentLock<'kernel> {
     raw: RawKernel,
     set: MutexGuard<'kernel, Set>,
 }
-impl Turn<'_> {
+impl ArgumentLock<'_> {
     /// # Errors
     /// The driver's own.
     pub fn group(&mut self, size: [u32; 3]) -> Result<()> {

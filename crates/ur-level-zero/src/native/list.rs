@@ -173,7 +173,7 @@ pub struct List<'turn> {
 }
 /// A box of bytes in memory: where it begins, what is from row to row, and from slice to slice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spot {
+pub struct BoxPlace3d {
     /// Address of the first byte.
     pub at: usize,
     /// Bytes from one row to the next.
@@ -377,8 +377,8 @@ impl<'turn> List<'turn> {
     /// The driver's own.
     pub fn copy_region(
         &self,
-        to: Spot,
-        from: Spot,
+        to: BoxPlace3d,
+        from: BoxPlace3d,
         (width, height, depth): (usize, usize, usize),
     ) -> Result<()> {
         if width == 0 || height == 0 || depth == 0 {
@@ -387,7 +387,8 @@ impl<'turn> List<'turn> {
         let Some(call) = Region::of(to, from, [width, height, depth]) else {
             for z in 0..depth {
                 for y in 0..height {
-                    let row = |spot: Spot| spot.at + z * spot.slice_pitch + y * spot.row_pitch;
+                    let row =
+                        |spot: BoxPlace3d| spot.at + z * spot.slice_pitch + y * spot.row_pitch;
                     self.copy(row(to), row(from), width)?;
                 }
             }
@@ -440,7 +441,7 @@ struct Region {
 }
 impl Region {
     /// `None` for what is too large for that.
-    fn of(to: Spot, from: Spot, size: [usize; 3]) -> Option<Self> {
+    fn of(to: BoxPlace3d, from: BoxPlace3d, size: [usize; 3]) -> Option<Self> {
         let small = |n: usize| u32::try_from(n).ok();
         let [width, height, depth] = size;
         let region = ze_copy_region_t {
@@ -451,7 +452,7 @@ impl Region {
             height: small(height)?,
             depth: small(depth)?,
         };
-        let slice = |spot: Spot| if depth > 1 { small(spot.slice_pitch) } else { Some(0) };
+        let slice = |spot: BoxPlace3d| if depth > 1 { small(spot.slice_pitch) } else { Some(0) };
         let pitches = [small(to.row_pitch)?, slice(to)?, small(from.row_pitch)?, slice(from)?];
         Some(Self { region, pitches })
     }

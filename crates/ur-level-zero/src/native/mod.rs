@@ -2,7 +2,6 @@
 //! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
 //! unsafe code. What C asks for, and when, is the families' files' business.
 pub mod arguments;
-pub mod aside;
 pub mod context;
 pub mod counter;
 pub mod device;
@@ -10,8 +9,8 @@ pub mod driver;
 pub mod event;
 pub mod execute;
 mod fill;
-mod given;
 pub mod image;
+mod import_fd;
 pub mod ipc;
 pub mod kernel;
 pub mod list;
@@ -22,4 +21,5 @@ pub mod physical_memory;
 pub mod queue;
 pub mod sampler;
 pub mod sysman;
+pub mod utility_list;
 pub mod virtual_memory;

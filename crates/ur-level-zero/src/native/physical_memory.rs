@@ -6,7 +6,7 @@ use super::{
         driver::{RawDriver, RawPhysical, driver},
     },
     context::NativeContext,
-    given::{Keepers, close_if_left, was_kept},
+    import_fd::{Keepers, close_if_left, was_kept},
     ipc::{duplicate, foreign, is_want},
     memory::release,
     virtual_memory::page_size,

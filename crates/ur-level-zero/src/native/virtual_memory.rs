@@ -5,11 +5,11 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
-    aside::Aside,
     context::NativeContext,
     ipc::is_want,
     memory::{pointer, release},
     physical_memory::Physical,
+    utility_list::UtilityList,
 };
 use std::{
     ptr,
@@ -76,7 +76,7 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     let memory = Physical::create(&context, device, 2 * page, false)?;
     let (whole, part) =
         (Range::reserve(&context, 0, 2 * page)?, Range::reserve(&context, 0, page)?);
-    let aside = Aside::create(&context, device, device.compute()?)?;
+    let aside = UtilityList::create(&context, device, device.compute()?)?;
     let mut bytes = vec![1_u8, 2, 0, 0];
     let host = bytes.as_mut_ptr().expose_provenance();
     let map_part = || map(&context, part.at(), page, memory.raw(), page, Access::ReadWrite);

@@ -5,9 +5,9 @@ use ur_ipc::{
     arena::{Captured, Progress, Slot},
 };
 
-fn debt(slot: &Slot) -> ur_ipc::arena::Debt {
+fn debt(slot: &Slot) -> ur_ipc::arena::PendingSignal {
     match slot.capture().unwrap() {
-        Captured::Debt(debt) => debt,
+        Captured::PendingSignal(debt) => debt,
         Captured::Complete => panic!("complete already"),
     }
 }

@@ -140,7 +140,7 @@ impl Queue {
                     }
                 };
                 let value = counter.reserve();
-                let owed = Some(Owed { counter: Arc::clone(&counter), value });
+                let owed = Some(OwedSignal { counter: Arc::clone(&counter), value });
                 self.send(after, Submission { owed, ..plain })?;
                 ur_core::unseen::judge(slot.publish(&counter, value))
             }

@@ -123,7 +123,7 @@ fn a_dropped_queue_does_what_it_has() {
                 queue.put(&[], call(move || add_one(&done)))
             })
             .collect();
-        let ticket = all_queues_ticket(context);
+        let ticket = all_queues_sync_point(context);
         drop(queue);
         assert_eq!(first.outcome(), None);
         assert!(!ticket.has_passed());
@@ -138,10 +138,10 @@ fn a_dropped_queue_does_what_it_has() {
 fn a_ticket_is_for_what_was_submitted_and_for_no_more() {
     for (context, out_of_order) in [(0x5000, false), (0x5001, true)] {
         let queue = Queue::new(context, out_of_order);
-        assert!(all_queues_ticket(context).has_passed());
+        assert!(all_queues_sync_point(context).has_passed());
         let (first, second) = (Door::new(), Door::new());
         let one = queue.put(&[], first.work());
-        let ticket = all_queues_ticket(context);
+        let ticket = all_queues_sync_point(context);
         let two = queue.put(&[&one], second.work());
         assert!(!ticket.has_passed());
         first.open();
@@ -158,10 +158,10 @@ fn a_ticket_for_all_queues_is_for_one_context() {
     let queues = [Queue::new(mine, false), Queue::new(mine, true)];
     let doors = [Door::new(), Door::new()];
     queues.iter().zip(&doors).for_each(|(queue, door)| drop(queue.put(&[], door.work())));
-    let (ours, theirs) = (all_queues_ticket(mine), all_queues_ticket(other));
+    let (ours, theirs) = (all_queues_sync_point(mine), all_queues_sync_point(other));
     assert!(theirs.has_passed());
     drop(queues); // what they have is still to be done
-    assert!(!all_queues_ticket(mine).has_passed());
+    assert!(!all_queues_sync_point(mine).has_passed());
     doors[0].open();
     assert!(!ours.has_passed());
     doors[1].open();

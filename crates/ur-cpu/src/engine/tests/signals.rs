@@ -12,9 +12,9 @@ use ur_ipc::{
 fn slot() -> Slot {
     ur_ipc::arena::slot(Access::SameUser).unwrap()
 }
-fn captured(slot: &Slot) -> Option<ur_ipc::arena::Debt> {
+fn captured(slot: &Slot) -> Option<ur_ipc::arena::PendingSignal> {
     match slot.capture().unwrap() {
-        Captured::Debt(debt) => Some(debt),
+        Captured::PendingSignal(debt) => Some(debt),
         Captured::Complete => None,
     }
 }

@@ -84,12 +84,12 @@ fn signals_of_one_event_from_many_threads_all_complete() {
                 for i in 0..100 {
                     let queue = &queues[((thread + i) % 2) as usize];
                     let awaited = match slot.capture().unwrap() {
-                        Captured::Debt(debt) => Some(Dependency::Shared(debt)),
+                        Captured::PendingSignal(debt) => Some(Dependency::Shared(debt)),
                         Captured::Complete => None,
                     };
                     queue.send(awaited, wanted(call(|| {}))).unwrap();
                     queue.signal([], Signal::Shared(slot)).unwrap();
-                    if let Captured::Debt(debt) = slot.capture().unwrap() {
+                    if let Captured::PendingSignal(debt) = slot.capture().unwrap() {
                         assert_eq!(debt.wait(None), Progress::Complete);
                     }
                 }

@@ -39,7 +39,7 @@ fn a_counter_says_whether_somebody_sleeps_on_it() {
     assert!(!counter.is_waited_for());
     let value = counter.reserve();
     slot.publish(&counter, value);
-    let super::super::Captured::Debt(debt) = slot.capture().unwrap() else {
+    let super::super::Captured::PendingSignal(debt) = slot.capture().unwrap() else {
         panic!("nothing is complete yet")
     };
     thread::scope(|scope| {

@@ -94,7 +94,7 @@ fn a_counter_that_goes_back_is_used_again_unless_it_failed() {
             protocol::fail(&arena.0.counter(counter));
         }
         own.release_counter(&arena.0.words, EXPORTER, counter).unwrap();
-        assert_eq!(own.books().counters.free.contains(&counter), !has_failed);
+        assert_eq!(own.arena_state().counters.free.contains(&counter), !has_failed);
     }
 }
 /// Makes an arena look as a forked child of this process would see it.
@@ -182,7 +182,7 @@ fn an_event_is_itself_alone() {
 #[test]
 fn a_line_begun_again_is_of_another_generation() {
     let arena = Arena::make(Access::SameUser, 0).unwrap();
-    arena.own().unwrap().books().slots = Numbers::new(0, 1);
+    arena.own().unwrap().arena_state().slots = Numbers::new(0, 1);
     let first = arena.line(7, 3).unwrap();
     let (index, generation) = (first.index(), first.generation());
     drop(first);
@@ -197,7 +197,7 @@ fn numbers_of_processes_begin_again_and_none_is_given_twice_at_a_time() {
     let join = || arena.join(pidfd_open(getpid(), PidfdFlags::empty()).unwrap()).unwrap();
     assert_eq!([join(), join()], [1, 2]);
     arena.participant_left(1);
-    arena.own().unwrap().books().next_participant = u32::MAX - 2;
+    arena.own().unwrap().arena_state().next_participant = u32::MAX - 2;
     // Neither the exporter's number nor the reserved one is given out.
     assert_eq!([join(), join(), join()], [u32::MAX - 2, 1, 3]);
 }

@@ -180,7 +180,9 @@ fn a_buried_counter_releases_devices_and_tells_hosts_the_truth() {
     counter.hand_to_device();
     let (first, second) = (counter.reserve(), counter.reserve());
     slot.publish(&counter, second);
-    let Captured::Debt(debt) = slot.capture().unwrap() else { panic!("it is not complete") };
+    let Captured::PendingSignal(debt) = slot.capture().unwrap() else {
+        panic!("it is not complete")
+    };
     let word = slot.arena().0.words.word(layout::counter_word(counter.index()));
     word.store(protocol::word_of(first), Release);
     assert_eq!(debt.progress(), Progress::Pending);

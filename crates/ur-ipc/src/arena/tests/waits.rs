@@ -69,7 +69,7 @@ fn a_waiter_for_many_can_be_called_away_before_and_while_it_sleeps() {
         wake.signal();
         assert_eq!(waiter.join().unwrap(), Any::Woken);
     });
-    assert_eq!(wait_any::<Debt>(&[], &wake, Some(Instant::now())), Any::TimedOut);
+    assert_eq!(wait_any::<PendingSignal>(&[], &wake, Some(Instant::now())), Any::TimedOut);
     let soon = Instant::now() + Duration::from_millis(20);
     assert_eq!(wait_any(&debts, &wake, Some(soon)), Any::TimedOut);
     assert!(Instant::now() >= soon);
@@ -91,7 +91,9 @@ fn a_word_that_a_device_writes_is_looked_at_and_never_slept_on() {
     counter.hand_to_device();
     let value = counter.reserve();
     slot.publish(&counter, value);
-    let Captured::Debt(debt) = slot.capture().unwrap() else { panic!("it is not complete") };
+    let Captured::PendingSignal(debt) = slot.capture().unwrap() else {
+        panic!("it is not complete")
+    };
     assert_eq!(debt.value(), value);
     assert_eq!(debt.word_address(), counter.word_address());
     let (base, bytes) = debt.arena().memory();

@@ -6,7 +6,7 @@
 use super::{
     lane::Lane,
     native::event::EventKind,
-    work::{Spot, Turn, Work},
+    work::{CommandId, LockedState, QueueState},
 };
 use std::sync::{OnceLock, atomic::Ordering::*};
 use ur_adapter::error::Result;
@@ -18,18 +18,18 @@ const MARKS: usize = 8;
 
 /// How a queue's commands end.
 #[derive(Debug)]
-pub(super) struct Habit {
+pub(super) struct EventPolicy {
     /// So many commands yet signal events of their own.
     rest: u32,
     /// And so many after the next mark that is needed.
     next: u32,
 }
-impl Default for Habit {
+impl Default for EventPolicy {
     fn default() -> Self {
         Self { rest: 0, next: PATIENCE[0] }
     }
 }
-impl Habit {
+impl EventPolicy {
     fn slow(&mut self) {
         self.rest = self.next;
         self.next = (self.next * 2).min(PATIENCE[1]);
@@ -42,10 +42,10 @@ impl Habit {
     }
 }
 
-impl Work {
+impl QueueState {
     /// A command is done, and so is all before it in its lane.
     #[inline]
-    pub(super) fn note_passed(&self, spot: Spot) {
+    pub(super) fn note_passed(&self, spot: CommandId) {
         let passed = &self.passed[spot.lane as usize];
         if passed.load(Relaxed) < spot.number {
             // Of two threads the one that knows less may win: then less is known.
@@ -54,24 +54,24 @@ impl Work {
     }
     /// Whether a command is known to be done.
     #[inline]
-    pub(super) fn has_passed(&self, spot: Spot) -> bool {
+    pub(super) fn has_passed(&self, spot: CommandId) -> bool {
         self.passed[spot.lane as usize].load(Acquire) >= spot.number
     }
     /// Whether the next command of a lane may do without an event, though C wants one.
     #[inline]
-    pub(super) fn does_without(&self, turn: &mut Turn, number: usize) -> bool {
+    pub(super) fn does_without(&self, turn: &mut LockedState, number: usize) -> bool {
         let is_ours =
             self.has_cheap_ends && !self.is_batched() && !self.has_debts() && !turn.is_lent(number);
-        is_ours && turn.habit.is_quick()
+        is_ours && turn.event_policy.is_quick()
     }
     /// Puts a mark behind the last command of a lane if it may need one: something else follows.
     ///
     /// # Errors
     /// The driver's own.
     #[inline]
-    pub(super) fn mark_tail(&self, turn: &mut Turn, number: usize) -> Result<()> {
+    pub(super) fn mark_tail(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         match turn.lane_mut(number).tail.take() {
-            Some(tail) if !self.has_passed(Spot { lane: number as u32, number: tail }) => {
+            Some(tail) if !self.has_passed(CommandId { lane: number as u32, number: tail }) => {
                 turn.lane_mut(number).tail = Some(tail);
                 self.mark_command(turn, number, tail)
             }
@@ -79,10 +79,10 @@ impl Work {
         }
     }
     #[cold]
-    fn mark_command(&self, turn: &mut Turn, number: usize, tail: u64) -> Result<()> {
+    fn mark_command(&self, turn: &mut LockedState, number: usize, tail: u64) -> Result<()> {
         let mark = self.cache().take(false)?;
         turn.lane(number).turn().signal(mark.raw())?;
-        turn.habit.slow();
+        turn.event_policy.slow();
         let lane = turn.lane_mut(number);
         lane.tail = None;
         lane.marks.push_back((tail, mark));
@@ -91,7 +91,7 @@ impl Work {
     /// Takes back marks that nobody needs any more.
     fn sweep_marks(&self, number: u32, lane: &mut Lane) -> Result<()> {
         while let Some((command, mark)) = lane.marks.front() {
-            let spot = Spot { lane: number, number: *command };
+            let spot = CommandId { lane: number, number: *command };
             let is_over =
                 self.has_passed(spot) || (lane.marks.len() > MARKS && mark.is_complete()?);
             if !is_over {
@@ -108,7 +108,7 @@ impl Work {
     ///
     /// # Errors
     /// The driver's own.
-    pub(super) fn mark_into(&self, end: &OnceLock<EventKind>, spot: Spot) -> Result<()> {
+    pub(super) fn mark_into(&self, end: &OnceLock<EventKind>, spot: CommandId) -> Result<()> {
         let (mut turn, number) = (self.turn(), spot.lane as usize);
         if end.get().is_some() {
             return Ok(()); // another thread was quicker
@@ -139,13 +139,14 @@ mod tests {
 
     #[test]
     fn a_queue_whose_commands_need_marks_does_without_for_longer_and_longer() {
-        let mut habit = Habit::default();
-        let commands_until_quick = |habit: &mut Habit| (0..).find(|_| habit.is_quick());
-        assert_eq!(commands_until_quick(&mut habit), Some(0));
+        let mut event_policy = EventPolicy::default();
+        let commands_until_quick =
+            |event_policy: &mut EventPolicy| (0..).find(|_| event_policy.is_quick());
+        assert_eq!(commands_until_quick(&mut event_policy), Some(0));
         for rest in [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 4096] {
-            habit.slow();
-            assert_eq!(commands_until_quick(&mut habit), Some(rest));
-            assert!(habit.is_quick(), "and again, until a mark is needed");
+            event_policy.slow();
+            assert_eq!(commands_until_quick(&mut event_policy), Some(rest));
+            assert!(event_policy.is_quick(), "and again, until a mark is needed");
         }
     }
 }

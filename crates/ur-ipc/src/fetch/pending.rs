@@ -3,7 +3,7 @@ use crate::{Kind, Object, protocol::Request};
 
 /// Pending messages that need no answer.
 #[derive(Default)]
-pub(super) struct Unsaid {
+pub(super) struct Pending {
     pub requests: Vec<Request>,
     /// The objects of which an open has ended.
     pub ends: Vec<Object>,
@@ -13,7 +13,7 @@ pub(super) struct Unsaid {
 
 /// What a request asked for. If its answer grants it and no thread takes it, it is given back with this information.
 #[derive(Clone, Copy)]
-pub(super) enum Claim {
+pub(super) enum GrantClaim {
     Open {
         kind: Kind,
         /// Whether it is an event in an arena; a driver's own events have no slot.

@@ -3,21 +3,21 @@
 use super::{
     DriverDevice,
     native::event::EventKind,
-    work::{Spot, Work},
+    work::{CommandId, QueueState},
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
 use ur_adapter::{error::Result, log, object::Backend};
 use ur_core::memory::deferred_free::{self, Moment as _};
 use ur_sys::ur_logger_level_t;
 
-impl Work {
+impl QueueState {
     /// The queue is gone; its lists stay until they are idle.
     pub(super) fn leave(&self) {
         if let Err(error) = self.flush() {
             log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
         }
         self.is_over.store(true, Release);
-        EVERYONE.sweep();
+        QUEUES.sweep();
     }
     fn is_done(&self) -> bool {
         self.is_over.load(Acquire) && self.is_idle().unwrap_or(true)
@@ -40,7 +40,7 @@ impl Work {
                 false if there.latest() <= since => continue, // its commands cannot know the memory
                 false => there.count(),
             };
-            if !self.has_passed(Spot { lane: lane as u32, number }) {
+            if !self.has_passed(CommandId { lane: lane as u32, number }) {
                 into.push(Moment { work: Arc::clone(self), lane: lane as u32, number });
             }
         }
@@ -51,14 +51,14 @@ impl Work {
     ///
     /// # Errors
     /// The driver's own.
-    fn look(&self, spot: Spot) -> Result<()> {
+    fn look(&self, spot: CommandId) -> Result<()> {
         let mut turn = self.turn();
         let Some(lane) = turn.there(spot.lane as usize) else { return Ok(()) };
         while let Some((number, mark)) = lane.frees.front() {
             if !mark.is_complete()? {
                 return Ok(()); // nor is what comes behind it
             }
-            self.note_passed(Spot { number: *number, ..spot });
+            self.note_passed(CommandId { number: *number, ..spot });
             if let Some((_, mark)) = lane.frees.pop_front() {
                 self.cache().give(mark, false);
             }
@@ -69,7 +69,7 @@ impl Work {
         // What is collected yet is behind `spot`, which was sent.
         let number = if lane.has_batch() { spot.number } else { lane.count() };
         if self.has_cheap_ends && lane.list().wait(0)? {
-            self.note_passed(Spot { number, ..spot });
+            self.note_passed(CommandId { number, ..spot });
             return Ok(());
         }
         let mark = self.cache().take(false)?;
@@ -80,22 +80,22 @@ impl Work {
 }
 
 /// From now on it is one of them.
-pub(super) fn enter(work: &Arc<Work>) {
-    EVERYONE.add(work);
+pub(super) fn enter(work: &Arc<QueueState>) {
+    QUEUES.add(work);
 }
 
 /// The streams of this process, and what released ones have still to do.
 #[derive(Debug)]
-struct Everyone(RwLock<Vec<Arc<Work>>>);
-static EVERYONE: Everyone = Everyone(RwLock::new(Vec::new()));
-impl Everyone {
-    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<Work>>> {
+struct QueueRegistry(RwLock<Vec<Arc<QueueState>>>);
+static QUEUES: QueueRegistry = QueueRegistry(RwLock::new(Vec::new()));
+impl QueueRegistry {
+    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<QueueState>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
-    fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<Work>>> {
+    fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<QueueState>>> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
-    fn add(&self, work: &Arc<Work>) {
+    fn add(&self, work: &Arc<QueueState>) {
         self.sweep();
         self.change().push(Arc::clone(work));
     }
@@ -106,13 +106,13 @@ impl Everyone {
         if gone.is_empty() {
             return;
         }
-        let is_gone = |w: &Arc<Work>| gone.iter().any(|g| Arc::ptr_eq(g, w));
+        let is_gone = |w: &Arc<QueueState>| gone.iter().any(|g| Arc::ptr_eq(g, w));
         let mut all = self.change();
         let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
         drop(all);
         drop(taken);
     }
-    fn of(&self, is_meant: impl Fn(&Work) -> bool) -> Vec<Arc<Work>> {
+    fn of(&self, is_meant: impl Fn(&QueueState) -> bool) -> Vec<Arc<QueueState>> {
         self.all().iter().filter(|work| is_meant(work)).cloned().collect()
     }
 }
@@ -120,13 +120,13 @@ impl Everyone {
 /// Up to where a list must have come.
 #[derive(Clone, Debug)]
 pub struct Moment {
-    work: Arc<Work>,
+    work: Arc<QueueState>,
     lane: u32,
     number: u64,
 }
 impl Moment {
-    fn spot(&self) -> Spot {
-        Spot { lane: self.lane, number: self.number }
+    fn spot(&self) -> CommandId {
+        CommandId { lane: self.lane, number: self.number }
     }
     /// A mark behind it; `None` if it has passed.
     fn mark(&self) -> Result<Option<EventKind>> {
@@ -160,7 +160,7 @@ impl deferred_free::Moment for Moment {
 /// the object with the number `since`. A stream whose driver is gone has nothing to wait for.
 pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
     let mut moments = vec![];
-    for work in EVERYONE.of(|work| context == 0 || work.context == context) {
+    for work in QUEUES.of(|work| context == 0 || work.context == context) {
         let _ = work.note(since, &mut moments); // sends what was collected: not under the lock
     }
     moments
@@ -177,9 +177,9 @@ pub(super) fn wait_for_all(context: usize) {
 /// Waits for all commands submitted so far to queues of `device`.
 ///
 /// # Errors
-/// As for [`Work::finish`].
+/// As for [`QueueState::finish`].
 pub(super) fn wait_for_device(device: &DriverDevice) -> Result<()> {
-    let meant = EVERYONE.of(|work| work.device.is(device));
+    let meant = QUEUES.of(|work| work.device.is(device));
     // All have ended when this returns, failures or not.
     let mut done = Ok(());
     for work in meant {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "answers a query whose buffer C describes by its name alone")]
 use super::{memory, objects::*};
 use std::ffi::c_void;
-use ur_adapter::blank::{Query, Shape, withdraw};
+use ur_adapter::default_answers::{Query, Shape, withdraw};
 use ur_adapter::{
     callback::EventCallback,
     error::{Error, ErrorCode, Result},

@@ -16,13 +16,13 @@ use ze_sys::*;
 
 /// A synchronous immediate list. One thread at a time uses it.
 #[derive(Debug)]
-pub struct Aside {
+pub struct UtilityList {
     raw: RawList,
     /// Its device, and the longest pattern that its engines fill with.
     what_for: (RawDevice, usize),
     _context: Arc<NativeContext>,
 }
-impl Aside {
+impl UtilityList {
     /// A list for one group of the device's engines.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl Aside {
         List::new(self.raw, self.what_for, &[], None)
     }
 }
-impl Drop for Aside {
+impl Drop for UtilityList {
     fn drop(&mut self) {
         // SAFETY: destroyed once; all that it was given is done.
         release(|| unsafe { driver().command_list_destroy(self.raw) });

@@ -4,7 +4,7 @@ use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Object,
     access::Peer,
     arena::{Arena, Debtor},
-    exports::{DESK, Granted, Payload},
+    exports::{EXPORT_TABLE, Granted, Payload},
     fork::Guarded,
     liveness::{self, Source},
     locked,
@@ -26,7 +26,7 @@ const REMEMBERED: usize = 64;
 const JOINED: usize = 64;
 
 /// A connection and what its peer holds.
-pub(crate) struct Visitor {
+pub(crate) struct Connection {
     pub socket: Guarded,
     pub peer: Peer,
     /// Whether the peer's pidfd is watched, which it is from its first lease on.
@@ -59,7 +59,7 @@ pub(crate) enum Doing {
     /// A request waits until other peers have read the descriptors that they were sent.
     Waiting(u64, Request, Vec<OwnedFd>),
     /// The answer waits for space in the socket's buffer.
-    Sending(Box<Letter>),
+    Sending(Box<PendingReply>),
     /// The peer has not yet read the answer with this nonce (or, where the kernel does not report it, has not
     /// acknowledged it).
     Unread(u64),
@@ -89,7 +89,7 @@ pub(crate) struct Last {
 }
 
 /// An answer that waits to be sent, with its descriptors.
-pub(crate) struct Letter {
+pub(crate) struct PendingReply {
     pub number: u64,
     pub answer: Answer,
     pub rights: Vec<Arc<OwnedFd>>,
@@ -99,16 +99,16 @@ pub(crate) struct Letter {
 
 /// An error that closes the connection.
 pub(crate) struct Close;
-pub(crate) type Kept = Result<(), Close>;
+pub(crate) type ConnectionResult = Result<(), Close>;
 
-impl Visitor {
+impl Connection {
     pub fn holds(&self) -> bool {
         !self.leases.is_empty() || !self.joined.is_empty()
     }
     pub fn is_waiting(&self) -> bool {
         matches!(self.doing, Doing::Waiting(..))
     }
-    pub fn is_lapsed(&self) -> bool {
+    pub fn is_expired(&self) -> bool {
         matches!(self.doing, Doing::Lapsed(_))
     }
     /// Waits for the peer's next request. A peer that holds nothing and was never admitted gets a deadline.
@@ -123,18 +123,18 @@ impl Visitor {
     pub fn watch_process(&mut self, id: u64) {
         if let (false, Some(pidfd)) = (self.watched, self.peer.pidfd()) {
             self.watched =
-                liveness::watch(Source::VisitorProcess(id), pidfd, EventFlags::IN).is_ok();
+                liveness::watch(Source::ConnectionProcess(id), pidfd, EventFlags::IN).is_ok();
         }
     }
     pub fn expect(&mut self, id: u64, interest: EventFlags) {
         if std::mem::replace(&mut self.interest, interest) == interest {
             return;
         }
-        liveness::rewatch(Source::Visitor(id), &self.socket, interest);
+        liveness::rewatch(Source::Connection(id), &self.socket, interest);
     }
 }
 
-impl Letter {
+impl PendingReply {
     pub fn send(&self, socket: &Guarded) -> Result<(), Errno> {
         let rights: Vec<_> = self.rights.iter().map(|fd| fd.as_fd()).collect();
         let bytes = encode_answer(self.number, &self.answer);
@@ -177,7 +177,7 @@ impl Sent {
 /// An answer with its descriptors.
 pub(crate) type Packed = (Answer, Vec<Arc<OwnedFd>>);
 
-impl Visitor {
+impl Connection {
     pub fn fetch(
         &mut self,
         id: u64,
@@ -185,8 +185,8 @@ impl Visitor {
         came: Vec<OwnedFd>,
         has: Has,
     ) -> Result<(Packed, Grant), Verdict> {
-        let desk = DESK.get().map_err(|_| Verdict::Nonsense)?;
-        let granted = locked(desk).grant(ticket, &self.peer)?;
+        let table = EXPORT_TABLE.get().map_err(|_| Verdict::Nonsense)?;
+        let granted = locked(table).grant(ticket, &self.peer)?;
         *self.leases.entry(granted.object).or_default() += 1;
         self.watch_process(id);
         let mut grant = Grant { object: Some(granted.object), ..Grant::default() };
@@ -282,7 +282,7 @@ impl Visitor {
     pub fn arena(&self, ledger: u32, participant: u32) -> Result<&Arena, Close> {
         self.joined.get(&(ledger, participant)).ok_or(Close)
     }
-    pub fn leave(&mut self, ledger: u32, participant: u32) -> Kept {
+    pub fn leave(&mut self, ledger: u32, participant: u32) -> ConnectionResult {
         let arena = self.joined.remove(&(ledger, participant)).ok_or(Close)?;
         arena.participant_left(participant);
         self.rest();
@@ -309,7 +309,7 @@ impl Visitor {
             Err(Close) => (Answer::of(Verdict::Nonsense), Vec::new()),
         }
     }
-    pub fn end_lease(&mut self, object: Object) -> Kept {
+    pub fn end_lease(&mut self, object: Object) -> ConnectionResult {
         let count = self.leases.get_mut(&object).ok_or(Close)?;
         *count -= 1;
         if *count == 0 {
@@ -326,7 +326,7 @@ impl Visitor {
         }
     }
     /// Takes back everything that the peer holds.
-    pub fn strip(&mut self) {
+    pub fn release_all(&mut self) {
         for ((_, participant), arena) in self.joined.drain() {
             arena.participant_died(participant);
         }
@@ -380,7 +380,7 @@ impl Visitor {
         self.last = Some(Last { nonce, grant: Some(grant) });
     }
     /// The peer did not read the answer in time: what it granted is taken back. What the peer held before stays.
-    pub fn lapse(&mut self, nonce: u64) {
+    pub fn expire_grant(&mut self, nonce: u64) {
         (self.doing, self.deadline) = (Doing::Lapsed(nonce), None);
         self.take_last_back();
     }
@@ -390,7 +390,7 @@ impl Visitor {
         Ok(if last.grant.is_some() { Verdict::Granted } else { Verdict::Lapsed })
     }
     /// The peer gives back what the answer with this nonce granted.
-    pub fn give_back(&mut self, nonce: u64) -> Kept {
+    pub fn give_back(&mut self, nonce: u64) -> ConnectionResult {
         let last = self.last.as_mut().filter(|last| last.nonce == nonce).ok_or(Close)?;
         if let Some(grant) = last.grant.take() {
             self.take_back(grant);
@@ -400,8 +400,8 @@ impl Visitor {
 }
 
 fn release(object: Object, count: usize) {
-    if let Some(desk) = DESK.peek() {
-        locked(desk).leases.end(object, count);
+    if let Some(table) = EXPORT_TABLE.peek() {
+        locked(table).leases.end(object, count);
     }
 }
 

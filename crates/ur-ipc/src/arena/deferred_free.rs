@@ -51,7 +51,7 @@ struct Departed {
 }
 
 #[derive(Default)]
-pub(super) struct Limbo {
+pub(super) struct DeferredFree {
     departed: VecDeque<Departed>,
     /// No process writes these any more.
     settled: Vec<Counter>,
@@ -62,7 +62,7 @@ pub(super) struct Limbo {
     end: u16,
 }
 
-impl Limbo {
+impl DeferredFree {
     /// Adds a counter that its owner failed and does not use any more.
     pub fn add(&mut self, counter: u16, who: Who) {
         self.settled.push((counter, who));

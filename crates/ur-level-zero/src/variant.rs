@@ -16,18 +16,18 @@ const ALONE: u8 = 0;
 const V1: u8 = 1;
 const V2: u8 = 2;
 /// Under what name the shared object in which this code lives was loaded.
-static FACE: AtomicU8 = AtomicU8::new(ALONE);
+static VARIANT: AtomicU8 = AtomicU8::new(ALONE);
 /// The first hardware for which `_v2` is the one.
 const XE2: u32 = 20 << 22 | 1 << 14;
 
-macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $face:ident;)*) => { $(
+macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $variant:ident;)*) => { $(
     $(#[$doc])*
     pub(super) unsafe extern "C" fn $name(
         count: u32,
         adapters: *mut ur_adapter_handle_t,
         total: *mut u32,
     ) -> ur_result_t {
-        FACE.store($face, Relaxed);
+        VARIANT.store($variant, Relaxed);
         let get = super::TABLE.adapter.get.expect("no slot of a table is null");
         // SAFETY: forwarded from the C caller's own contract.
         unsafe { get(count, adapters, total) }
@@ -42,12 +42,12 @@ entries! {
 
 /// Whether this answers as the second of Unified Runtime's adapters does.
 pub(super) fn is_v2() -> bool {
-    FACE.load(Relaxed) != V1
+    VARIANT.load(Relaxed) != V1
 }
 /// Whether it is this one that has the devices. May start the driver.
 pub(super) fn is_chosen() -> bool {
-    let face = FACE.load(Relaxed);
-    if face == ALONE || std::env::var_os("UR_ADAPTERS_FORCE_LOAD").is_some() {
+    let variant = VARIANT.load(Relaxed);
+    if variant == ALONE || std::env::var_os("UR_ADAPTERS_FORCE_LOAD").is_some() {
         return true;
     }
     let wished = number(&["UR_LOADER_USE_LEVEL_ZERO_V2", "SYCL_UR_USE_LEVEL_ZERO_V2"]);
@@ -56,5 +56,5 @@ pub(super) fn is_chosen() -> bool {
         None if device::all().next().is_none() => return true, // then nothing is listed twice
         None => device::all().any(|one| device_info::ip_version(one).is_ok_and(|ip| ip >= XE2)),
     };
-    v2 == (face == V2)
+    v2 == (variant == V2)
 }

@@ -8,7 +8,7 @@ use std::{
 /// Serialises requests. It is not a mutex because it is held while waiting for a peer: threads therefore wait for it
 /// only until their deadline.
 #[derive(Default)]
-pub(crate) struct Turn {
+pub(crate) struct RequestLock {
     state: Mutex<State>,
     free: Condvar,
 }
@@ -17,8 +17,8 @@ struct State {
     taken: bool,
     waiting: usize,
 }
-pub(crate) struct Taken<'a>(&'a Turn);
-impl Turn {
+pub(crate) struct Taken<'a>(&'a RequestLock);
+impl RequestLock {
     /// Takes the lock; `None` if the deadline passes first.
     pub fn take(&self, deadline: Instant) -> Option<Taken<'_>> {
         let mut state = locked(&self.state);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_turn_is_one_threads_at_a_time_and_waited_for_no_longer_than_said() {
-        let turn = Turn::default();
+        let turn = RequestLock::default();
         let taken = turn.take(Instant::now()).unwrap();
         assert!(turn.try_take().is_none());
         assert!(turn.take(Instant::now() + Duration::from_millis(5)).is_none());
@@ -62,7 +62,7 @@ mod tests {
     }
     #[test]
     fn whoever_waits_gets_it_next() {
-        let (turn, taken) = (Turn::default(), std::sync::atomic::AtomicU32::new(0));
+        let (turn, taken) = (RequestLock::default(), std::sync::atomic::AtomicU32::new(0));
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

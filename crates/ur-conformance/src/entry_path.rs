@@ -7,7 +7,7 @@ use ur_sys::*;
 
 /// The interface between the suite and the adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum EntryPath {
     /// This project's loader, which is linked into this program.
     Ours,
     /// The adapter's own tables.
@@ -15,7 +15,7 @@ pub enum Door {
     /// The shared object of a loader.
     Loader(PathBuf),
 }
-impl FromStr for Door {
+impl FromStr for EntryPath {
     type Err = Infallible;
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
@@ -25,7 +25,7 @@ impl FromStr for Door {
         })
     }
 }
-impl fmt::Display for Door {
+impl fmt::Display for EntryPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ours => f.write_str("ours"),
@@ -35,7 +35,7 @@ impl fmt::Display for Door {
     }
 }
 
-impl Door {
+impl EntryPath {
     /// Whether it is the same file as the adapter: a loader with an adapter linked into it.
     pub fn is(&self, adapter: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
