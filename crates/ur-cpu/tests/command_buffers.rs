@@ -453,3 +453,46 @@ fn events_of_commands_are_signalled_by_each_execution_and_order_others() {
     }
     c.release(buffer);
 }
+/// A function of a native command that does nothing.
+unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
+#[test]
+fn a_childs_commands_follow_those_of_the_parent_whose_events_they_wait_for() {
+    let closed = mems::Gate::lasting();
+    let c = Commands::new();
+    let (parent, child, mut to) = (c.loose(), c.loose(), [0_u8; 8]);
+    let to = &raw mut to;
+    let gate = closed.close(c.out_of_order());
+    let fill = Ask { events: &[gate], event: true, ..Ask::default() };
+    let filled = c.fill(parent, (to.cast::<u8>(), &4_u8, 4), fill).unwrap();
+    let copy = Ask { events: &[filled.event], event: true, ..Ask::default() };
+    let copied = c.copy(child, (unsafe { to.cast::<u8>().add(4) }, to.cast(), 4), copy).unwrap();
+    let mut point = 0;
+    for _ in 0..2 {
+        let data = null_mut();
+        let code = call!(command_buffer_exp.append_native_command_exp(
+            parent,
+            Some(nothing),
+            data,
+            child,
+            0,
+            std::ptr::null(),
+            &raw mut point
+        ));
+        assert_eq!(code, R::SUCCESS);
+    }
+    c.finalize(parent).unwrap();
+    let event = c.enqueue_on(c.out_of_order(), parent, &[]).unwrap();
+    // What does not follow the fill would be done at once.
+    for _ in 0..100 {
+        assert_eq!(c.status(copied.event), Ok(ur_event_status_t::SUBMITTED.0));
+        std::thread::yield_now();
+    }
+    closed.open();
+    c.codes.wait(event);
+    assert_eq!(unsafe { to.read_volatile() }, [4; 8]);
+    for event in [filled.event, copied.event, gate] {
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+    }
+    c.release(child);
+    c.release(parent);
+}

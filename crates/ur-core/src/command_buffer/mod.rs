@@ -335,6 +335,15 @@ impl<D: Records> Shared<D> {
         for mut copy in copies {
             D::record_step(&mut state.recording, self.place(), &copy.step)?;
             copy.shift(first, &before);
+            // What was another command buffer's event for `other` may be that of a command in this one.
+            let earlier = &state.nodes[..first];
+            copy.waits.retain(|event| {
+                let places = signalled_by(earlier, event.borrow());
+                copy.after.extend(&places);
+                places.is_empty()
+            });
+            copy.after.sort_unstable();
+            copy.after.dedup();
             state.nodes.push(copy);
         }
         let mut ends: Vec<_> = (first..state.nodes.len()).collect();
@@ -375,6 +384,11 @@ impl<D: Records> Node<D> {
             }
         }
     }
+}
+/// Which of the commands signal this event: several do where a child was appended more than once.
+fn signalled_by<D: Records>(nodes: &[Node<D>], event: Borrowed<'_, D::Event>) -> Vec<usize> {
+    let is_its = |node: &Node<D>| node.signal.as_ref().is_some_and(|one| one.same(&event));
+    (0..nodes.len()).filter(|&place| is_its(&nodes[place])).collect()
 }
 /// The commands that one follows, and the events that each execution waits for.
 type Sorted<D> = (Vec<usize>, Vec<Owned<<D as Objects>::Event>>);
@@ -423,9 +437,10 @@ impl<D: Records> State<D> {
         let (mut after, mut waits) = (fixed.to_vec(), vec![]);
         for event in events {
             event.check_runs()?;
-            let is_its = |node: &Node<D>| node.signal.as_ref().is_some_and(|one| one.same(event));
-            match self.nodes.iter().position(is_its) {
-                Some(earlier) if earlier < place => after.push(earlier),
+            let places = signalled_by(&self.nodes, *event);
+            let earlier = || places.iter().copied().filter(|&one| one < place);
+            match places.first() {
+                Some(&first) if first < place => after.extend(earlier()),
                 Some(_) => {
                     return refused(
                         ErrorCode::InvalidEventWaitList,
