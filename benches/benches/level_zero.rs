@@ -37,15 +37,6 @@ struct Adapter {
     host: *mut c_void,
     memory: *mut c_void,
 }
-macro_rules! ur {
-    ($table:expr, $group:ident.$entry:ident($($argument:expr),* $(,)?)) => {{
-        let entry = $table.$group.$entry.ok_or(stringify!($entry))?;
-        match unsafe { entry($($argument),*) } {
-            ur_result_t::SUCCESS => Ok(()),
-            code => Err(format!("{}.{}: {code:?}", stringify!($group), stringify!($entry))),
-        }
-    }};
-}
 impl Adapter {
     /// Starts it on the adapter's first device.
     fn start(table: &'static ur_dditable_t, adapter: ur_adapter_handle_t) -> Result<Self> {
@@ -259,12 +250,7 @@ fn main() -> Result<()> {
         driver(&folder)?;
     }
     let beside = shipped.parent().ok_or("a file is in a folder")?;
-    let mut folders = vec![folder.clone(), beside.to_owned()];
-    let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    folders.extend(std::env::split_paths(&given).filter(|path| !path.as_os_str().is_empty()));
-    // The dynamic linker reads `LD_LIBRARY_PATH` only when a process starts.
-    let mut again = Command::new(std::env::current_exe()?);
-    again.env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
+    let mut again = again_in([folder.clone(), beside.to_owned()])?;
     again.env("ZE_SOFTWARE_INLINE", "1").env("UR_LOADER_USE_LEVEL_ZERO_V2", "1");
     let done = again.env(READY, &shipped).status()?;
     fs::remove_dir_all(&folder)?;

@@ -17,7 +17,6 @@ use std::{
     ffi::c_void,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     ptr::{null, null_mut},
     time::{Duration, Instant},
 };
@@ -35,15 +34,6 @@ struct Adapter {
     kernel: ur_kernel_handle_t,
     host: *mut c_void,
     memory: *mut c_void,
-}
-macro_rules! ur {
-    ($table:expr, $group:ident.$entry:ident($($argument:expr),* $(,)?)) => {{
-        let entry = $table.$group.$entry.ok_or(stringify!($entry))?;
-        match unsafe { entry($($argument),*) } {
-            ur_result_t::SUCCESS => Ok(()),
-            code => Err(format!("{}.{}: {code:?}", stringify!($group), stringify!($entry))),
-        }
-    }};
 }
 /// The first device of an adapter, and a context of it.
 fn place(table: &ur_dditable_t) -> Result<(ur_context_handle_t, ur_device_handle_t)> {
@@ -240,13 +230,8 @@ fn main() -> Result<()> {
     let vendors = std::env::temp_dir().join(format!("causeway-bench-cl-{}", std::process::id()));
     fs::create_dir_all(&vendors)?;
     let beside = |file: &Path| file.parent().map(Path::to_owned);
-    let mut folders: Vec<_> =
-        beside(&driver).into_iter().chain(loader().and_then(|f| beside(&f))).collect();
-    let given = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-    folders.extend(std::env::split_paths(&given).filter(|path| !path.as_os_str().is_empty()));
-    // The dynamic linker reads `LD_LIBRARY_PATH` only when a process starts.
-    let mut again = Command::new(std::env::current_exe()?);
-    again.env("LD_LIBRARY_PATH", std::env::join_paths(folders)?);
+    let folders = beside(&driver).into_iter().chain(loader().and_then(|f| beside(&f)));
+    let mut again = again_in(folders)?;
     again.env("OCL_ICD_FILENAMES", &driver).env("OCL_ICD_VENDORS", &vendors).env(READY, "1");
     let done = again.status()?;
     fs::remove_dir_all(&vendors)?;

@@ -7,10 +7,34 @@ mod words;
 pub use peer::{Peer, Role, answer, asked, role};
 pub use words::{Bare, Waiting};
 
-use std::time::Duration;
+use std::{env, path::PathBuf, process::Command, time::Duration};
 
 /// The result of a benchmark's steps; an error ends the benchmark.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Calls an entry of an adapter's table: `ur!(table, family.entry(arguments))`. An error names the entry and its code.
+#[macro_export]
+macro_rules! ur {
+    ($table:expr, $group:ident.$entry:ident($($argument:expr),* $(,)?)) => {{
+        let entry = $table.$group.$entry.ok_or(stringify!($entry))?;
+        match unsafe { entry($($argument),*) } {
+            ur_result_t::SUCCESS => Ok(()),
+            code => Err(format!("{}.{}: {code:?}", stringify!($group), stringify!($entry))),
+        }
+    }};
+}
+/// This program once more, in a process whose dynamic linker looks into these folders first: it reads `LD_LIBRARY_PATH` only
+/// when a process starts.
+///
+/// # Errors
+/// For a folder whose name no list of folders can hold, and where this program's file is not known.
+pub fn again_in(folders: impl IntoIterator<Item = PathBuf>) -> Result<Command> {
+    let given = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let before = env::split_paths(&given).filter(|path| !path.as_os_str().is_empty());
+    let mut again = Command::new(env::current_exe()?);
+    again.env("LD_LIBRARY_PATH", env::join_paths(folders.into_iter().chain(before))?);
+    Ok(again)
+}
 
 /// Blocks of each kind in a comparison. The number is odd, so that the median is one of them.
 pub const BLOCKS: usize = 101;
