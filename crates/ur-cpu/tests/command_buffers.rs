@@ -453,46 +453,92 @@ fn events_of_commands_are_signalled_by_each_execution_and_order_others() {
     }
     c.release(buffer);
 }
+/// Waits until the counter has come so far.
+fn reaches(counter: &AtomicU64, value: u64) {
+    let start = Instant::now();
+    while counter.load(Acquire) < value {
+        assert!(start.elapsed() < common::PATIENCE, "{counter:?} does not become {value}");
+        thread::yield_now();
+    }
+}
 /// A function of a native command that does nothing.
-unsafe extern "C" fn nothing(_: *mut std::ffi::c_void) {}
+unsafe extern "C" fn nothing(_: *mut c_void) {}
 #[test]
 fn a_childs_commands_follow_those_of_the_parent_whose_events_they_wait_for() {
-    let closed = mems::Gate::lasting();
     let c = Commands::new();
-    let (parent, child, mut to) = (c.loose(), c.loose(), [0_u8; 8]);
-    let to = &raw mut to;
-    let gate = closed.close(c.out_of_order());
-    let fill = Ask { events: &[gate], event: true, ..Ask::default() };
-    let filled = c.fill(parent, (to.cast::<u8>(), &4_u8, 4), fill).unwrap();
-    let copy = Ask { events: &[filled.event], event: true, ..Ask::default() };
-    let copied = c.copy(child, (unsafe { to.cast::<u8>().add(4) }, to.cast(), 4), copy).unwrap();
-    let mut point = 0;
-    for _ in 0..2 {
-        let data = null_mut();
+    let [_, _, count, meet] = kernels(&c);
+    let [here, behind, beside] = [const { AtomicU64::new(0) }; 3];
+    let (parent, child, two) = (c.loose(), c.loose(), 2_u64);
+    let launch = |to, kernel, arguments: &[Argument], ask: Ask<'_>| {
+        c.launch(to, (kernel, &[]), items(&[1]), arguments, ask).unwrap()
+    };
+    let ask = Ask { event: true, ..Ask::default() };
+    let met = launch(parent, meet, &[pointer(0, at(&here)), value(1, &two)], ask);
+    launch(child, count, &[pointer(0, at(&behind))], Ask { events: &[met.event], ..ask });
+    for appended in 1..=2 {
+        let (none, mut point) = (null_mut(), 0);
         let code = call!(command_buffer_exp.append_native_command_exp(
             parent,
             Some(nothing),
-            data,
+            none,
             child,
             0,
-            std::ptr::null(),
+            null(),
             &raw mut point
         ));
-        assert_eq!(code, R::SUCCESS);
+        assert_eq!(code, R::SUCCESS, "{appended}");
     }
+    launch(parent, count, &[pointer(0, at(&beside))], after(&[]));
     c.finalize(parent).unwrap();
     let event = c.enqueue_on(c.out_of_order(), parent, &[]).unwrap();
-    // What does not follow the fill would be done at once.
-    for _ in 0..100 {
-        assert_eq!(c.status(copied.event), Ok(ur_event_status_t::SUBMITTED.0));
-        std::thread::yield_now();
-    }
-    closed.open();
+    reaches(&here, 1);
+    reaches(&beside, 1);
+    assert_eq!(
+        behind.load(Acquire),
+        0,
+        "the child's command ran before what it waits for was over"
+    );
+    here.fetch_add(1, AcqRel);
     c.codes.wait(event);
-    assert_eq!(unsafe { to.read_volatile() }, [4; 8]);
-    for event in [filled.event, copied.event, gate] {
-        assert_eq!(call!(event.release(event)), R::SUCCESS);
-    }
+    assert_eq!(behind.load(Acquire), 2);
+    assert_eq!(call!(event.release(met.event)), R::SUCCESS);
     c.release(child);
     c.release(parent);
+}
+unsafe extern "C" fn count_one(counter: *mut c_void) {
+    unsafe { &*counter.cast::<AtomicU64>() }.fetch_add(1, AcqRel);
+}
+#[test]
+fn what_a_graph_records_follows_the_command_of_a_command_buffer_whose_event_it_waits_for() {
+    let c = Commands::new();
+    let [_, _, _, meet] = kernels(&c);
+    let [here, behind, beside] = [const { AtomicU64::new(0) }; 3];
+    let (buffer, queue, two) = (c.loose(), c.out_of_order(), 2_u64);
+    let ask = Ask { event: true, ..Ask::default() };
+    let arguments = [pointer(0, at(&here)), value(1, &two)];
+    let met = c.launch(buffer, (meet, &[]), items(&[1]), &arguments, ask).unwrap();
+    c.finalize(buffer).unwrap();
+    assert_eq!(call!(queue_exp.begin_graph_capture_exp(queue)), R::SUCCESS);
+    let mut recorded = vec![c.enqueue_on(queue, buffer, &[]).unwrap()];
+    for (counter, events) in [(&behind, &[met.event][..]), (&beside, &[])] {
+        recorded.push(c.host_task(queue, count_one, at(counter).cast_mut(), events).unwrap());
+    }
+    let (mut graph, mut ready, mut event) =
+        (ur_exp_graph_handle_t::NULL, ur_exp_executable_graph_handle_t::NULL, Event::NULL);
+    assert_eq!(call!(queue_exp.end_graph_capture_exp(queue, &mut graph)), R::SUCCESS);
+    assert_eq!(call!(graph_exp.instantiate_graph_exp(graph, &mut ready)), R::SUCCESS);
+    let code = call!(enqueue_exp.graph_exp(c.out_of_order(), ready, 0, null(), &mut event));
+    assert_eq!(code, R::SUCCESS);
+    reaches(&here, 1);
+    reaches(&beside, 1);
+    assert_eq!(behind.load(Acquire), 0, "the host task ran before what it waits for was over");
+    here.fetch_add(1, AcqRel);
+    c.codes.wait(event);
+    assert_eq!(behind.load(Acquire), 1);
+    for event in recorded.into_iter().chain([met.event]) {
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+    }
+    assert_eq!(call!(graph_exp.executable_graph_destroy_exp(ready)), R::SUCCESS);
+    assert_eq!(call!(graph_exp.destroy_exp(graph)), R::SUCCESS);
+    c.release(buffer);
 }

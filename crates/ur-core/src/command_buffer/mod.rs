@@ -335,15 +335,8 @@ impl<D: Records> Shared<D> {
         for mut copy in copies {
             D::record_step(&mut state.recording, self.place(), &copy.step)?;
             copy.shift(first, &before);
-            // What was another command buffer's event for `other` may be that of a command in this one.
             let earlier = &state.nodes[..first];
-            copy.waits.retain(|event| {
-                let places = signalled_by(earlier, event.borrow());
-                copy.after.extend(&places);
-                places.is_empty()
-            });
-            copy.after.sort_unstable();
-            copy.after.dedup();
+            copy.follow_signals(|event| signalled_by(earlier, event));
             state.nodes.push(copy);
         }
         let mut ends: Vec<_> = (first..state.nodes.len()).collect();
@@ -383,6 +376,19 @@ impl<D: Records> Node<D> {
                 list.extend(before);
             }
         }
+    }
+}
+impl<D: Records> Node<D> {
+    /// Has a copy of a command from elsewhere follow the commands of this recording that signal what it waits for: `find` tells
+    /// where these are. Where it was recorded, their events were somebody else's.
+    pub(crate) fn follow_signals(&mut self, find: impl Fn(Borrowed<'_, D::Event>) -> Vec<usize>) {
+        self.waits.retain(|event| {
+            let places = find(event.borrow());
+            self.after.extend(&places);
+            places.is_empty()
+        });
+        self.after.sort_unstable();
+        self.after.dedup();
     }
 }
 /// Which of the commands signal this event: several do where a child was appended more than once.

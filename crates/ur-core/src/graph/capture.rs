@@ -1,6 +1,6 @@
 //! Queues that record instead of executing: what a command becomes that such a queue is given, and which queues record into
 //! which graph. Graphs themselves are in `entries.rs`.
-use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score};
+use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score, recording_already};
 use crate::{
     command::{Ready, Used},
     command_buffer::{Node, Records},
@@ -24,9 +24,6 @@ use ur_sys::ur_command_t;
 fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
     Err(Error::new(code, why))
 }
-fn recording_already() -> Result<()> {
-    refused(ErrorCode::InvalidOperation, "the queue records already: end that capture first")
-}
 
 /// `queue` records into `graph` from here on.
 ///
@@ -39,7 +36,7 @@ pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> 
     }
     let stand = queue.capture();
     if stand.is_active() {
-        return recording_already();
+        return Err(recording_already());
     }
     {
         let mut inside = locked(&graph.score().0);
@@ -207,6 +204,7 @@ pub fn splice<D: HasGraphs>(
         for node in nodes {
             let mut copy = node.again();
             copy.shift(first, &[entry]);
+            copy.follow_signals(|event| inside.signaller(event).into_iter().collect());
             inside.push(copy);
         }
         let mut last = inside.ends(first);
@@ -239,24 +237,29 @@ fn add<D: HasGraphs>(
         let mut inside = locked(&score.0);
         let (mut after, waits) = inside.sort(&score, events)?;
         part.follow(order, &mut after, of.is_in_order());
-        let place = put(&mut inside, after, waits);
-        if let Some(event) = &inside.nodes[place].signal {
-            let address = event.as_handle().addr();
-            inside.signalled.retain(|(one, _)| *one != address);
-            inside.signalled.push((address, place));
-        }
-        place
+        put(&mut inside, after, waits)
     };
     part.note(order, place, of.is_in_order());
     Ok((report == CompletionRequest::Event).then(|| Event::of_capture(of, name, (score, place))))
 }
 impl<D: Records> Inside<D> {
-    /// One more command; its place.
+    /// One more command; its place. What it signals it signals last from here on.
     fn push(&mut self, mut node: Node<D>) -> usize {
         node.after.sort_unstable();
         node.after.dedup();
+        let place = self.nodes.len();
+        if let Some(event) = &node.signal {
+            let address = event.as_handle().addr();
+            self.signalled.retain(|(one, _)| *one != address);
+            self.signalled.push((address, place));
+        }
         self.nodes.push(node);
-        self.nodes.len() - 1
+        place
+    }
+    /// The command that signalled this event last.
+    fn signaller(&self, event: Borrowed<'_, D::Event>) -> Option<usize> {
+        let address = event.as_handle().addr();
+        self.signalled.iter().find(|(one, _)| *one == address).map(|(_, place)| *place)
     }
     /// The commands from `first` on that none follows.
     fn ends(&self, first: usize) -> Vec<usize> {
@@ -286,8 +289,7 @@ impl<D: HasGraphs> Inside<D> {
     fn sort(&self, own: &Arc<Score<D>>, events: &[Borrowed<'_, Event<D>>]) -> Result<Sorted<D>> {
         let (mut after, mut waits) = (vec![], vec![]);
         for event in events {
-            let address = event.as_handle().addr();
-            let signalled = self.signalled.iter().find(|(one, _)| *one == address);
+            let signalled = self.signaller(*event);
             let captured: Option<&Captured<D>> = event.captured();
             match (captured, signalled) {
                 (Some((score, place)), _) if Arc::ptr_eq(score, own) => after.push(*place),
@@ -297,7 +299,7 @@ impl<D: HasGraphs> Inside<D> {
                         "the event is of a command in another graph: a capture records into one",
                     );
                 }
-                (None, Some((_, place))) => after.push(*place),
+                (None, Some(place)) => after.push(place),
                 (None, None) => waits.push(event.own()?),
             }
         }

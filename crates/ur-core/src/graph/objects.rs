@@ -115,7 +115,8 @@ pub(super) struct Inside<D: Records> {
     pub(super) leader: Option<Weak<Stand<D>>>,
     /// The queues that were drawn in by waiting for events of queues that record.
     pub(super) drawn_in: Vec<Weak<Stand<D>>>,
-    /// Reusable events (the addresses of their handles) and the commands that signalled them last.
+    /// Reusable events and those of recorded command buffers (the addresses of their handles), and the commands that
+    /// signalled them last.
     pub(super) signalled: Vec<(usize, usize)>,
     /// The last capture ended with a queue whose commands nothing waits for, or without an end: its queue was released.
     pub(super) is_broken: bool,
@@ -162,6 +163,11 @@ impl<D: Records> Score<D> {
     pub(super) fn is_open(&self) -> bool {
         locked(&self.0).leader.is_some()
     }
+}
+
+/// The error of a queue that is to record and does.
+pub(super) fn recording_already() -> Error {
+    Error::new(ErrorCode::InvalidOperation, "the queue records already: end that capture first")
 }
 
 /// A queue's part in a capture.
@@ -216,8 +222,7 @@ impl<D: Records> Stand<D> {
     pub(super) fn put(&self, graph: Owned<Graph<D>>, leads: bool) -> Result<()> {
         let mut part = locked(&self.part);
         if part.is_some() {
-            let why = "the queue records already: end that capture first";
-            return Err(Error::new(ErrorCode::InvalidOperation, why));
+            return Err(recording_already());
         }
         *part = Some(Part { graph, leads, barrier: vec![], since: vec![] });
         self.active.store(true, Release);
