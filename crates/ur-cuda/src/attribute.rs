@@ -127,7 +127,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// One attribute.
     ///
     /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` where this driver does not say; the driver's own.
+    /// `UNSUPPORTED_ENUMERATION` where this driver does not say; else the driver's error.
     pub fn get(&self, attribute: Attribute) -> Result<i32> {
         let (cuda, hip) = attribute.numbers();
         let unsaid = || {
@@ -145,7 +145,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// Whether the device has what an attribute says; not so where the driver does not say.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn has(&self, attribute: Attribute) -> Result<bool> {
         match self.get(attribute) {
             Ok(value) => Ok(value != 0),
@@ -156,7 +156,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// Major and minor version of the compute capability.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn capability(&self) -> Result<(i32, i32)> {
         Ok((self.get(Attribute::Major)?, self.get(Attribute::Minor)?))
     }

@@ -50,7 +50,7 @@ fn is_virtual<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
 /// is virtual, else by the driver's old handles.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn is_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     match is_virtual(device)? {
         true => virtual_memory::has_descriptors(device),
@@ -60,7 +60,7 @@ pub(super) fn is_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
 /// Whether other processes can be given its physical memory.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn is_physical_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(virtual_memory::is_supported(device)? && virtual_memory::has_descriptors(device)?)
 }
@@ -194,7 +194,7 @@ impl<D: Dialect> Chunk<D> {
     /// How another process can open it, and where in what it opens the chunk starts.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that cannot be shared; the driver's own.
+    /// `INVALID_VALUE` for memory that cannot be shared; else the driver's error.
     pub(super) fn behind(&self) -> Result<(Behind, usize)> {
         match &self.made {
             ChunkSource::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {

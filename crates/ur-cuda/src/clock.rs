@@ -39,7 +39,7 @@ impl<D: Dialect> Base<D> {
     /// timing, and was recorded when this base was the newest.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn time_of(&self, event: &NativeEvent<D>) -> Result<u64> {
         let _on = Entered::<D>::enter(self.context)?;
         let at = self.at()?;
@@ -130,7 +130,7 @@ pub(super) struct Clock<D: Dialect> {
 }
 impl<D: Dialect> Clock<D> {
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn start(device: &DriverDevice<D>) -> Result<Self> {
         let (context, on) = (device.context()?, device.enter()?);
         let stream = Arc::new(Stream::create(&on, 0)?);
@@ -155,7 +155,7 @@ impl<D: Dialect> Clock<D> {
     /// as long as the device has not come to the newest base, that one stays.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn base(&self, device: &DriverDevice<D>) -> Result<Arc<Base<D>>> {
         let newest = Arc::clone(&self.newest());
         if now().saturating_sub(newest.host) < OLD {
@@ -179,7 +179,7 @@ impl<D: Dialect> Clock<D> {
     /// The device's clock and the host's, read together.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn read(&self, device: &DriverDevice<D>) -> Result<(u64, u64)> {
         let (base, _on) = (self.base(device)?, device.enter()?);
         let (event, _) = mark(device, &self.stream)?;

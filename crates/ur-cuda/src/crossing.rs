@@ -27,7 +27,7 @@ fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
 /// The device whose memory is at `at`, if that is another than `device`, which has no access to it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn beyond<D: Dialect>(
     device: &DriverDevice<D>,
     at: u64,
@@ -44,7 +44,7 @@ pub(super) fn beyond<D: Dialect>(
 /// Copies a box, one end of which is beyond the reach of the stream's device: in memory of `away`.
 ///
 /// # Errors
-/// `INVALID_OPERATION` where the stream is captured and the copy has to leave it; the driver's own.
+/// `INVALID_OPERATION` where the stream is captured and the copy has to leave it; else the driver's error.
 pub(super) fn copy_3d<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,

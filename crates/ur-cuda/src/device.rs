@@ -162,7 +162,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// One of the driver's attributes, by its number.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn attribute(&self, attribute: i32) -> Result<i32> {
         check_fork::<D>()?;
         native::attribute::<D>(self.number, attribute)
@@ -171,7 +171,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// `UR_CUDA_MAX_LOCAL_MEM_SIZE` says so.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn local_memory(&self) -> Result<u32> {
         if let Some(bytes) = self.local_memory.get() {
             return Ok(*bytes);
@@ -186,7 +186,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// Whether other processes can be given memory that is allocated on it. The driver is queried once.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn is_shared(&self) -> Result<bool> {
         if let Some(is) = self.is_shared.get() {
             return Ok(*is);
@@ -212,7 +212,7 @@ impl<D: Dialect> DriverDevice<D> {
     /// The moment from which the times of events that are recorded now are told.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn base(&self) -> Result<Arc<Base<D>>> {
         self.clock()?.base(self)
     }

@@ -328,7 +328,7 @@ fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
 /// What is at an address that is in no allocation of ours.
 ///
 /// # Errors
-/// `INVALID_VALUE` for device memory that cannot be shared, with the reason; the driver's own.
+/// `INVALID_VALUE` for device memory that cannot be shared, with the reason; else the driver's error.
 pub(super) fn locate<D: Dialect>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -404,7 +404,7 @@ pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usiz
 /// What the driver knows of an address that is none of ours.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn recognise<D: Dialect>(
     context: &DriverContext<D>,
     at: UsmPtr,

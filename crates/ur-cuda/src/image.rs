@@ -80,7 +80,7 @@ impl<D: Dialect> Pixels<D> {
 /// Copies pixels between arrays, and between an array and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; the driver's own.
+/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; else the driver's error.
 pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D>>) -> Result<()> {
     let region = copy.region;
     match (copy.to, copy.from) {

@@ -214,7 +214,7 @@ impl<D: Dialect> Lane<D> {
     /// Puts a mark behind all commands so far, if freed memory waits for one of them.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
         let is_full = self.marks().len() >= MARKS; // what still stands waits a little longer
         if is_full || !self.wants_mark() || self.end.get().is_some() || self.is_out_of_reach()? {

@@ -53,7 +53,7 @@ impl<D: Dialect> OpenedMemory<D> {
     /// Enters `bytes` at `base`, of `device`'s, which `admitted` can reach.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn new(
         base: UsmPtr,
         bytes: usize,
@@ -84,7 +84,7 @@ impl<D: Dialect> OpenedMemory<D> {
     /// Lets one more device reach the memory, if it does not yet.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn admit(&self, device: &DriverDevice<D>, home: &DriverDevice<D>) -> Result<()> {
         if locked(&self.admitted).contains(&device.number()) {
             return Ok(());

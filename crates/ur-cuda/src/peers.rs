@@ -91,7 +91,7 @@ impl<D: Dialect> Peers<D> {
     /// The context of the device with this number is there now: it gets what access it has.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn started(&self, number: i32) -> Result<()> {
         let (mappings, pools) = {
             let mut known = self.known();
@@ -125,7 +125,7 @@ impl<D: Dialect> Peers<D> {
     /// The same for a pool of the driver's.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn enter_pool(
         &self,
         home: &Arc<DriverDevice<D>>,
@@ -152,7 +152,7 @@ impl<D: Dialect> Peers<D> {
     /// Lets `from` at all memory of ours on `peer`, now and later; or no longer.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn switch(
         &self,
         from: &DriverDevice<D>,

@@ -54,7 +54,7 @@ impl<D: Dialect> Marks<D> {
     /// Of a command that comes next in `stream`; `None` if no times are wanted.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn begin(
         device: &DriverDevice<D>,
         on: &Entered<D>,
@@ -122,7 +122,7 @@ impl<D: Dialect> End<D> {
     ///
     /// # Errors
     /// [`ErrorKind::DependencyFailed`] if something that its stream waited for never came; [`ErrorKind::InvalidOperation`] for a command
-    /// that was captured; the driver's own.
+    /// that was captured; else the driver's error.
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
@@ -208,7 +208,7 @@ impl<D: Dialect> Point<D> {
     /// When its command was submitted, began and ended; `None` without a profile.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn times(&self) -> Result<Option<Times>> {
         match self {
             Self::Command(end) => end.times(),

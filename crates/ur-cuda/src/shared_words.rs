@@ -140,7 +140,7 @@ impl<D: Dialect> Word<D> {
     /// That of a counter, which streams complete from now on.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn of_counter(
         work: &QueueState<D>,
         on: &Entered<D>,
@@ -161,7 +161,7 @@ impl<D: Dialect> Word<D> {
 /// What is put into `stream`, a lane of `work` whose context is current, from now on waits for a word.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn order<D: Dialect>(
     work: &QueueState<D>,
     on: &Entered<D>,
@@ -189,7 +189,7 @@ pub(super) fn lost() -> Error {
 /// wait for.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.has(Attribute::HostRegister)? && device.has(Attribute::StreamWords)?)
 }

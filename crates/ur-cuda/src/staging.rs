@@ -137,7 +137,7 @@ fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<En
 /// The device whose memory is at `at`, if `device` does not reach it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn beyond<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     at: u64,
@@ -154,7 +154,7 @@ pub(super) fn beyond<D: Dialect>(
 /// Copies bytes behind what `stream` has to do yet. Whether it did: if not, the driver can do it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn copy<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
@@ -196,7 +196,7 @@ fn between(to: Corner, from: Corner) -> Copy3d {
 /// The same for rows.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn copy_2d<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
@@ -209,7 +209,7 @@ pub(super) fn copy_2d<D: Dialect>(
 /// The same for a box.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn copy_3d<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
@@ -308,7 +308,7 @@ fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) 
 /// Copies rows of `width` bytes that the caller does not keep. Whether it did.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn upload_copy_of<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,

@@ -109,7 +109,7 @@ impl<D: Dialect> Storage<D> {
     /// Pinned memory of the host.
     ///
     /// # Errors
-    /// `OUT_OF_HOST_MEMORY`; the driver's own.
+    /// `OUT_OF_HOST_MEMORY`; else the driver's error.
     pub(super) fn pinned(context: Owned<Context<D>>, bytes: usize) -> Result<Self> {
         deferred_free::sweep::<Memory<D>>();
         let block = Block::new(&context, None, bytes)?;
@@ -169,7 +169,7 @@ impl<D: Dialect> Storage<D> {
     /// Makes the first device have a copy, so that it is known that one can be made.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn ready(&self) -> Result<()> {
         match &self.place {
             Place::One { .. } => Ok(()),
@@ -229,7 +229,7 @@ impl<D: Dialect> Storage<D> {
     /// other devices' copies are out of date from here on.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
+    /// `INVALID_CONTEXT` for a device of another context; else the driver's error.
     pub(super) fn at(
         &self,
         device: &Owned<Device<D>>,

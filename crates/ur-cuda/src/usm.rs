@@ -51,7 +51,7 @@ impl<D: Dialect> Drop for Ordered<D> {
 /// that could be shared.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn ordered<D: Dialect>(
     pools: &DriverPools<D>,
     device: &Arc<DriverDevice<D>>,

@@ -60,7 +60,7 @@ impl<D: Dialect> QueueState<D> {
     /// Over `stream`, or over lanes of its own.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn make(
         device: &Arc<DriverDevice<D>>,
         context: usize,
@@ -146,7 +146,7 @@ impl<D: Dialect> QueueState<D> {
     /// The stream of the first lane, for others to put something into it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn lend_first(&self) -> Result<&Stream<D>> {
         let lane = self.lane(&self.device.enter()?, 0)?;
         lane.lend();
@@ -232,7 +232,7 @@ impl<D: Dialect> QueueState<D> {
     /// Waits until everything put into it so far is done.
     ///
     /// # Errors
-    /// As for [`check`](Self::check); `INVALID_OPERATION` while it is captured; the driver's own.
+    /// As for [`check`](Self::check); `INVALID_OPERATION` while it is captured; else the driver's error.
     pub(super) fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
         // Others' work may take its time: a thread sleeps for that, where the driver would spin.

@@ -67,7 +67,7 @@ impl Chunk {
     /// At least `bytes` at a multiple of `align`, at most [`ALIGNMENT`].
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn take(
         usm: Usm,
         context: &Arc<NativeContext>,
@@ -96,7 +96,7 @@ impl Chunk {
     /// The same of one sort.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn of_sort(
         sort: Sort,
         context: &Arc<NativeContext>,
@@ -134,7 +134,7 @@ impl Chunk {
     /// How another process can open it, and where in what it opens the chunk starts.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn behind(&self) -> Result<(Arc<Handle>, usize)> {
         let before = self.range.start().get() - self.piece.at() as usize;
         if let Some(known) = self.handle.get() {

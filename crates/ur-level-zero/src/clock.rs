@@ -46,7 +46,7 @@ impl Clock {
     /// The host's clock, and the device's in ticks.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn read(&self, device: RawDevice) -> Result<(u64, u64)> {
         let (host, ticks) = native::timestamps(device)?;
         Ok((host, self.continued(host, ticks)))
@@ -83,7 +83,7 @@ impl Clock {
 /// The device's clock now, in ticks.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn now(device: &DriverDevice) -> Result<u64> {
     Ok(device.clock().read(device.raw())?.1)
 }

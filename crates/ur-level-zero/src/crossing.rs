@@ -36,7 +36,7 @@ impl Way {
     /// Has its device do `work`, which is done when this returns.
     ///
     /// # Errors
-    /// Those of `work`; the driver's own.
+    /// Those of `work`; else the driver's error.
     pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
         self.context.utility_lists().with(&self.device, work)
     }
@@ -45,7 +45,7 @@ impl Way {
 /// opened.
 ///
 /// # Errors
-/// The code of a context or device that is gone; the driver's own.
+/// The code of a context or device that is gone; else the driver's error.
 pub(super) fn beyond(
     context: Borrowed<'_, Context>,
     device: &Owned<Device>,
@@ -102,7 +102,7 @@ impl Ends {
     /// Copies a box, which is done when this returns.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn copy(
         &self,
         (to, from): (BoxPlace3d, BoxPlace3d),
@@ -174,7 +174,7 @@ impl Far {
     /// Does it; it is done when this returns.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn run(&self) -> Result<()> {
         match self {
             Self::Copy(ways, ends, size) => ways.copy(*ends, *size),

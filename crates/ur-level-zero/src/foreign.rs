@@ -88,7 +88,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
 /// What is at an address that is in no allocation of ours.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
     let Some(known) = known(context.driver(), at)? else { return Ok(Located::Nobodys) };
     match known.kind {
@@ -131,7 +131,7 @@ pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
 /// What the driver knows of an address that is none of ours.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn recognise(
     context: &DriverContext,
     at: UsmPtr,

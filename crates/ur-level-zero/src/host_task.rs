@@ -73,7 +73,7 @@ pub(super) fn by_thread(
 /// side; the caller does not, who may have to enqueue yet what is waited for.
 ///
 /// # Errors
-/// `OUT_OF_RESOURCES` if the thread cannot be started; the driver's own.
+/// `OUT_OF_RESOURCES` if the thread cannot be started; else the driver's error.
 #[cold]
 pub(super) fn wait_across(
     signal: &Signal,

@@ -73,7 +73,7 @@ impl Pixels {
 /// Appends a copy of pixels between images, or between an image and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; the driver's own.
+/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; else the driver's error.
 pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<()> {
     let part = |origin| Part { origin, region: copy.region };
     match (copy.to, copy.from) {

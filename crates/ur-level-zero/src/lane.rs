@@ -83,7 +83,7 @@ impl Lane {
     /// Goes on in another list, whose first command waits for all that is in this one; `mark` stands for that.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn go_on_in(&mut self, list: NativeList, mark: &EventKind) -> Result<()> {
         self.turn().signal(mark.raw())?;
         List::new(list.raw(), self.engines(), &[], None).wait_for(&[mark.raw()])?;
@@ -129,7 +129,7 @@ impl Lane {
     /// Lets go of what has passed.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub(super) fn tidy(&mut self, cache: &Cache) -> Result<()> {
         if self.held.len() < HELD || self.batch.is_some() {
@@ -194,7 +194,7 @@ impl Lane {
     /// Sends the batch off, if there is one.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn send(&mut self, cache: &Cache) -> Result<()> {
         let Some(batch) = self.batch.take() else { return Ok(()) };
         batch.list.close()?;

@@ -67,7 +67,7 @@ impl QueueState {
     /// Puts a mark behind the last command of a lane if it may need one: something else follows.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub(super) fn mark_tail(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         match turn.lane_mut(number).tail.take() {
@@ -107,7 +107,7 @@ impl QueueState {
     /// Puts what marks the end of a command into `end`; nothing if it is done.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn mark_into(&self, end: &OnceLock<EventKind>, spot: CommandId) -> Result<()> {
         let (mut turn, number) = (self.turn(), spot.lane as usize);
         if end.get().is_some() {
@@ -126,7 +126,7 @@ impl QueueState {
     /// Whether a lane is seen to have nothing to do. With the turn: on success the driver clears what appends add to.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub(super) fn is_lane_idle(&self, lane: u32) -> Result<bool> {
         self.turn().there(lane as usize).map_or(Ok(false), |lane| lane.list().wait(0))

@@ -21,7 +21,7 @@ pub type Mem = ur_core::over_driver::mem::Mem<LevelZero>;
 /// What a kernel on `device` is given of a memory object: the address of a buffer, the handle of an image.
 ///
 /// # Errors
-/// `INVALID_CONTEXT` for a device of another context; the driver's own.
+/// `INVALID_CONTEXT` for a device of another context; else the driver's error.
 pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
     match mem.is_image() {
         true => Ok(mem.storage().pixels(device)?.raw().addr()),

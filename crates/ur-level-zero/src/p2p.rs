@@ -10,7 +10,7 @@ use ze_sys::*;
 /// Whether one device reaches the memory of another; asked once a pair.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn can_access(from: &DriverDevice, peer: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Option<HashMap<(usize, usize), bool>>> = Mutex::new(None);
     let pair = (from.raw().addr(), peer.raw().addr());

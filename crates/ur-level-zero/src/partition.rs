@@ -11,7 +11,7 @@ use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t}
 /// The tiles of a device; none for most.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn parts(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     if let Some(known) = of.parts().get() {
         return Ok(known.clone());
@@ -28,7 +28,7 @@ pub(super) fn parts(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
 /// The engines of a tile's compute group, each as a device: none where there is one engine.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn slices(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     if let Some(known) = of.slices().get() {
         return Ok(known.clone());
@@ -51,7 +51,7 @@ fn by_domain(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
 /// The rules that apply to a device.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<u32>> {
     if !by_domain(device)?.is_empty() {
         return Ok(vec![ur_device_partition_t::BY_AFFINITY_DOMAIN.0]);
@@ -64,7 +64,7 @@ pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<u32>> {
 /// How many parts a device has; 0 if it cannot be partitioned.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn count(device: &Arc<DriverDevice>) -> Result<u32> {
     let tiles = parts(device)?.len();
     Ok(if tiles != 0 { tiles } else { slices(device)?.len() } as u32)
@@ -72,7 +72,7 @@ pub(super) fn count(device: &Arc<DriverDevice>) -> Result<u32> {
 /// The domains by which a device comes apart.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn domains(device: &Arc<DriverDevice>) -> Result<Domain> {
     Ok(match by_domain(device)?.is_empty() {
         true => Domain::default(),

@@ -55,7 +55,7 @@ impl Cache {
     /// An event that nothing has signalled yet, or whose next signal replaces the last.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub(super) fn take(&self, timed: bool) -> Result<EventKind> {
         let spare = if timed { None } else { self.spare.take() };
@@ -215,7 +215,7 @@ impl Signal {
     /// Sees to it that it is under way and that there is something to wait for, unless it is done.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn mark(&self) -> Result<()> {
         self.send()?;
         if self.end.get().is_some() || self.known().is_some() {
@@ -234,7 +234,7 @@ impl Signal {
     /// An event of the driver's that is signalled with it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn raw(&self) -> Result<RawEvent> {
         self.mark()?;
         if let Some(end) = self.end.get() {
@@ -249,7 +249,7 @@ impl Signal {
     /// When it was submitted, began and ended; `None` if that was not to be noted.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn times(&self) -> Result<Option<Times>> {
         let Some(marks) = &self.times else { return Ok(None) };
         let clock = self.work.device.clock();
@@ -273,7 +273,7 @@ impl Signal {
     /// Sees to it that it is under way.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn send(&self) -> Result<()> {
         if self.batch == 0 { Ok(()) } else { self.work().flush_up_to(self.batch) }
     }
@@ -388,7 +388,7 @@ impl Signal {
     /// Waits for the end.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if it never comes; the driver's own.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if it never comes; else the driver's error.
     #[inline]
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {

@@ -27,7 +27,7 @@ impl QueueState {
     /// not asked.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) -> Result<()> {
         let mut turn = self.sent()?;
         for lane in 0..turn.count() {
@@ -50,7 +50,7 @@ impl QueueState {
     /// memory freed before it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     fn look(&self, spot: CommandId) -> Result<()> {
         let mut turn = self.turn();
         let Some(lane) = turn.there(spot.lane as usize) else { return Ok(()) };

@@ -45,7 +45,7 @@ impl UtilityLists {
     /// Works on memory, for `device`, beside all queues; it is done when this returns.
     ///
     /// # Errors
-    /// Those of `work`; the driver's own.
+    /// Those of `work`; else the driver's error.
     pub(super) fn with<R>(
         &self,
         device: &DriverDevice,

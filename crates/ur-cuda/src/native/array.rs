@@ -68,7 +68,7 @@ impl<D: Dialect> Array<D> {
     /// What it is.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn describe(&self) -> Result<ArrayDesc> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut what = ArrayDesc::default();
@@ -164,14 +164,14 @@ impl<D: Dialect> Stream<D> {
     /// Copies a box of `width` bytes by rows by slices from one end to the other.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy_box(&self, to: End, from: End, region: [usize; 3]) -> Result<()> {
         self.copy_3d(&copy_of(to, from, region))
     }
     /// Copies bytes between two devices, told by contexts, be the one within the other's reach or not.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(in super::super) fn copy_peer(
         &self,
         (to, to_context): (u64, RawContext),
@@ -185,7 +185,7 @@ impl<D: Dialect> Stream<D> {
     /// The same for a box.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(in super::super) fn copy_3d_peer(
         &self,
         what: &Copy3d,
@@ -199,7 +199,7 @@ impl<D: Dialect> Stream<D> {
     /// Copies all of an array, as large as `region`, to that of another device.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy_array(&self, to: &Array<D>, from: &Array<D>, region: [usize; 3]) -> Result<()> {
         let copy = copy_of(End::of(to, [0; 3]), End::of(from, [0; 3]), region);
         self.copy_3d_peer(&copy, to.context, from.context)

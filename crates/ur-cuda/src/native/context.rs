@@ -19,7 +19,7 @@ pub fn init<D: Dialect>() -> Result<()> {
 /// back: it may be cudart's too, and costs nothing more once it is there.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
     let mut context = None;
     // SAFETY: `context` is writable.
@@ -30,7 +30,7 @@ pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
 /// Whether somebody in this process has started the primary context of the device with that number.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_primary_active<D: Dialect>(device: i32) -> Result<bool> {
     let (mut flags, mut active) = (0, 0);
     // SAFETY: both are writable.
@@ -48,7 +48,7 @@ pub struct Entered<D: Dialect> {
 }
 impl<D: Dialect> Entered<D> {
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn enter(context: RawContext) -> Result<Self> {
         let mut current = None;
         // SAFETY: `current` is writable.
@@ -63,7 +63,7 @@ impl<D: Dialect> Entered<D> {
     /// Bytes of the device that are free, and all there are.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn memory(&self) -> Result<(usize, usize)> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: both are writable.
@@ -73,7 +73,7 @@ impl<D: Dialect> Entered<D> {
     /// The least and the greatest priority of streams; greater ones are smaller numbers.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn priorities(&self) -> Result<(i32, i32)> {
         let (mut least, mut greatest) = (0, 0);
         // SAFETY: both are writable.

@@ -10,7 +10,7 @@ use ur_adapter::error::Result;
 /// The version of the API that the driver speaks: 1000 * major + 10 * minor.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn version<D: Dialect>() -> Result<i32> {
     let mut version = 0;
     // SAFETY: `version` is writable.
@@ -20,7 +20,7 @@ pub fn version<D: Dialect>() -> Result<i32> {
 /// The driver's numbers of all devices that this process may see.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn all<D: Dialect>() -> Result<Vec<i32>> {
     let mut count = 0;
     // SAFETY: `count` is writable.
@@ -47,7 +47,7 @@ pub fn attribute<D: Dialect>(device: i32, attribute: i32) -> Result<i32> {
 /// What the device is called.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn name<D: Dialect>(device: i32) -> Result<String> {
     let mut bytes = [0 as c_char; 256];
     // SAFETY: `bytes` has the room that is named.
@@ -57,7 +57,7 @@ pub fn name<D: Dialect>(device: i32) -> Result<String> {
 /// Where it sits: `DDDD:BB:DD.F`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn pci_address<D: Dialect>(device: i32) -> Result<String> {
     let mut bytes = [0 as c_char; 256];
     // SAFETY: `bytes` has the room that is named.
@@ -72,7 +72,7 @@ fn text(bytes: &mut [c_char; 256]) -> String {
 /// Its UUID: the same in every process, whatever is visible there.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn uuid<D: Dialect>(device: i32) -> Result<[u8; 16]> {
     let mut uuid = [0; 16];
     // SAFETY: `uuid` is writable.
@@ -82,7 +82,7 @@ pub fn uuid<D: Dialect>(device: i32) -> Result<[u8; 16]> {
 /// Bytes of its memory.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn memory<D: Dialect>(device: i32) -> Result<usize> {
     let mut bytes = 0;
     // SAFETY: `bytes` is writable.
@@ -92,7 +92,7 @@ pub fn memory<D: Dialect>(device: i32) -> Result<usize> {
 /// Whether `device` can reach the memory of `peer`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn can_access<D: Dialect>(device: i32, peer: i32) -> Result<bool> {
     let mut can = 0;
     // SAFETY: `can` is writable.
@@ -111,7 +111,7 @@ pub enum PeerAttribute {
 /// One attribute of the way from `device` to `peer`: 1 or 0.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn peer_attribute<D: Dialect>(attribute: PeerAttribute, device: i32, peer: i32) -> Result<i32> {
     let mut value = 0;
     // SAFETY: `value` is writable.

@@ -35,14 +35,14 @@ impl<D: Dialect> NativeEvent<D> {
     /// A new one in the context that is current; `timing`: its times can be asked for.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(on: &Entered<D>, timing: bool) -> Result<Self> {
         Self::with(on, if timing { 0 } else { WITHOUT_TIMES })
     }
     /// The same, whose waiters sleep and do not spin.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn blocking(on: &Entered<D>) -> Result<Self> {
         Self::with(on, BLOCKING | WITHOUT_TIMES)
     }
@@ -64,7 +64,7 @@ impl<D: Dialect> NativeEvent<D> {
     /// Marks the point that `stream` has come to.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn record(&self, stream: &Stream<D>) -> Result<()> {
         // SAFETY: both are live.
         unsafe { D::driver().event_record(self.raw, stream.raw()) }.ok::<D>()
@@ -101,7 +101,7 @@ impl<D: Dialect> NativeEvent<D> {
     /// microsecond near `other`, less far from it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn elapsed_ns_since(&self, other: &Self) -> Result<i64> {
         let mut milliseconds = 0_f32;
         let to = &raw mut milliseconds;
@@ -134,7 +134,7 @@ impl<D: Dialect> EventPool<D> {
     /// One that is in nobody's hands; what it marked before is forgotten by the next record.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn take(self: &Arc<Self>, on: &Entered<D>, timing: bool) -> Result<Pooled<D>> {
         let idle =
             self.idle[usize::from(timing)].lock().unwrap_or_else(PoisonError::into_inner).pop();

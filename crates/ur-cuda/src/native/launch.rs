@@ -41,7 +41,7 @@ impl<D: Dialect> Stream<D> {
     /// Launches a function, of a module that stays loaded until it is done. A context is current, and the stream is of it.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for an offset of more than 32 bits; the driver's own.
+    /// `INVALID_VALUE` for an offset of more than 32 bits; else the driver's error.
     pub fn launch(&self, launch: &Launch<'_, Family<D>>) -> Result<()> {
         // The twin takes an offset as an argument behind the others.
         let twin = launch.function.twin().zip(launch.geometry.offset_words()?);

@@ -132,7 +132,7 @@ impl<D: Dialect> Registered<D> {
     /// Its first byte, as devices know it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn device_address(&self) -> Result<u64> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut at = 0;
@@ -154,7 +154,7 @@ impl<D: Dialect> Drop for Registered<D> {
 /// ended.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let on = device.enter()?;
     let stream = D::statics().utility.of(&on, device.context()?)?;
@@ -166,7 +166,7 @@ pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Resu
 /// writes the memory before has ended.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn copy<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     to: u64,
@@ -207,7 +207,7 @@ fn attribute<D: Dialect>(attribute: i32, at: u64) -> Result<Option<u64>> {
 /// What the driver knows of `at`; `None` for memory that is none of its.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
     let Some(sort) = attribute::<D>(2, at)?.filter(|&sort| sort != 0) else { return Ok(None) };
     let word = |number| attribute::<D>(number, at).map(Option::unwrap_or_default);
@@ -226,7 +226,7 @@ pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
 /// The number that tells what is allocated at `at` from what was and will be; `None` for nothing.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn buffer_id<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
     attribute::<D>(7, at)
 }
@@ -234,7 +234,7 @@ pub fn buffer_id<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
 /// driver several times as long as an answer (NVIDIA's driver 580).
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn buffer_id_if_any<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
     let [id] = attributes::<D, 1>([7], at)?;
     Ok((id != 0).then_some(id))
@@ -260,7 +260,7 @@ pub struct Identity {
 /// The identity of the allocation at `at`, by one call of the driver's; `None` for nothing.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn identity<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Identity>> {
     let [id, base, bytes, pool] = attributes::<D, 4>([7, 11, 12, 17], at)?;
     Ok((id != 0).then_some(Identity { id, base, bytes, pool }))
@@ -268,7 +268,7 @@ pub fn identity<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Identity
 /// The driver's number of the device that it lies on.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn device_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
     Ok(attribute::<D>(9, at)?.map(|word| word as i32))
 }
@@ -276,7 +276,7 @@ pub fn device_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
 /// for what the driver does not know.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn home_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
     let Some(2) = attribute::<D>(2, at)?.map(|sort| sort as u32) else { return Ok(None) };
     let is_managed = attribute::<D>(8, at)?.is_some_and(|word| word as u8 != 0);
@@ -285,7 +285,7 @@ pub fn home_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
 /// Whether the device with the number `device`, whose context is current, may read and write it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_within_reach<D: Dialect>(on: &Entered<D>, device: i32, at: u64) -> Result<bool> {
     // Of a pool's memory the attribute says that any device may, whatever the pool says (NVIDIA's driver 580).
     if let Some(pool) = pool_of(on, at)? {
@@ -299,28 +299,28 @@ pub fn is_within_reach<D: Dialect>(on: &Entered<D>, device: i32, at: u64) -> Res
 /// The pool that it is from, if from one.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn pool_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<RawPool>> {
     Ok(attribute::<D>(17, at)?.and_then(|word| RawPool::from_addr(word as usize)))
 }
 /// Whether the driver's old handles take it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_legacy_shareable<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<bool> {
     Ok(attribute::<D>(10, at)?.is_some_and(|word| word as u8 != 0))
 }
 /// Whether its physical memory can be exported by descriptor.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn has_descriptor<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<bool> {
     Ok(attribute::<D>(14, at)?.is_some_and(|types| types & 1 != 0))
 }
 /// Base and length of the one mapping of physical memory at `at`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn mapping_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<(u64, usize)>> {
     let (base, bytes) = (attribute::<D>(19, at)?, attribute::<D>(18, at)?);
     Ok(base.zip(bytes).filter(|&(_, bytes)| bytes > 0).map(|(base, bytes)| (base, bytes as usize)))

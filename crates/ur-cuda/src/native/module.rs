@@ -103,7 +103,7 @@ impl<D: Dialect> Module<D> {
     /// current, which is `context`. The driver's log too, whatever comes of it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn load(
         _on: &Entered<D>,
         context: RawContext,
@@ -134,7 +134,7 @@ impl<D: Dialect> Module<D> {
     /// The kernel of that name, if there is one.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn function(&self, name: &CStr) -> Result<Option<Function<D>>> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut raw = None;
@@ -145,7 +145,7 @@ impl<D: Dialect> Module<D> {
     /// Where the variable of that name is and how many bytes it has, if there is one.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn variable(&self, name: &CStr) -> Result<Option<(u64, usize)>> {
         let _on = Entered::<D>::enter(self.context)?;
         let (mut at, mut bytes) = (0, 0);
@@ -158,7 +158,7 @@ impl<D: Dialect> Module<D> {
     /// What all its kernels are called.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver does not tell; the driver's own.
+    /// `UNSUPPORTED_FEATURE` where the driver does not tell; else the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut count = 0;
@@ -234,7 +234,7 @@ impl<D: Dialect> Function<D> {
         self.0
     }
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn fact(self, fact: Fact) -> Result<i32> {
         let mut value = 0;
         // SAFETY: a kernel of a loaded module.
@@ -244,7 +244,7 @@ impl<D: Dialect> Function<D> {
     /// Allows `bytes` of dynamic local memory.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn allow_dynamic(self, bytes: i32) -> Result<()> {
         // SAFETY: a kernel of a loaded module.
         unsafe { D::driver().function_set(self.0, MAX_DYNAMIC, bytes) }.ok::<D>()
@@ -252,7 +252,7 @@ impl<D: Dialect> Function<D> {
     /// 0: no preference, 1: more local memory, 2: more cache.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn prefer(self, what: i32) -> Result<()> {
         // SAFETY: a kernel of a loaded module.
         unsafe { D::driver().function_cache(self.0, what) }.ok::<D>()
@@ -260,7 +260,7 @@ impl<D: Dialect> Function<D> {
     /// The bytes of each parameter, in order; `None` where the driver does not tell.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn parameters(self) -> Result<Option<Vec<u32>>> {
         let mut all = vec![];
         loop {
@@ -280,7 +280,7 @@ impl<D: Dialect> Function<D> {
     /// How many groups of so many items, with so much dynamic local memory each, a multiprocessor holds.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn groups(self, items: i32, dynamic: usize) -> Result<i32> {
         let mut groups = 0;
         // SAFETY: a kernel of a loaded module.
@@ -291,7 +291,7 @@ impl<D: Dialect> Function<D> {
     /// The items of a group that keep the device busiest; `None` where the driver does not tell.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn best_items(self, dynamic: usize) -> Result<Option<i32>> {
         let (mut groups, mut items) = (0, 0);
         let (to, of) = (&raw mut groups, &raw mut items);

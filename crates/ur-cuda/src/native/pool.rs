@@ -36,7 +36,7 @@ impl<D: Dialect> DriverPool<D> {
     /// Whether the device has pools that other processes can be given.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn is_supported(device: &DriverDevice<D>) -> Result<bool> {
         // A driver that does not know the second attribute cannot share its pools.
         let descriptors = device.attribute(119).is_ok_and(|types| types & DESCRIPTOR != 0);
@@ -45,7 +45,7 @@ impl<D: Dialect> DriverPool<D> {
     /// A pool of `device`'s memory that keeps up to `keep` bytes out of use.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(device: &DriverDevice<D>, keep: u64) -> Result<Self> {
         let _on = device.enter()?;
         let location = Location { kind: 1, id: device.number() };
@@ -67,7 +67,7 @@ impl<D: Dialect> DriverPool<D> {
     /// One that somebody else in this process has; never destroyed here.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn borrowed(device: &DriverDevice<D>, raw: RawPool) -> Result<Self> {
         Self::of(device, Some(raw), false)
     }
@@ -90,7 +90,7 @@ impl<D: Dialect> DriverPool<D> {
     /// Lets the devices with these numbers reach its memory, beside its own; or no longer.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn admit(&self, device: &DriverDevice<D>, devices: &[i32], may: bool) -> Result<()> {
         let _on = device.enter()?;
         let flags = if may { 3 } else { 0 };
@@ -116,7 +116,7 @@ impl<D: Dialect> DriverPool<D> {
     /// Gives what is out of use back to the system, but for `keep` bytes.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn trim(&self, device: &DriverDevice<D>, keep: usize) -> Result<()> {
         let _on = device.enter()?;
         // SAFETY: the pool is live.
@@ -165,7 +165,7 @@ impl<D: Dialect> Drop for DriverPool<D> {
 /// What other processes need beside the pool to open the allocation at `at`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn export_pointer<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<IpcBytes> {
     let _on = device.enter()?;
     let mut data = [0; 64];

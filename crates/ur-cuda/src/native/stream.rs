@@ -72,14 +72,14 @@ impl<D: Dialect> Stream<D> {
     /// A new one in the context that is current. Smaller numbers are more urgent.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(on: &Entered<D>, priority: i32) -> Result<Self> {
         Self::made(on, NON_BLOCKING, priority)
     }
     /// One that is ordered with the default stream, as cudart's are by default.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create_in_step(on: &Entered<D>, priority: i32) -> Result<Self> {
         Self::made(on, 0, priority)
     }
@@ -177,7 +177,7 @@ impl<D: Dialect> Stream<D> {
     /// Where it was made; `None` where the driver does not tell. For streams that are no default streams.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn home(&self) -> Result<Option<StreamHome>> {
         let (mut context, mut device) = (None, 0);
         // SAFETY: it is live, and `context` is writable.
@@ -203,7 +203,7 @@ impl<D: Dialect> Stream<D> {
     /// What is submitted later waits for `event`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn wait_for(&self, event: &NativeEvent<D>) -> Result<()> {
         // SAFETY: both are live. Flags 0.
         unsafe { D::driver().stream_wait_event(self.raw, event.raw(), 0) }.ok::<D>()
@@ -211,7 +211,7 @@ impl<D: Dialect> Stream<D> {
     /// Writes a word of memory that the device can reach.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn write_value(&self, at: u64, value: u64) -> Result<()> {
         // SAFETY: the word is registered for as long as its arena lives. Flags 0: after all before it.
         unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok::<D>()
@@ -219,7 +219,7 @@ impl<D: Dialect> Stream<D> {
     /// What is submitted later waits until the word at `at` is at least `value`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn wait_value(&self, at: u64, value: u64) -> Result<()> {
         // SAFETY: as above.
         unsafe { D::wait_value(self.raw, at, value) }.ok::<D>()
@@ -251,7 +251,7 @@ impl<D: Dialect> Stream<D> {
     /// Copies bytes between any two addresses that the device or the host can reach.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy(&self, to: u64, from: u64, bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -267,7 +267,7 @@ impl<D: Dialect> Stream<D> {
     /// Moves managed memory to a device, or to the host (-1), in order.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn prefetch(&self, at: u64, bytes: usize, device: i32) -> Result<()> {
         // SAFETY: a hint about a range of managed memory.
         unsafe { D::driver().prefetch(at, bytes, device, self.raw) }.ok::<D>()
@@ -275,7 +275,7 @@ impl<D: Dialect> Stream<D> {
     /// Tells the driver how managed memory will be used; at once, not in order.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn advise(&self, at: u64, bytes: usize, advice: i32, device: i32) -> Result<()> {
         // SAFETY: as above.
         unsafe { D::driver().advise(at, bytes, advice, device) }.ok::<D>()
@@ -283,7 +283,7 @@ impl<D: Dialect> Stream<D> {
     /// Copies a box of bytes, between memory and arrays too.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy_3d(&self, what: &Copy3d) -> Result<()> {
         if let Some(device) = &self.device
             && staging::copy_3d(device, self, what)?
@@ -295,7 +295,7 @@ impl<D: Dialect> Stream<D> {
     /// The same, as the driver does it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(in super::super) fn copy_3d_now(&self, what: &Copy3d) -> Result<()> {
         // SAFETY: as for `copy`; the driver reads `what` before it returns.
         unsafe { D::driver().copy_3d(what, self.raw) }.ok::<D>()
@@ -303,7 +303,7 @@ impl<D: Dialect> Stream<D> {
     /// Copies `height` rows of `width` bytes; pitches in bytes.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy_2d(&self, to: Rows, from: Rows, (width, height): (usize, usize)) -> Result<()> {
         if width == 0 || height == 0 {
             return Ok(());
@@ -347,7 +347,7 @@ impl<D: Dialect> Stream<D> {
     /// Fills `[at, at + bytes)` with `pattern` again and again; `bytes` is a multiple of its length.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn fill(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
         if bytes == 0 {
             return Ok(());
@@ -424,7 +424,7 @@ impl<D: Dialect> Stream<D> {
     /// their bytes are a multiple of it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn fill_2d(
         &self,
         (at, pitch): (u64, usize),

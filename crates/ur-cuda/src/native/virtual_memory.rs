@@ -26,14 +26,14 @@ const DEVICE: i32 = 1;
 /// Whether the device has virtual memory at all.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.attribute(102)? != 0)
 }
 /// Whether its physical memory can be exported by descriptor.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn has_descriptors<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.attribute(103)? != 0)
 }
@@ -49,7 +49,7 @@ fn properties<D: Dialect>(device: &DriverDevice<D>) -> Result<AllocationProp> {
 /// What lengths and addresses have to be multiples of: the least, or what the driver recommends.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> Result<usize> {
     let _on = device.enter()?;
     let (properties, mut bytes) = (properties(device)?, 0);
@@ -105,7 +105,7 @@ impl<D: Dialect> Physical<D> {
     /// What is mapped at `at`, `bytes` of it, by whomever.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let mut handle = 0;
@@ -215,7 +215,7 @@ impl<D: Dialect> Range<D> {
     /// `bytes` addresses from a multiple of `align` on, at `wished` if that is not 0 and free.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reserve(
         device: &DriverDevice<D>,
         wished: u64,
@@ -249,7 +249,7 @@ impl<D: Dialect> Drop for Range<D> {
 /// Maps `bytes` of `memory` from `offset` on at `at`; nobody has access yet.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn map<D: Dialect>(
     device: &DriverDevice<D>,
     at: u64,
@@ -264,7 +264,7 @@ pub fn map<D: Dialect>(
 /// Ends whole mappings; nothing uses them any more.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn unmap<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let _on = device.enter()?;
     // SAFETY: the commands before have ended: the caller's promise.
@@ -273,7 +273,7 @@ pub fn unmap<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Res
 /// What of a mapping the devices with these numbers may do: nothing (0), read (1), write too (3).
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn set_access<D: Dialect>(
     device: &DriverDevice<D>,
     at: u64,
@@ -291,7 +291,7 @@ pub fn set_access<D: Dialect>(
 /// What the device may do at `at`: see [`set_access`].
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
     let _on = device.enter()?;
     let (location, mut flags) = (Location { kind: DEVICE, id: device.number() }, 0_u64);
@@ -367,7 +367,7 @@ impl<D: Dialect> Mapped<D> {
     /// Maps `memory` at a multiple of `align` for its own device.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn new(device: &DriverDevice<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
         let bytes = memory.bytes();
         let range = Range::reserve(device, 0, bytes, align)?;

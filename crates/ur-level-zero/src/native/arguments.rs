@@ -69,7 +69,7 @@ pub fn one_by_one<'a>(given: &[Given<'a>]) -> Vec<(u32, Value<'a>)> {
 /// Gives them to the driver one by one.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn set(given: &[Given<'_>], turn: &mut ArgumentLock<'_>) -> Result<()> {
     for (index, one) in (0..).zip(given) {
         match one {

@@ -15,7 +15,7 @@ impl NativeContext {
     /// One for these devices, or for all of the driver's where the driver cannot choose.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(on: RawDriver, devices: &[RawDevice]) -> Result<Self> {
         let desc =
             ze_context_desc_t { stype: ZE_STRUCTURE_TYPE_CONTEXT_DESC, pNext: null(), flags: 0 };

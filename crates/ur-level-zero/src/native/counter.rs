@@ -113,7 +113,7 @@ impl Counters {
     /// has none such.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reusable(
         &self,
         context: &Arc<NativeContext>,

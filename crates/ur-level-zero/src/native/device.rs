@@ -25,7 +25,7 @@ impl<T> Deref for Told<T> {
 /// The driver's devices, in its order.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn all(of: RawDriver) -> Result<Vec<RawDevice>> {
     // SAFETY: `listed` passes room for as many as it says.
     listed(|count, to| unsafe { driver().device_get(of, count, to) })
@@ -33,7 +33,7 @@ pub fn all(of: RawDriver) -> Result<Vec<RawDevice>> {
 /// The parts that a device comes apart into; none for most.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn parts(of: RawDevice) -> Result<Vec<RawDevice>> {
     // SAFETY: `listed` passes room for as many as it says.
     listed(|count, to| unsafe { driver().device_get_sub_devices(of, count, to) })
@@ -53,7 +53,7 @@ pub fn whole(of: RawDevice) -> Result<Option<RawDevice>> {
 /// All that a question about a list answers.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub(super) fn listed<T: Copy>(ask: impl Fn(*mut u32, *mut Option<T>) -> Outcome) -> Result<Vec<T>> {
     let mut count = 0;
     ask(&raw mut count, null_mut()).ok()?;
@@ -148,7 +148,7 @@ unsafe impl Linked for BlockArrays {
 /// What the driver says of a device under one heading.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn properties(of: RawDevice) -> Result<Told<ze_device_properties_t>> {
     // SAFETY: a structure that says what it is.
     told(|to| unsafe { driver().device_get_properties(of, to) })
@@ -156,7 +156,7 @@ pub fn properties(of: RawDevice) -> Result<Told<ze_device_properties_t>> {
 /// Ticks of its clock in a second, from drivers of specification 1.2 and later.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn cycles_per_second(of: RawDevice) -> Result<u64> {
     let stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
     let mut told = ze_device_properties_t { stype, ..Default::default() };
@@ -167,7 +167,7 @@ pub fn cycles_per_second(of: RawDevice) -> Result<u64> {
 /// How large its groups can be.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn compute(of: RawDevice) -> Result<Told<ze_device_compute_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_compute_properties(of, to) })
@@ -175,7 +175,7 @@ pub fn compute(of: RawDevice) -> Result<Told<ze_device_compute_properties_t>> {
 /// What programs it takes, and what they can do there.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn module(of: RawDevice) -> Result<Told<ze_device_module_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_module_properties(of, to) })
@@ -183,7 +183,7 @@ pub fn module(of: RawDevice) -> Result<Told<ze_device_module_properties_t>> {
 /// What kinds of memory it reaches, and how.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn access(of: RawDevice) -> Result<Told<ze_device_memory_access_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_memory_access_properties(of, to) })
@@ -191,7 +191,7 @@ pub fn access(of: RawDevice) -> Result<Told<ze_device_memory_access_properties_t
 /// How large its images can be; zeros where it has none.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn image(of: RawDevice) -> Result<Told<ze_device_image_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_image_properties(of, to) })
@@ -199,7 +199,7 @@ pub fn image(of: RawDevice) -> Result<Told<ze_device_image_properties_t>> {
 /// What descriptors its memory can be exported to and imported from.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn external(of: RawDevice) -> Result<Told<ze_device_external_memory_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_external_memory_properties(of, to) })
@@ -207,7 +207,7 @@ pub fn external(of: RawDevice) -> Result<Told<ze_device_external_memory_properti
 /// Where on the bus it sits.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn pci(of: RawDevice) -> Result<Told<ze_pci_ext_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_pci_get_properties_ext(of, to) })
@@ -215,7 +215,7 @@ pub fn pci(of: RawDevice) -> Result<Told<ze_pci_ext_properties_t>> {
 /// The way from one device to another.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn peer(of: RawDevice, peer: RawDevice) -> Result<Told<ze_device_p2p_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_p2p_properties(of, peer, to) })
@@ -223,7 +223,7 @@ pub fn peer(of: RawDevice, peer: RawDevice) -> Result<Told<ze_device_p2p_propert
 /// Whether `of` reaches the memory of `peer`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn can_access(of: RawDevice, peer: RawDevice) -> Result<bool> {
     let mut can = 0;
     // SAFETY: `can` is writable.
@@ -233,7 +233,7 @@ pub fn can_access(of: RawDevice, peer: RawDevice) -> Result<bool> {
 /// An extension's part of the device's properties; zeros from a driver that does not know it.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn extended<E: Linked>(of: RawDevice) -> Result<Told<E>> {
     // SAFETY: structures that say what they are, linked.
     chained(|to: *mut ze_device_properties_t| unsafe { driver().device_get_properties(of, to) })
@@ -252,7 +252,7 @@ fn several<T: Linked + Copy>(ask: impl Fn(*mut u32, *mut T) -> Outcome) -> Resul
 /// Its groups of engines; a group's place in the list is its ordinal.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn groups(of: RawDevice) -> Result<Vec<Told<ze_command_queue_group_properties_t>>> {
     // SAFETY: `several` passes room for as many as it says.
     several(|n, to| unsafe { driver().device_get_command_queue_group_properties(of, n, to) })
@@ -260,7 +260,7 @@ pub fn groups(of: RawDevice) -> Result<Vec<Told<ze_command_queue_group_propertie
 /// Its memories.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn memories(of: RawDevice) -> Result<Vec<Told<ze_device_memory_properties_t>>> {
     // SAFETY: `several` passes room for as many as it says.
     several(|n, to| unsafe { driver().device_get_memory_properties(of, n, to) })
@@ -268,7 +268,7 @@ pub fn memories(of: RawDevice) -> Result<Vec<Told<ze_device_memory_properties_t>
 /// Bytes a second that its memory gives at most, added up; 0 from a driver that does not tell.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn bandwidth(of: RawDevice) -> Result<u64> {
     let mut count = 0;
     // SAFETY: `count` is writable, and no room is promised.
@@ -296,7 +296,7 @@ pub fn vectors(of: RawDevice) -> Vec<Told<ze_device_vector_width_properties_ext_
 /// Its caches.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn caches(of: RawDevice) -> Result<Vec<Told<ze_device_cache_properties_t>>> {
     // SAFETY: `several` passes room for as many as it says.
     several(|n, to| unsafe { driver().device_get_cache_properties(of, n, to) })
@@ -304,7 +304,7 @@ pub fn caches(of: RawDevice) -> Result<Vec<Told<ze_device_cache_properties_t>>> 
 /// The host's clock in nanoseconds and the device's in ticks, read together.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn timestamps(of: RawDevice) -> Result<(u64, u64)> {
     let (mut host, mut device) = (0, 0);
     // SAFETY: both are writable.

@@ -50,7 +50,7 @@ fn older(every_kind: bool) -> Result<Vec<RawDriver>> {
 /// The specification that the driver follows: major in the upper half, minor in the lower.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn api_version(raw: RawDriver) -> Result<u32> {
     let mut version = 0;
     // SAFETY: `version` is writable.
@@ -60,7 +60,7 @@ pub fn api_version(raw: RawDriver) -> Result<u32> {
 /// The driver's own version.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn version(raw: RawDriver) -> Result<u32> {
     let mut properties =
         ze_driver_properties_t { stype: ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES, ..Default::default() };
@@ -71,7 +71,7 @@ pub fn version(raw: RawDriver) -> Result<u32> {
 /// The flags of `ze_ipc_property_flags_t`: what of the driver's other processes can be given.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn ipc(raw: RawDriver) -> Result<u32> {
     let mut properties = ze_driver_ipc_properties_t {
         stype: ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
@@ -84,7 +84,7 @@ pub fn ipc(raw: RawDriver) -> Result<u32> {
 /// What extensions the driver has, and in which version.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn extensions(raw: RawDriver) -> Result<Vec<(String, u32)>> {
     let mut count = 0;
     // SAFETY: `count` is writable, and no room is promised.

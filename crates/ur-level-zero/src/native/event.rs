@@ -41,7 +41,7 @@ impl CounterEvent {
     /// be given to other processes.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(
         maker: &Maker,
         context: &Arc<NativeContext>,
@@ -64,7 +64,7 @@ impl CounterEvent {
     /// What another process opens it by.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn ipc_bytes(&self, sharing: &Sharing) -> Result<IpcBytes> {
         let mut ipc = ze_ipc_event_counter_based_handle_t::default();
         // SAFETY: an event of ours; `ipc` is writable.
@@ -152,7 +152,7 @@ impl EventPool {
     /// One with `count` places for events on the lists of `devices`; `timed` as for counter-based ones.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(
         context: &Arc<NativeContext>,
         devices: &[RawDevice],
@@ -180,7 +180,7 @@ impl EventPool {
     /// An event at one of the free places; `None` if there is none.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn take(self: &Arc<Self>) -> Result<Option<PooledEvent>> {
         let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let Some(index) = place else { return Ok(None) };
@@ -229,7 +229,7 @@ impl PooledEvent {
     /// Makes it unsignalled. Nothing signals it or waits for it any more.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
         // SAFETY: ours and live.
         unsafe { driver().event_host_reset(self.raw) }.ok()
@@ -237,7 +237,7 @@ impl PooledEvent {
     /// Signals it from the host.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn signal(&self) -> Result<()> {
         // SAFETY: ours and live.
         unsafe { driver().event_host_signal(self.raw) }.ok()
@@ -310,7 +310,7 @@ impl EventKind {
     /// Whether it is signalled.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn is_complete(&self) -> Result<bool> {
         // SAFETY: live as long as this.
         unsafe { driver().event_query_status(self.raw()) }.ready()
@@ -319,7 +319,7 @@ impl EventKind {
     /// time).
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
         // SAFETY: live as long as this.
@@ -328,7 +328,7 @@ impl EventKind {
     /// When what signalled it began and ended, in ticks of the device. It is complete.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn ticks(&self) -> Result<(u64, u64)> {
         let mut times = ze_kernel_timestamp_result_t::default();
         // SAFETY: live as long as this; `times` is writable.
@@ -369,7 +369,7 @@ impl EventMaker {
     /// A new event for one signal.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn make(&self, timed: bool) -> Result<EventKind> {
         match &self.counters.maker {
             Some(maker) => {

@@ -8,7 +8,7 @@ impl List<'_> {
     /// cannot fill with is written once, in parts, and then copied on and on.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn fill(&self, at: usize, pattern: &[u8], bytes: usize) -> Result<()> {
         let pattern = Pattern::new(pattern, bytes)?.shortest().bytes();
         let length = pattern.len();
@@ -43,7 +43,7 @@ impl List<'_> {
     /// rows are copied on and on.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn fill_2d(
         &self,
         (at, pitch): (usize, usize),

@@ -77,7 +77,7 @@ impl NativeImage {
     /// between them.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn read(
         &self,
         list: &List<'_>,
@@ -108,7 +108,7 @@ impl NativeImage {
     /// Copies pixels from memory: see `read`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn write(
         &self,
         list: &List<'_>,
@@ -138,7 +138,7 @@ impl NativeImage {
     /// Copies pixels of another image.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy(
         &self,
         list: &List<'_>,

@@ -33,7 +33,7 @@ pub type IpcBytes = [u8; 64];
 /// Whether other processes can be given memory of the device.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     let flags = super::driver::ipc(device.platform().raw())?;
     Ok(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0)

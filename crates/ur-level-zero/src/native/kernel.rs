@@ -86,7 +86,7 @@ impl NativeKernel {
     /// The kernel of that name; `None` where there is none.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(module: &Arc<NativeModule>, name: &CStr) -> Result<Option<Self>> {
         let desc = ze_kernel_desc_t {
             stype: ZE_STRUCTURE_TYPE_KERNEL_DESC,
@@ -105,7 +105,7 @@ impl NativeKernel {
     /// One that C brought; `owned`: it is destroyed here.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn adopted(raw: RawKernel, owned: bool, module: &Arc<NativeModule>) -> Result<Self> {
         let adopted = Self::new(raw, owned, module)?;
         adopted.lend();
@@ -168,7 +168,7 @@ impl NativeKernel {
     /// What it is called.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn name(&self) -> Result<CString> {
         // SAFETY: live; `filled` passes room for as much as it says.
         let bytes =
@@ -179,7 +179,7 @@ impl NativeKernel {
     /// What its source says of it, as text.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn attributes(&self) -> Result<String> {
         let (mut size, mut at) = (0, null_mut());
         // SAFETY: live; both are writable. Of a null string only the size is told.
@@ -196,7 +196,7 @@ impl NativeKernel {
     /// Lets it reach memory that no argument points at, of these `ZE_KERNEL_INDIRECT_ACCESS_FLAG_*`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reach(&self, flags: u32) -> Result<()> {
         let _turn = self.turn();
         // SAFETY: live; nobody else changes it during the turn.
@@ -205,7 +205,7 @@ impl NativeKernel {
     /// More local memory, or more cache: `ZE_CACHE_CONFIG_FLAG_*`, 0 for no preference.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn prefer(&self, flags: u32) -> Result<()> {
         let _turn = self.turn();
         // SAFETY: as above.
@@ -234,7 +234,7 @@ pub struct ArgumentLock<'kernel> {
 }
 impl ArgumentLock<'_> {
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn group(&mut self, size: [u32; 3]) -> Result<()> {
         if !self.set.is_lent && self.set.group == Some(size) {
             return Ok(());
@@ -260,7 +260,7 @@ impl ArgumentLock<'_> {
     /// A value; what it points at is not remembered.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn value(&mut self, index: u32, bytes: &[u8]) -> Result<()> {
         let mut first = [0; REMEMBERED];
         let short = bytes.len() <= REMEMBERED;
@@ -271,14 +271,14 @@ impl ArgumentLock<'_> {
     /// So many bytes of local memory.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn local(&mut self, index: u32, bytes: usize) -> Result<()> {
         self.set(index, bytes, null_mut(), Some(Value::Local(bytes)))
     }
     /// An address or a handle: told again each time, as what is there may be something else.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn word(&mut self, index: u32, word: usize) -> Result<()> {
         // A null address is no argument at all to a driver that looks there.
         let at = if word == 0 { null_mut() } else { (&raw const word).cast_mut().cast() };
@@ -307,7 +307,7 @@ impl ArgumentLock<'_> {
     /// The size of groups that the driver would choose for a range.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn suggest(&self, global: [u32; 3]) -> Result<[u32; 3]> {
         let ([x, y, z], mut to) = (global, [0; 3]);
         let [a, b, c] = to.each_mut().map(from_mut);
@@ -318,7 +318,7 @@ impl ArgumentLock<'_> {
     /// How many groups of the size set can wait for each other.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn most_cooperative(&self) -> Result<u32> {
         let mut most = 0;
         // SAFETY: live, and ours for now; `most` is writable.

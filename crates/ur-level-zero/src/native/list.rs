@@ -40,7 +40,7 @@ impl NativeList {
     /// A list whose commands are executed as they are appended, one after another.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn immediate(
         context: &Arc<NativeContext>,
         device: RawDevice,
@@ -72,7 +72,7 @@ impl NativeList {
     /// A list that is filled, closed, and executed as a whole, any number of times.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn regular(
         context: &Arc<NativeContext>,
         device: RawDevice,
@@ -108,7 +108,7 @@ impl NativeList {
     /// `nanoseconds` (`u64::MAX`: any time).
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
         // SAFETY: live; any thread may wait.
@@ -117,7 +117,7 @@ impl NativeList {
     /// Ends the filling of a regular list.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn close(&self) -> Result<()> {
         // SAFETY: live; whoever fills it has it to himself.
         unsafe { driver().command_list_close(self.raw) }.ok()
@@ -125,7 +125,7 @@ impl NativeList {
     /// Empties a regular list that nothing executes.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
         // SAFETY: live; nothing executes it.
         unsafe { driver().command_list_reset(self.raw) }.ok()
@@ -213,7 +213,7 @@ impl<'turn> List<'turn> {
     /// Waits for events. What comes after it in the list does, too.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn wait_for(&self, events: &[RawEvent]) -> Result<()> {
         if events.is_empty() {
             return Ok(());
@@ -225,7 +225,7 @@ impl<'turn> List<'turn> {
     /// Signals an event when all before it is done, with the times of nothing.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn signal(&self, event: RawEvent) -> Result<()> {
         // SAFETY: a live event.
         unsafe { driver().command_list_append_signal_event(self.raw, event) }.ok()
@@ -233,7 +233,7 @@ impl<'turn> List<'turn> {
     /// Signals an event when all before it is done, with the time of that moment.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn mark(&self, event: RawEvent) -> Result<()> {
         // SAFETY: a live event.
         unsafe { driver().command_list_append_barrier(self.raw, Some(event), 0, null()) }.ok()
@@ -241,7 +241,7 @@ impl<'turn> List<'turn> {
     /// Does nothing, in its place.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         let ends = self.ends();
@@ -324,7 +324,7 @@ impl<'turn> List<'turn> {
     /// the driver has no such hint.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn prefetch(&self, at: usize, bytes: usize, to_host: bool) -> Result<()> {
         if to_host {
             return self.barrier();
@@ -337,7 +337,7 @@ impl<'turn> List<'turn> {
     /// Tells the driver how shared memory will be used; `advice` is one of `ZE_MEMORY_ADVICE_*`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn advise(&self, at: usize, bytes: usize, advice: ze_memory_advice_t) -> Result<()> {
         let at = without_provenance(at);
         // SAFETY: as above.
@@ -348,7 +348,7 @@ impl<'turn> List<'turn> {
     /// Copies bytes between any two addresses that the device or the host can reach.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     #[inline]
     pub fn copy(&self, to: usize, from: usize, bytes: usize) -> Result<()> {
         if bytes == 0 {
@@ -374,7 +374,7 @@ impl<'turn> List<'turn> {
     /// Copies a box of bytes: `width` bytes, `height` rows, `depth` slices.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn copy_region(
         &self,
         to: BoxPlace3d,

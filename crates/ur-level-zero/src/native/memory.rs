@@ -98,7 +98,7 @@ impl Piece {
     /// which may be the driver's then.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub(super) fn imported(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -195,7 +195,7 @@ pub struct Known {
 /// What the driver knows of `at`; `None` if nothing.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
     let (raw, mut device) = (context.raw(), None);
     let mut properties = ze_memory_allocation_properties_t {
@@ -255,7 +255,7 @@ impl Imported {
     /// Tells the driver of `bytes` at `at`, so that devices copy from there directly.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver takes none; the driver's own.
+    /// `UNSUPPORTED_FEATURE` where the driver takes none; else the driver's error.
     pub fn new(
         platform: RawDriver,
         context: &Arc<NativeContext>,

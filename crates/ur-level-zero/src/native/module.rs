@@ -63,7 +63,7 @@ impl NativeModule {
     /// Compiles a piece for a device. With the driver's log, whatever comes of it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(
         context: &Arc<NativeContext>,
         device: RawDevice,
@@ -155,7 +155,7 @@ impl NativeModule {
     /// Whether it uses symbols that nothing in it defines.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn has_imports(&self) -> Result<bool> {
         let mut told = ze_module_properties_t {
             stype: ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
@@ -168,7 +168,7 @@ impl NativeModule {
     /// Resolves what these modules use of each other. With the driver's log.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn resolve(all: &[&Self]) -> (Result<()>, String) {
         let raws: Vec<_> = all.iter().map(|one| one.raw).collect();
         let (count, mut log) = (raws.len() as u32, None);
@@ -179,7 +179,7 @@ impl NativeModule {
     /// The code that the driver made of it.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn binary(&self) -> Result<Vec<u8>> {
         // SAFETY: live; `filled` passes room for as much as it says.
         filled(|size, to| unsafe { driver().module_get_native_binary(self.raw, size, to) })
@@ -187,7 +187,7 @@ impl NativeModule {
     /// What its kernels are called.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
         let mut count = 0;
         // SAFETY: live; `count` is writable, and no room is promised.
@@ -203,7 +203,7 @@ impl NativeModule {
     /// The address of a function on the device; `None` where there is none of that name.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn function(&self, name: &CStr) -> Result<Option<usize>> {
         let mut at = null_mut();
         // SAFETY: live; the name ends with a NUL and `at` is writable.
@@ -217,7 +217,7 @@ impl NativeModule {
     /// Where a variable is on the device, and its bytes; `None` where there is none of that name.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn variable(&self, name: &CStr) -> Result<Option<(usize, usize)>> {
         let (mut at, mut bytes) = (null_mut(), 0);
         let name = name.as_ptr();

@@ -30,7 +30,7 @@ pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 /// function also for drivers that do not, as Intel's before 26.18. A driver's devices are alike in this.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
     if !super::virtual_memory::is_supported(device)? {

@@ -19,7 +19,7 @@ impl NativeSampler {
     /// One that reads as `addressing` and `filter` say; `normalized`: coordinates are from 0 to 1.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(
         context: &Arc<NativeContext>,
         device: RawDevice,

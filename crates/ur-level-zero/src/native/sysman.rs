@@ -47,7 +47,7 @@ impl Sysman {
     /// Bytes of its memory that nobody has; `None` where no memory is told of.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn free_memory(self) -> Result<Option<u64>> {
         let of = self.whole;
         // SAFETY: `listed` passes room for as many as it says.
@@ -71,7 +71,7 @@ impl Sysman {
     /// Why its clocks are slower than they could be (`ZES_FREQ_THROTTLE_REASON_FLAG_*`); `None` where no clock is told of.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn throttle_reasons(self) -> Result<Option<u32>> {
         let of = self.whole;
         let ask = |n, to| {

@@ -26,7 +26,7 @@ impl UtilityList {
     /// A list for one group of the device's engines.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn create(
         context: &Arc<NativeContext>,
         device: &DriverDevice,

@@ -23,7 +23,7 @@ use ze_sys::*;
 /// also for drivers that do not have them. A driver's devices are alike in this.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
     let raw = device.platform().raw();
@@ -107,7 +107,7 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
 /// What lengths and addresses of `bytes` of virtual memory have to be multiples of.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn page_size(context: &NativeContext, device: &DriverDevice, bytes: usize) -> Result<usize> {
     let (raw, mut page) = (context.raw(), 0);
     let to = &raw mut page;
@@ -136,7 +136,7 @@ impl Range {
     /// `bytes` addresses, at `wished` if that is not 0 and free.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error.
     pub fn reserve(context: &Arc<NativeContext>, wished: u64, bytes: usize) -> Result<Self> {
         let (raw, mut at) = (context.raw(), ptr::null_mut());
         let (start, to) = (pointer(wished), &raw mut at);
@@ -168,7 +168,7 @@ impl Drop for Range {
 /// Maps `bytes` of `memory` from `offset` on at `at`.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn map(
     context: &NativeContext,
     at: u64,
@@ -184,7 +184,7 @@ pub fn map(
 /// Ends whole mappings; nothing uses them any more.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn unmap(context: &NativeContext, at: u64, bytes: usize) -> Result<()> {
     // SAFETY: the commands before have ended: the caller's promise.
     unsafe { driver().virtual_mem_unmap(context.raw(), pointer(at), bytes) }.ok()
@@ -192,7 +192,7 @@ pub fn unmap(context: &NativeContext, at: u64, bytes: usize) -> Result<()> {
 /// Changes what commands may do with what is mapped.
 ///
 /// # Errors
-/// The driver's own.
+/// Returns the driver's error.
 pub fn set_access(context: &NativeContext, at: u64, bytes: usize, access: Access) -> Result<()> {
     let (raw, at) = (context.raw(), pointer(at));
     // SAFETY: the range is mapped, which the driver checks.
