@@ -1,4 +1,4 @@
-//! Commands on buffers: what the caller says of ranges and rectangles is judged here, and buffers become addresses.
+//! Commands on buffers: checks the ranges and boxes that the caller passes, and resolves buffers to addresses.
 use super::ready::{Ready, Room, TakesCommands, Used};
 use crate::{
     memory::ranges::{check_range, pattern_of},
@@ -21,13 +21,14 @@ pub(super) fn overlapping<T>() -> Result<T> {
     let why = "source and target share bytes: copy by way of another buffer";
     refused(ErrorCode::OverlappingRegions, why)
 }
-/// Host memory, and whether it is written into a buffer: else the buffer's bytes are read into it.
+/// The host's side of a transfer: where the host memory is, a parameter of the transfer, and the direction: `true`
+/// writes host memory into the buffer, `false` reads the buffer into host memory.
 pub(super) type Host<P> = (Address, P, bool);
-/// What a command needs of host memory that it writes into a buffer, or reads one into.
+/// The access that a transfer in this direction needs to host memory.
 pub(super) fn of_host(writes: bool) -> Access {
     if writes { Access::Read } else { Access::ReadWrite }
 }
-/// A box as an entry describes it: its first byte, its pitches.
+/// A box in the terms of UR's entries: its origin and its pitches in bytes.
 pub(super) fn place(origin: ur_rect_offset_t, row: usize, slice: usize) -> BoxPlace {
     BoxPlace::new([origin.x, origin.y, origin.z], row, slice)
 }
@@ -35,7 +36,7 @@ fn extent(region: ur_rect_region_t) -> Result<[usize; 3]> {
     let number = |n: u64| usize::try_from(n).map_err(|_| ErrorCode::InvalidSize);
     Ok([number(region.width)?, number(region.height)?, number(region.depth)?])
 }
-/// The bytes of a box, which are all in the buffer.
+/// The bytes that a box covers; checks that all of them are inside the buffer.
 fn span<D: BufferBackend>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) -> Result<BoxSpan> {
     let span = place.span(region)?;
     buffer.check_range(span.start, span.bytes)?;
@@ -71,7 +72,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
         Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
     }
-    /// The same with boxes.
+    /// Like [`transfer`](Self::transfer), for a box.
     pub(super) fn transfer_box(
         device: &Owned<<D as Objects>::Device>,
         (buffer, inside): (Borrowed<'a, Mem<D>>, BoxPlace),
@@ -81,7 +82,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     ) -> Result<Self> {
         let region = extent(region)?;
         let (inside, outside) = (span(&buffer, inside, region)?, outside.span(region)?);
-        // From where the caller says that it begins.
+        // `host` is where the origin is measured from, so the range begins there and not at the box.
         check_range::<D::Known>(host, outside.start + outside.bytes, of_host(writes))?;
         if writes {
             buffer.check_write::<D::Known>(inside.start, inside.bytes)?;
@@ -115,7 +116,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         };
         Ok(Self::new(ur_command_t::MEM_BUFFER_COPY, command).with(Some(from), Some(to)))
     }
-    /// The same with boxes.
+    /// Like [`copy`](Self::copy), for a box.
     pub(super) fn copy_box(
         device: &Owned<<D as Objects>::Device>,
         (from, source): (Borrowed<'a, Mem<D>>, BoxPlace),
@@ -140,7 +141,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         let ready = Self::new(ur_command_t::MEM_BUFFER_COPY_RECT, Command::Copy3d(copy));
         Ok(ready.with(Some(from), Some(to)))
     }
-    /// A fill.
+    /// Fills a range of a buffer.
     pub(super) fn fill(
         device: &Owned<<D as Objects>::Device>,
         buffer: Borrowed<'a, Mem<D>>,
@@ -161,11 +162,11 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     }
 }
 
-/// `urEnqueueMemBufferMap`: the command brings the bytes where the host can reach them, unless they are there already or
-/// the caller gives them up.
+/// `urEnqueueMemBufferMap`: enqueues a copy of the buffer's bytes to where the host accesses them. It is only a barrier
+/// if the bytes are there already, or if the caller passes `WRITE_INVALIDATE_REGION`.
 ///
 /// # Errors
-/// Those of the entry.
+/// As `urEnqueueMemBufferMap` documents them.
 pub(super) fn map<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
     buffer: Borrowed<'_, Mem<D>>,
@@ -188,10 +189,10 @@ pub(super) fn map<D: TakesCommands>(
     buffer.map(mapping);
     Ok((made, at))
 }
-/// `urEnqueueMemUnmap`: the command brings back what the caller may have written.
+/// `urEnqueueMemUnmap`: enqueues a copy that writes back what the caller may have written.
 ///
 /// # Errors
-/// Those of the entry.
+/// As `urEnqueueMemUnmap` documents them.
 pub(super) fn unmap<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
     mem: Borrowed<'_, Mem<D>>,
@@ -205,12 +206,12 @@ pub(super) fn unmap<D: TakesCommands>(
     let brings = mapping.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);
     let made = bring(queue, mem, (&mapping, brings), (name, true), events, report);
     if made.is_err() {
-        mem.map(mapping); // it stays mapped
+        mem.map(mapping); // not enqueued: it stays mapped
     }
     made
 }
-/// Copies what is mapped from the buffer or, if `writes`, to it; the command is a barrier unless it `brings` anything, and
-/// where what is mapped is the buffer's own memory.
+/// Copies the mapped range from the buffer, or to it if `writes`. Enqueues only a barrier if not `brings`, or if the
+/// mapped address is the buffer's own memory.
 fn bring<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
     buffer: Borrowed<'_, Mem<D>>,

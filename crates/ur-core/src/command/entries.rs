@@ -1,4 +1,5 @@
-//! The entries that enqueue. Most of them make a request of their arguments; here are the others.
+//! The entries that enqueue or append commands. Most arrive here as a [`Request`]; those that do not are implemented
+//! below.
 use super::{
     buffers,
     launch::{self, Asked as AskedLaunch},
@@ -16,11 +17,11 @@ use ur_adapter::{
 };
 use ur_sys::*;
 
-/// Enqueues what an entry asks for. An entry always asks for the same kind of command: inlined, the way from its request
-/// to the command is nothing but that kind's.
+/// Enqueues a request. Each entry passes one kind of request only; inlining lets the compiler drop the code for all
+/// other kinds.
 ///
 /// # Errors
-/// Those of the entry.
+/// As the entry documents them.
 #[inline(always)]
 fn enqueue<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
@@ -33,10 +34,10 @@ fn enqueue<D: TakesCommands>(
     ready.resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
     D::submit(queue, &ready, events, report)
 }
-/// Records what an entry asks for.
+/// Appends a request to a command buffer.
 ///
 /// # Errors
-/// Those of the entry.
+/// As the entry documents them.
 fn append<D: TakesCommands>(
     buffer: Borrowed<'_, D::ExpCommandBuffer>,
     request: Request<'_, OverDriver<D>>,
@@ -169,8 +170,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
     ) -> Enqueued<D> {
         free::<D>(queue, pool, mem, events, CompletionRequest::event(want_event))
     }
-    /// The function runs before the entry returns, on the calling thread. What it is told of is behind what the command
-    /// waits for, and before the event that the command signals.
+    /// Calls the function on the calling thread, before the entry returns. Native commands that it enqueues run after
+    /// the commands that this one waits for, and before this command's event is signalled.
     fn enqueue_native_command_exp(
         queue: Borrowed<'_, D::Queue>,
         function: ur_exp_enqueue_native_command_function_t,
@@ -181,7 +182,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         want_event: bool,
     ) -> Enqueued<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
-        let queue = queue.own()?; // the function may do with the caller's references what it likes
+        let queue = queue.own()?; // the function may release the caller's reference
         let call = || c_arguments::call_native(function, queue.borrow(), data);
         D::submit_native(queue.borrow(), &call, events, CompletionRequest::event(want_event))
     }

@@ -1,4 +1,4 @@
-//! Commands on images: what the caller says of pixels is judged here, and images become what the device has for them.
+//! Commands on images: checks the regions that the caller passes, and resolves images to the device's image objects.
 use super::{
     buffers::{Host, of_host, overlapping},
     ready::{Ready, Room, TakesCommands},
@@ -46,7 +46,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         let copy = room.pixels.get_or_init(|| ImageCopy { to, from, region: part.region });
         Ok(Self::new(name, Command::ImageCopy(copy)).beside(of, writes))
     }
-    /// A copy from an image to one of the same format.
+    /// A copy between two images of the same format.
     pub(super) fn copy_pixels(
         device: &Owned<<D as Objects>::Device>,
         (from, out): (Borrowed<'a, Mem<D>>, ur_rect_offset_t),

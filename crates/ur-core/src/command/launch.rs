@@ -1,6 +1,5 @@
-//! Launches: range, groups and arguments as the caller describes them are judged once here, for queues and command buffers of
-//! all backends, and become a [`Launch`] of what the device has: memory objects are addresses and images, samplers are the
-//! device's.
+//! Kernel launches: checks range, group size and arguments once, for queues and command buffers of all backends, and
+//! makes a [`Launch`] in the device's terms: buffers become addresses, images and samplers become the device's objects.
 use super::ready::{Place, Ready, TakesCommands, Used};
 use crate::{
     kernels::{
@@ -17,32 +16,34 @@ use ur_adapter::{api::Objects, error::Result, object::Borrowed};
 use ur_hal::{Access, Address, Argument, Command, Launch, Order};
 use ur_sys::{ur_command_t, ur_kernel_launch_ext_properties_t, ur_mem_flags_t};
 
-/// Arguments that need no memory of the heap, and those that hardly any kernel has more of.
+/// Up to this many arguments are resolved in a small array on the stack.
+/// Up to this many are resolved in a larger array on the stack; more are resolved on the heap. Hardly any kernel has
+/// more.
 const FEW: usize = 8;
 const MANY: usize = 32;
 
 /// A launch as the caller describes it.
 pub(crate) struct Asked<'a, D: TakesCommands, G: ?Sized> {
-    /// What runs.
+    /// The kernel to run.
     pub(crate) kernel: Borrowed<'a, Kernel<D>>,
-    /// The first item.
+    /// The global offset; `None` for 0.
     pub(crate) offset: Option<&'a [usize]>,
-    /// How many items.
+    /// The global size, in items, for each dimension.
     pub(crate) global: &'a [usize],
-    /// How many of them make a group.
+    /// The group size, in items; `None` lets the adapter choose.
     pub(crate) local: Option<&'a [usize]>,
-    /// With what.
+    /// The arguments.
     pub(crate) arguments: &'a G,
-    /// What else is asked for.
+    /// Optional launch properties.
     pub(crate) properties: Option<&'a ur_kernel_launch_ext_properties_t>,
 }
-/// What arguments of a launch are to the device, and the memory objects among them.
+/// Storage for the resolved arguments, and for the memory objects among them.
 type Resolved<'s, 'a, D> = (&'s mut [Argument<'a, D>], &'s mut [Option<Used<'a, D>>]);
 
-/// Judges a launch, and hands it to `to`.
+/// Checks a launch, and passes the resulting command to `to`.
 ///
 /// # Errors
-/// As `urEnqueueKernelLaunchWithArgsExp` documents them; those of `to`.
+/// As `urEnqueueKernelLaunchWithArgsExp` documents them, and those of `to`.
 pub(crate) fn resolve<'a, D, G, R>(
     place: Place<'_, D>,
     asked: &Asked<'a, D, G>,
@@ -114,7 +115,7 @@ where
     })?;
     let name = ur_command_t::KERNEL_LAUNCH;
     let Some(geometry) = launch::geometry(on, &range, asked.local, local_memory, cluster)? else {
-        return to(&Ready::barrier(name, Order::Free)); // its place in the order is all that is left of it
+        return to(&Ready::barrier(name, Order::Free)); // an empty range: only its place in the order remains
     };
     let launch = Launch {
         function: on.function(),

@@ -1,5 +1,5 @@
-//! Commands, once for all drivers. An entry's request becomes a [`Command`](ur_hal::Command) here, of which everything was
-//! judged, and goes to a queue or into a command buffer: what can be enqueued can be recorded.
+//! Commands, once for all drivers. A request of an entry is checked here and becomes a [`Command`](ur_hal::Command),
+//! which is submitted to a queue or appended to a command buffer: whatever can be enqueued can be recorded.
 mod buffers;
 mod entries;
 mod images;

@@ -1,4 +1,4 @@
-//! What a backend does with commands, and what it is told of one.
+//! What a backend does with commands, and how a command is described to it.
 use crate::{
     memory::{
         allocation::{Freeing, Usm},
@@ -24,12 +24,12 @@ use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Modules, Order, Typ
 use ur_sys::*;
 
 type Device<D> = <D as Objects>::Device;
-/// What a command allocated: the address, and its event if the caller wants one.
+/// The address that a command allocated, and the command's event if the caller requested one.
 pub type InOrder<E> = (UsmPtr, Option<Owned<E>>);
 /// Where a command is executed: the context and the device of a queue or of a command buffer.
 pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>>);
 
-/// What commands are handed to once they are judged: queues over any driver's streams (`queue/submit.rs`).
+/// What accepts checked commands: queues over any driver's streams (`queue/submit.rs`).
 pub trait TakesCommands:
     RunsCode
     + BufferBackend
@@ -38,17 +38,17 @@ pub trait TakesCommands:
     + Modules<Function = <Self as Types>::Function>
     + Objects<ExpCommandBuffer: Recorder<Self>>
 {
-    /// What its memory is known by.
+    /// Identifies this backend's allocations, so that host ranges can be checked against them.
     type Known: Allocated;
-    /// Whether the memory at an address is moved, so that hints about it have an effect.
+    /// Whether the memory at an address is migrated, so that hints about it have an effect.
     fn is_managed(at: Address) -> bool;
-    /// Where a buffer begins for commands on a device. The newest bytes are there when a command is executed that says
-    /// that it uses them ([`Used`]).
+    /// The address of a buffer's first byte for commands on a device. Its newest bytes are there when a command runs
+    /// that lists the buffer in [`Ready::used`].
     ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
+    /// `INVALID_CONTEXT` for a device of another context. Returns the driver's error, mapped as in `error.rs`.
     fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
-    /// What a device has for an image. Its newest pixels are there as the bytes of a buffer are.
+    /// The device's object for an image. Its newest pixels are there under the same condition as a buffer's bytes.
     ///
     /// # Errors
     /// As for [`buffer_at`](Self::buffer_at).
@@ -56,29 +56,31 @@ pub trait TakesCommands:
         device: &Owned<Device<Self>>,
         image: &'m Mem<Self>,
     ) -> Result<&'m Arc<<Self as Types>::Image>>;
-    /// Puts a command into a queue, behind what these events stand for now.
+    /// Enqueues a command that waits for what these events represent now.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if an event of the wait list has failed. Returns the driver's error, mapped as in
+    /// `error.rs`.
     fn submit(
         queue: Borrowed<'_, Self::Queue>,
         ready: &Ready<'_, Self>,
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;
-    /// Puts a barrier into a queue that signals an event of the caller's.
+    /// Enqueues a barrier that signals an event which the caller passes.
     ///
     /// # Errors
-    /// `INVALID_EVENT` for one that cannot be signalled; as for [`submit`](Self::submit).
+    /// `INVALID_EVENT` for an event that cannot be signalled; otherwise as for [`submit`](Self::submit).
     fn signal(
         queue: Borrowed<'_, Self::Queue>,
         events: &[Borrowed<'_, Self::Event>],
         signalled: Borrowed<'_, Self::Event>,
     ) -> Result<()>;
-    /// Has the queue itself allocate memory that can be used behind a command of it; `None` where the core's pools do.
+    /// Allocates memory through the queue itself, in stream order. Returns `None` if this driver's queues do not
+    /// allocate; the core then allocates from its pools.
     ///
     /// # Errors
-    /// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
+    /// As `urEnqueueUSMDeviceAllocExp` documents them; nothing is allocated then.
     fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Self::Queue>,
@@ -87,18 +89,19 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Result<Option<InOrder<Self::Event>>>;
-    /// Frees memory once a queue comes there.
+    /// Frees memory when the queue reaches this command.
     ///
     /// # Errors
-    /// As for [`submit`](Self::submit); then nothing is freed.
+    /// As for [`submit`](Self::submit); nothing is freed then.
     fn free_in_order(
         queue: Borrowed<'_, Self::Queue>,
         freeing: Freeing<Self::Memory>,
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;
-    /// Calls a function on this thread that may put commands into the native queue: behind what these events stand for,
-    /// and before what the command signals. Where there is no native queue all before is done when it is called.
+    /// Calls a function on this thread that may enqueue commands into the native queue. They run after what these
+    /// events represent, and before this command's event is signalled. If there is no native queue, everything enqueued
+    /// before is complete when the function is called.
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).
@@ -108,7 +111,7 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;
-    /// Puts a graph into a queue.
+    /// Enqueues a graph.
     ///
     /// # Errors
     /// As `urEnqueueGraphExp` documents them.
@@ -120,26 +123,27 @@ pub trait TakesCommands:
     ) -> Enqueued<Self>;
 }
 
-/// A kind of object of which devices say whether there are any.
+/// A kind of object that a backend may not have; device queries report [`EXISTS`](Self::EXISTS).
 pub trait Exists {
-    /// Whether there are.
+    /// Whether the backend has objects of this kind.
     const EXISTS: bool;
 }
 impl<const KIND: u16> Exists for Never<KIND> {
     const EXISTS: bool = false;
 }
-/// What commands are recorded in.
+/// A command buffer that records commands.
 pub trait Recorder<D: Objects> {
-    /// Where what is recorded is executed.
+    /// The context and device for which commands are recorded.
     fn place(&self) -> Place<'_, D>;
     /// Records a command.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` once it is finalized; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; the driver's own.
+    /// `INVALID_OPERATION` if it is finalized already; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`. Returns the driver's
+    /// error, mapped as in `error.rs`.
     fn append(&self, ready: &Ready<'_, D>, asked: Asked<'_, OverDriver<D>>) -> Appended<D>
     where
         D: TakesCommands;
-    /// Puts all that is recorded into a queue.
+    /// Enqueues everything that is recorded.
     ///
     /// # Errors
     /// As `urEnqueueCommandBufferExp` documents them.
@@ -170,62 +174,62 @@ impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
     }
 }
 
-/// A command of which everything was judged.
+/// A command that has been checked completely, with the objects that it uses.
 #[derive(Debug)]
 pub struct Ready<'a, D: TakesCommands> {
-    /// What its event says that it is.
+    /// The command type that its event reports.
     pub name: ur_command_t,
-    /// What is done.
+    /// The operation.
     pub command: Command<'a, D>,
-    /// Where it stands among the commands of an out-of-order queue.
+    /// Its place among the commands of an out-of-order queue.
     pub order: Order,
-    /// What is there until it is done.
+    /// The objects that stay alive until it is complete.
     pub uses: [Option<Used<'a, D>>; 2],
-    /// And what more is, of a launch.
+    /// More of them, for launches.
     pub more: &'a [Option<Used<'a, D>>],
 }
 /// An object that a command uses.
 #[derive(Debug)]
 pub enum Used<'a, D: TakesCommands> {
-    /// A buffer or an image, which it writes or only reads.
+    /// A buffer or an image.
     Buffer {
-        /// Which.
+        /// The buffer or image.
         buffer: Borrowed<'a, Mem<D>>,
-        /// Whether other devices' copies of it are out of date from here on.
+        /// Whether the command writes it, which makes other devices' copies of it outdated.
         writes: bool,
     },
-    /// A program, one of whose variables it reads or writes.
+    /// A program, because the command accesses one of its variables.
     Program(Borrowed<'a, D::Program>),
-    /// Memory that goes with it; the driver takes it.
+    /// Memory to be freed when the command runs; the driver takes it out of the handover.
     Freed(&'a Handover<Freeing<D::Memory>>),
 }
 impl<D: TakesCommands> Default for Ready<'_, D> {
-    /// A barrier that holds up nothing.
+    /// A barrier that waits for nothing.
     #[inline(always)]
     fn default() -> Self {
         Self::barrier(ur_command_t::EVENTS_WAIT_WITH_BARRIER, Order::Free)
     }
 }
 impl<'a, D: TakesCommands> Ready<'a, D> {
-    /// A command that stands in its place and uses no objects.
+    /// A command with the default order that uses no objects.
     #[inline(always)]
     pub(crate) fn new(name: ur_command_t, command: Command<'a, D>) -> Self {
         Self { name, command, order: Order::Free, uses: [None, None], more: &[] }
     }
-    /// A command that does nothing but hold its place.
+    /// A command that does nothing; only its place in the order matters.
     #[inline(always)]
     pub fn barrier(name: ur_command_t, order: Order) -> Self {
         Self { order, ..Self::new(name, Command::Barrier) }
     }
-    /// Which times its event tells; those of other commands are `of_queue`.
+    /// Which times its event reports. `of_queue` applies to all commands but timestamps.
     pub fn profile(&self, of_queue: Profile) -> Profile {
         if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
     }
-    /// All that it uses.
+    /// All objects that it uses.
     pub fn used(&self) -> impl Iterator<Item = &Used<'a, D>> {
         self.uses.iter().chain(self.more).flatten()
     }
-    /// The buffers and images that it uses, each with whether it writes it.
+    /// The buffers and images that it uses, each with whether the command writes it.
     pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, Mem<D>>, bool)> {
         self.used().filter_map(|one| match one {
             Used::Buffer { buffer, writes } => Some((*buffer, *writes)),
@@ -234,12 +238,12 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     }
 }
 
-/// Where is described what a command copies, if that takes more than a command has room for.
+/// Storage for the descriptions of box copies and image copies, to which a [`Command`] only holds a reference.
 #[derive(Debug)]
 pub(super) struct Room<'a, D: Types> {
-    /// A box of bytes.
+    /// The description of a box copy.
     pub(super) bytes: OnceCell<BoxCopy>,
-    /// A box of pixels.
+    /// The description of an image copy.
     pub(super) pixels: OnceCell<ImageCopy<'a, D>>,
 }
 impl<D: Types> Room<'_, D> {

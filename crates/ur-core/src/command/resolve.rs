@@ -1,5 +1,5 @@
-//! From what C asks for to a command: ranges, rows and patterns are judged here, once for queues and command buffers of
-//! all backends.
+//! Turns a request of an entry into a command. Ranges, rows and patterns are checked here, once for queues and command
+//! buffers of all backends.
 use super::{
     buffers::place,
     ready::{Place, Ready, Room, TakesCommands, Used},
@@ -16,9 +16,9 @@ use ur_sys::{
 };
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
-    /// Becomes what is asked for, in its place: moving it takes longer than some commands do. `waits`: whether it names what
-    /// it waits for.
-    #[inline(always)] // as `enqueue`
+    /// Sets this command to what the request describes. It is written in place, because moving a `Ready` takes longer
+    /// than some commands do. `waits`: whether the caller passes a wait list.
+    #[inline(always)] // for the same reason as `enqueue` in `entries.rs`
     pub(super) fn resolve(
         &mut self,
         request: Request<'a, OverDriver<D>>,
@@ -138,7 +138,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             Request::UsmFill2d { mem, pitch, pattern, width, height } => {
                 let to = Rows { start: mem, pitch };
                 check_rows::<D::Known>(to, (width, height), Access::ReadWrite)?;
-                let pattern = pattern_of(pattern, width * height)?; // no more than pitch * height
+                let pattern = pattern_of(pattern, width * height)?; // no overflow: check_rows checked pitch * height
                 (Name::USM_FILL_2D, Command::Fill2d { to, width, height, pattern })
             }
             Request::UsmPrefetch { mem, size, flags } => {
@@ -173,7 +173,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         Ok(())
     }
 }
-/// A hint about memory that is not moved is of no use: nothing is left of it but its place in the order.
+/// Memory that is never migrated makes a hint useless: it becomes a barrier, which keeps the command's place in the
+/// order, and a warning is logged.
 fn hint<'a, D: TakesCommands>(
     command: Command<'a, D>,
     at: Address,

@@ -1,6 +1,7 @@
-//! Memory that is allocated and freed in a queue's order. Its address and its bytes are there at once: the command only
-//! holds the place from which on callers may use it, and what is freed goes back when the queues have come so far. A
-//! driver whose queues allocate by themselves does so instead ([`TakesCommands::allocate_in_order`]).
+//! Memory that is allocated and freed in queue order. By default the core allocates at once, so address and bytes are
+//! valid immediately; the command only marks the point from which the caller may use them. Memory that is freed is
+//! returned to its pool when the commands enqueued before are done. A driver whose queues allocate in stream order does
+//! that instead ([`TakesCommands::allocate_in_order`]).
 use super::ready::{InOrder, Ready, TakesCommands};
 use crate::{
     memory::allocation::{Freeing, Home, Usm},
@@ -18,12 +19,11 @@ use ur_adapter::{
 use ur_hal::Order;
 use ur_sys::ur_command_t as Name;
 
-/// Allocates `size` bytes for the queue's device, from `pool` or else the one its device uses.
+/// Allocates `size` bytes for the queue's device, from `pool` or else from the device's current pool.
 ///
 /// # Errors
-/// `INVALID_USM_SIZE`, `INVALID_VALUE` for a pool of another context or device, what memory runs out with,
-/// `UNSUPPORTED_FEATURE` for shared memory on a device without it, and what submitting fails with; then nothing is
-/// allocated.
+/// `INVALID_USM_SIZE`; `INVALID_VALUE` for a pool of another context or device; `UNSUPPORTED_FEATURE` for shared memory
+/// on a device without it; errors of the allocation and of submitting the command. Nothing is allocated then.
 pub(super) fn allocate<D: TakesCommands>(
     usm: Usm,
     queue: Borrowed<'_, D::Queue>,
@@ -60,11 +60,11 @@ pub(super) fn allocate<D: TakesCommands>(
         }
     }
 }
-/// Frees the allocation at `mem` once the queue comes to it.
+/// Frees the allocation at `mem` when the queue reaches this command.
 ///
 /// # Errors
-/// `INVALID_MEM_OBJECT` for what is no allocation of the queue's context, `INVALID_VALUE` for such as are from another
-/// pool than callers say, and what submitting fails with; then nothing is freed.
+/// `INVALID_MEM_OBJECT` if `mem` is not an allocation of the queue's context; `INVALID_VALUE` if it was not allocated
+/// from `pool`; errors of submitting the command. Nothing is freed then.
 pub(super) fn free<D: TakesCommands>(
     queue: Borrowed<'_, D::Queue>,
     pool: Option<Borrowed<'_, UsmPool<D>>>,
