@@ -1,5 +1,5 @@
-//! The driver's attributes of a device that this adapter asks for, by name. CUDA and HIP number them
-//! differently and neither has all: what a driver cannot say is no failure of the device.
+//! The device attributes that this adapter queries, by name. CUDA and HIP number them differently, and
+//! neither has all of them: an attribute that the driver does not have is not an error of the device.
 use super::{device::DriverDevice, driver::Dialect};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -8,7 +8,7 @@ use ur_adapter::{
 
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident: $cuda:literal | $hip:literal;)*) => {
-        /// An attribute, whatever number the driver gives it.
+        /// A device attribute, independent of the driver's number for it.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Attribute { $($(#[$doc])* $name,)* }
         impl Attribute {
@@ -19,115 +19,115 @@ macro_rules! attributes {
         }
     };
 }
-/// No attribute's number.
+/// The number of an attribute that the driver does not have.
 const NONE: i32 = -1;
 attributes! {
     //                  CUDA | HIP
-    /// Work-items of a group.
+    /// Maximum number of work-items in a group.
     GroupItems:           1 | 56;
-    /// Work-items of a group along its first dimension.
+    /// Maximum number of work-items in a group in the first dimension.
     GroupX:               2 | 26;
-    /// ... its second.
+    /// The same in the second dimension.
     GroupY:               3 | 27;
-    /// ... its third.
+    /// The same in the third dimension.
     GroupZ:               4 | 28;
-    /// Groups along the first dimension.
+    /// Maximum number of groups in the first dimension.
     GridX:                5 | 29;
-    /// ... the second.
+    /// The same in the second dimension.
     GridY:                6 | 30;
-    /// ... the third.
+    /// The same in the third dimension.
     GridZ:                7 | 31;
     /// Bytes of local memory that every kernel may use.
     LocalMemory:          8 | 74;
-    /// Bytes of local memory that a kernel may use which asks for it.
+    /// Bytes of local memory that a kernel may use after it opted in.
     LocalMemoryOptIn:    97 | -1;
     /// Bytes of constant memory.
     ConstantMemory:       9 | 83;
-    /// Work-items of a sub-group.
+    /// Work-items of a sub-group (warp size).
     SubGroup:            10 | 87;
-    /// Registers of a group.
+    /// Registers available to a group.
     Registers:           12 | 71;
-    /// In kHz.
+    /// Clock rate in kHz.
     Clock:               13 | 5;
-    /// Bytes.
+    /// Alignment of textures in bytes.
     TextureAlignment:    14 | 81;
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     Units:               16 | 63;
-    /// Whether it shares the host's memory.
+    /// Whether the device is integrated with the host's memory.
     Integrated:          18 | 16;
-    /// Whether it reaches host memory.
+    /// Whether host memory can be mapped into the device's address space.
     MapsHostMemory:      19 | 3;
-    /// Pixels.
+    /// Limit in pixels.
     Texture2dWidth:      22 | 43;
-    /// Pixels.
+    /// Limit in pixels.
     Texture2dHeight:     23 | 44;
-    /// Pixels.
+    /// Limit in pixels.
     Texture3dWidth:      24 | 49;
-    /// Pixels.
+    /// Limit in pixels.
     Texture3dHeight:     25 | 50;
-    /// Pixels.
+    /// Limit in pixels.
     Texture3dDepth:      26 | 51;
-    /// Layers.
+    /// Limit in layers.
     TextureLayers:       29 | -1;
-    /// Whether memory errors are found and corrected.
+    /// Whether ECC is enabled.
     Ecc:                 32 | 0;
-    /// In kHz.
+    /// Memory clock rate in kHz.
     MemoryClock:         36 | 60;
-    /// In bits.
+    /// Width of the memory bus in bits.
     BusWidth:            37 | 59;
-    /// Bytes.
+    /// Size of the L2 cache in bytes.
     L2Cache:             38 | 19;
-    /// Whether addresses mean the same for host and devices.
+    /// Whether host and devices share one address space.
     UnifiedAddressing:   41 | 85;
-    /// Pixels.
+    /// Limit in pixels.
     Surface2dWidth:      56 | -1;
-    /// Pixels.
+    /// Limit in pixels.
     Surface2dHeight:     57 | -1;
-    /// Pixels.
+    /// Limit in pixels.
     Surface3dWidth:      58 | -1;
-    /// Pixels.
+    /// Limit in pixels.
     Surface3dHeight:     59 | -1;
-    /// Pixels.
+    /// Limit in pixels.
     Surface3dDepth:      60 | -1;
-    /// Layers.
+    /// Limit in layers.
     SurfaceLayers:       65 | -1;
-    /// Pixels of an image that lies in plain memory.
+    /// Maximum width in pixels of a one-dimensional image in linear memory.
     LinearWidth:         69 | 41;
     /// Major version of the compute capability.
     Major:               75 | 23;
-    /// Its minor version.
+    /// Minor version of the compute capability.
     Minor:               76 | 61;
-    /// Whether there is managed memory.
+    /// Whether managed memory is supported.
     Managed:             83 | 24;
-    /// Whether its atomic operations on host memory are seen as such by the host.
+    /// Whether the device's atomic operations on host memory are atomic for the host too.
     HostAtomics:         86 | 15;
-    /// Whether it reaches any host memory.
+    /// Whether the device can access pageable host memory.
     Pageable:            88 | 65;
-    /// Whether host and device may use managed memory at the same time.
+    /// Whether host and device may access managed memory at the same time.
     ConcurrentManaged:   89 | 9;
-    /// Whether groups can wait for each other.
+    /// Whether cooperative launches are supported.
     Cooperative:         95 | 10;
-    /// Whether C's host memory can be made known to the driver.
+    /// Whether host memory can be registered with the driver.
     HostRegister:        99 | 90;
-    /// Whether there is virtual memory.
+    /// Whether virtual memory management is supported.
     VirtualMemory:      102 | 89;
-    /// Whether memory has descriptors that other processes can be given.
+    /// Whether memory can be exported as POSIX file descriptors.
     Descriptors:        103 | -1;
-    /// Whether there are memory pools.
+    /// Whether memory pools are supported.
     Pools:              115 | 88;
-    /// Whether groups form clusters.
+    /// Whether thread block clusters are supported.
     Clusters:           120 | -1;
-    /// Whether streams write and wait for words of 64 bits.
+    /// Whether streams can write and wait for 64-bit words.
     StreamWords:        122 | 10013;
-    /// Whether the driver's handles lead other processes to memory and events.
+    /// Whether the driver's IPC handles of memory and events are supported.
     Ipc:                125 | -1;
 }
 
 impl<D: Dialect> DriverDevice<D> {
-    /// One attribute.
+    /// The value of an attribute.
     ///
     /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` where this driver does not say; else the driver's error.
+    /// `UNSUPPORTED_ENUMERATION` if this driver does not have the attribute; else the driver's error.
     pub fn get(&self, attribute: Attribute) -> Result<i32> {
         let (cuda, hip) = attribute.numbers();
         let unsaid = || {
@@ -137,12 +137,12 @@ impl<D: Dialect> DriverDevice<D> {
         match if D::BACKEND == Backend::Cuda { cuda } else { hip } {
             NONE => Err(unsaid()),
             number => self.attribute(number).map_err(|error| match error.code() {
-                ErrorCode::InvalidValue => unsaid(), // newer than the driver
+                ErrorCode::InvalidValue => unsaid(), // the attribute is newer than the driver
                 _ => error,
             }),
         }
     }
-    /// Whether the device has what an attribute says; not so where the driver does not say.
+    /// Whether the attribute is nonzero; `false` if the driver does not have it.
     ///
     /// # Errors
     /// Returns the driver's error.

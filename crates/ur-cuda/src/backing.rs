@@ -1,6 +1,5 @@
-//! Where USM comes from: chunks of device memory (virtual memory, or the driver's old kind), of pinned
-//! host memory and of managed memory. How they are cut is `ur_adapter::pool`'s, whose they are the
-//! core's.
+//! The memory beneath USM: chunks of device memory (virtual memory, or classic allocations of `cuMemAlloc`),
+//! of pinned host memory and of managed memory. `ur_adapter::pool` divides chunks; the core owns them.
 use super::{
     Attribute,
     device::DriverDevice,
@@ -21,12 +20,12 @@ use ur_adapter::{
 };
 use ur_hal::{Address, Granularity, Memory, MemoryKind, Range};
 
-/// The largest alignment on offer, in bytes: the granule of virtual memory.
+/// The largest alignment in bytes that can be requested: the granularity of virtual memory.
 pub const ALIGNMENT: usize = 2 << 20;
-/// What the driver aligns every allocation to at least, whatever its kind.
+/// The driver aligns every allocation to at least this many bytes, whatever its kind.
 const NATURAL: usize = 256;
 
-/// What the environment says, once a process: `UR_CUDA_USM` (or `UR_HIP_USM`).
+/// Whether `UR_CUDA_USM` (or `UR_HIP_USM`) requests classic allocations. The environment is read once.
 fn is_legacy_wished<D: Dialect>() -> bool {
     *D::statics().memory.get().is_legacy_wished.get_or_init(|| {
         let name = format!("UR_{}_USM", D::NAME);
@@ -46,8 +45,8 @@ fn is_legacy_wished<D: Dialect>() -> bool {
 fn is_virtual<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(!is_legacy_wished::<D>() && virtual_memory::is_supported(device)?)
 }
-/// Whether other processes can be given memory that is allocated on the device: by descriptors where it
-/// is virtual, else by the driver's old handles.
+/// Whether device memory can be shared with other processes: by descriptors if it is virtual memory, else by
+/// the driver's IPC handles.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -57,7 +56,7 @@ pub(super) fn is_shared<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
         false => device.has(Attribute::Ipc),
     }
 }
-/// Whether other processes can be given its physical memory.
+/// Whether physical memory can be shared with other processes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -65,8 +64,8 @@ pub(super) fn is_physical_shared<D: Dialect>(device: &DriverDevice<D>) -> Result
     Ok(virtual_memory::is_supported(device)? && virtual_memory::has_descriptors(device)?)
 }
 
-/// The numbers of those of `devices` that can reach the memory of `home`, itself first. Access is given to
-/// those that are started: the rest get theirs from `peers.rs` when they are.
+/// The numbers of those of `devices` that can access the memory of `home`, itself first. Access is given to
+/// devices whose context exists; `peers.rs` adds the others when their context is created.
 pub(super) fn reaching<D: Dialect>(
     home: &DriverDevice<D>,
     devices: &[Arc<DriverDevice<D>>],
@@ -80,7 +79,7 @@ pub(super) fn reaching<D: Dialect>(
     Ok(all)
 }
 
-/// What lengths and addresses of the device's virtual memory are multiples of, asked once.
+/// The granularity of lengths and addresses of the device's virtual memory. The driver is queried once.
 pub(super) fn granularity<D: Dialect>(device: &DriverDevice<D>) -> Result<Granularity> {
     let known = &D::statics().memory.get().granules;
     let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,21 +91,21 @@ pub(super) fn granularity<D: Dialect>(device: &DriverDevice<D>) -> Result<Granul
     locked().insert(device.number(), granularity);
     Ok(granularity)
 }
-/// What they have to be multiples of.
+/// The minimum granularity in bytes.
 pub(super) fn granule<D: Dialect>(device: &DriverDevice<D>) -> Result<usize> {
     Ok(granularity(device)?.minimum)
 }
 
-/// How another process opens a chunk.
+/// What another process needs to open a chunk.
 #[derive(Clone, Debug)]
 pub enum Behind {
-    /// By its descriptor.
+    /// A file descriptor.
     Descriptor(Arc<OwnedFd>),
-    /// By the driver's bytes.
+    /// A driver's IPC handle.
     Handle([u8; 64]),
 }
 
-/// Memory in one piece.
+/// A contiguous range of memory.
 #[derive(Debug)]
 pub struct Chunk<D: Dialect> {
     range: Range,
@@ -119,11 +118,11 @@ enum ChunkSource<D: Dialect> {
     Piece(Piece<D>),
 }
 impl<D: Dialect> Chunk<D> {
-    /// At least `bytes` at a multiple of `align`, at most [`ALIGNMENT`]; device memory is made readable
-    /// and writable for those of `devices` that can reach it.
+    /// Allocates at least `bytes` at a multiple of `align`, which is at most [`ALIGNMENT`]. Device memory
+    /// becomes readable and writable for those of `devices` that can access it.
     ///
     /// # Errors
-    /// The driver's own; `UNSUPPORTED_FEATURE` for shared memory on a device without it.
+    /// `UNSUPPORTED_FEATURE` for shared USM on a device without managed memory; else the driver's error.
     pub(super) fn take(
         kind: MemoryKind,
         device: &Arc<DriverDevice<D>>,
@@ -151,7 +150,7 @@ impl<D: Dialect> Chunk<D> {
         if (piece.at() as usize).is_multiple_of(align) {
             return Self::of(device, piece.at(), whole, ChunkSource::Piece(piece));
         }
-        drop(piece); // the driver promises less: so much more is taken that it has such an address
+        drop(piece); // the driver aligns less strictly: allocate enough to contain an aligned range
         let piece = Piece::new(device, sort, whole.checked_add(align).ok_or_else(too_large)?)?;
         let at = (piece.at() as usize).next_multiple_of(align) as u64;
         Self::of(device, at, whole, ChunkSource::Piece(piece))
@@ -183,15 +182,15 @@ impl<D: Dialect> Chunk<D> {
         D::statics().memory.get().claim(base.get(), bytes);
         Ok(Self { range, made, device: device.clone() })
     }
-    /// Whose memory it is.
+    /// The device that it was allocated on.
     pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
         &self.device
     }
-    /// Whether the driver takes it back only when its context is idle, and has the caller wait for that.
+    /// Whether freeing it makes the driver wait until the context is idle.
     pub(super) fn goes_when_idle(&self) -> bool {
         matches!(self.made, ChunkSource::Piece(_))
     }
-    /// How another process can open it, and where in what it opens the chunk starts.
+    /// What another process needs to open it, and the chunk's offset in bytes in what it opens.
     ///
     /// # Errors
     /// `INVALID_VALUE` for memory that cannot be shared; else the driver's error.
@@ -218,7 +217,7 @@ impl<D: Dialect> Chunk<D> {
 impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
         let store = D::statics().memory.get();
-        store.give_up(self.range.start().get()); // before the driver has it
+        store.give_up(self.range.start().get()); // before the driver can give the address to another allocation
         if let ChunkSource::Virtual(mapped) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }

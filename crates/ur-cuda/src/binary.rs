@@ -1,6 +1,6 @@
-//! What the bytes of a program are: PTX text, a cubin, a fatbin; and what such bytes say of the kernels in
-//! them. The driver is given no lengths and reads as far as headers say, so that whatever is cut off is
-//! refused here. Building and what the driver says of it are `program.rs`'s.
+//! Recognises the formats of program code (PTX text, cubin, fatbin), and finds the kernels in them. The
+//! driver is given no lengths and reads as far as the headers say, so truncated code is refused here.
+//! Building is in `code.rs`.
 use super::driver::Dialect;
 use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags,
@@ -12,37 +12,37 @@ use ur_adapter::{
     object::Backend,
 };
 
-/// What a driver takes as code.
+/// The formats that a driver accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Form {
-    /// Text that the driver compiles.
+    /// Assembly text that the driver compiles.
     Ptx,
-    /// Machine code: an ELF file.
+    /// Machine code in an ELF file.
     Cubin,
-    /// Several of those, of which the driver takes one.
+    /// A bundle of several pieces of code, of which the driver chooses one.
     Fatbin,
 }
 /// The code of a program for one device.
 #[derive(Clone, Debug)]
 pub struct Image {
     form: Form,
-    /// As C gave them, with a NUL behind.
+    /// The code as the caller passed it, followed by a NUL.
     bytes: Box<[u8]>,
-    /// The kernels in it; `None` where only the driver can tell.
+    /// The kernels in it; `None` if only the driver knows them.
     entries: Option<Entries>,
 }
-/// What is known of a kernel from its code: the bytes of each of its parameters, in order, if that is.
+/// The kernels of a piece of code, by name: the size in bytes of each parameter in order, if known.
 pub(super) type Entries = BTreeMap<CString, Option<Vec<u32>>>;
 
 const FATBIN: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
-/// The header of several pieces of AMD code.
+/// The magic number of a Clang offload bundle of AMD code.
 const BUNDLE: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";
-/// In a cubin's `st_other`: a function that can be launched.
+/// The bit in a cubin's `st_other` that marks a kernel.
 const CUDA_ENTRY: u8 = 0x10;
 
 impl Image {
     /// # Errors
-    /// `INVALID_BINARY` for what is none of the forms that the driver of `D` takes, and for what is cut off.
+    /// `INVALID_BINARY` for code in no format that the driver of `D` accepts, and for truncated code.
     pub(super) fn of<D: Dialect>(given: &[u8]) -> Result<Self> {
         let form = match given {
             _ if given.starts_with(b"\x7fELF") => cubin::<D>(given)?,
@@ -70,20 +70,20 @@ impl Image {
     pub(super) fn form(&self) -> Form {
         self.form
     }
-    /// As C gave them.
+    /// The code as the caller passed it.
     pub(super) fn given(&self) -> &[u8] {
         &self.bytes[..self.bytes.len() - 1]
     }
-    /// With a NUL behind them, as the driver wants text.
+    /// The code followed by a NUL, as the driver expects text.
     pub(super) fn terminated(&self) -> &[u8] {
         &self.bytes
     }
-    /// The kernels in it; `None` where only the driver can tell.
+    /// The kernels in it; `None` if only the driver knows them.
     pub(super) fn entries(&self) -> Option<&Entries> {
         self.entries.as_ref()
     }
-    /// What was linked of `parts`: their kernels are its kernels, and text tells more of them than machine
-    /// code does.
+    /// Takes the kernels from `parts`, of which this image was linked: PTX text tells more about them than
+    /// the machine code.
     pub(super) fn linked_of(mut self, parts: &[&Arc<Self>]) -> Self {
         let all: Option<Vec<&Entries>> = parts.iter().map(|part| part.entries()).collect();
         if let Some(all) = all {
@@ -126,9 +126,9 @@ fn cubin_entries(bytes: &[u8]) -> Option<Entries> {
     });
     let all: Option<Entries> =
         entries.map(|symbol| Some((CString::new(symbol.name_bytes().ok()?).ok()?, None))).collect();
-    all.filter(|all| !all.is_empty()) // stripped: the driver may know
+    all.filter(|all| !all.is_empty()) // empty if stripped: the driver may still know them
 }
-/// A header that says how long it and all pieces are, then the pieces, each with a header of its own.
+/// A header with its own length and that of all pieces, then the pieces, each with a header of its own.
 fn fatbin(bytes: &[u8]) -> Result<Form> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -151,13 +151,13 @@ fn fatbin(bytes: &[u8]) -> Result<Form> {
     }
 }
 
-/// Whether it is text that has the directive that all PTX begins with. Zeros may fill up a section behind it.
+/// Whether it is text that starts with PTX's `.version` directive. It may be padded with zeros.
 fn is_ptx(bytes: &[u8]) -> bool {
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let Ok(text) = std::str::from_utf8(&bytes[..end]) else { return false };
     !text.contains('\0') && Tokens(text).next() == Some(".version")
 }
-/// The words and signs of PTX, without comments.
+/// The tokens of PTX text without comments.
 struct Tokens<'t>(&'t str);
 impl<'t> Iterator for Tokens<'t> {
     type Item = &'t str;
@@ -200,7 +200,8 @@ fn ptx_entries(text: &str) -> Entries {
     }
     entries
 }
-/// The sizes of `.param .u64 a, .param .align 8 .b8 b[24]`; `None` for what is not understood.
+/// The sizes in bytes of a parameter list such as `.param .u64 a, .param .align 8 .b8 b[24]`; `None` if it
+/// cannot be parsed.
 fn parameters<'t>(tokens: impl Iterator<Item = &'t str>) -> Option<Vec<u32>> {
     let (mut sizes, mut element, mut count) = (vec![], None, 1_u32);
     let mut previous = "";
@@ -221,7 +222,7 @@ fn parameters<'t>(tokens: impl Iterator<Item = &'t str>) -> Option<Vec<u32>> {
     }
     Some(sizes)
 }
-/// The bytes of a type of PTX.
+/// The size in bytes of a PTX type.
 fn width(token: &str) -> Option<u32> {
     let (kind, bits) = token.strip_prefix('.')?.split_at_checked(1)?;
     let bits: u32 = bits.parse().ok()?;
@@ -277,9 +278,9 @@ mod tests {
     #[test]
     fn a_fatbin_that_is_cut_off_is_refused() {
         let mut whole = FATBIN.to_vec();
-        whole.extend([1, 0, 16, 0]); // version, bytes of this header
+        whole.extend([1, 0, 16, 0]); // version; bytes of this header
         whole.extend(32_u64.to_le_bytes());
-        whole.extend([2, 0, 1, 1, 16, 0, 0, 0]); // machine code, bytes of the piece's header
+        whole.extend([2, 0, 1, 1, 16, 0, 0, 0]); // machine code; bytes of the piece's header
         whole.extend(16_u64.to_le_bytes());
         whole.extend([0; 16]);
         assert_eq!(Image::of::<Cuda>(&whole).unwrap().form(), Form::Fatbin);

@@ -1,11 +1,13 @@
-//! The device's clock: nanoseconds for profiling and for global timestamps. The driver only tells how
-//! long after one event another one was, in a number of 24 bits; so times are told from a base event
-//! that is never much older, and each base's own time from the one before.
+//! The device's clock in nanoseconds, for profiling and for global timestamps. The driver only reports the
+//! time between two events, as an `f32` in milliseconds (24 bits of precision). So an event's time is
+//! measured from a base event that is rarely older than a second, and the base's own time from the base
+//! before it.
 //!
-//! After a pause that number is coarse: its steps are 250 µs after an hour, 8 ms after a day. So the first time that is
-//! asked for after a pause is told by several marks, which lie close to the new base and as far from the old one: each
-//! is rounded elsewhere, and together they bound the new base's time to about what passes between two marks (some
-//! microseconds). That takes as long as one step, at most 10 ms; after a pause of more than a day it stays coarser.
+//! After a pause the distance to the previous base is coarse: it comes in steps of 250 µs after an hour and
+//! of 8 ms after a day. So the time of the first base after a pause is determined with several marks: events
+//! that are close to the new base and equally far from the old one. Each is rounded differently, and together
+//! they bound the time of the new base to about the interval between two marks (some microseconds). This
+//! takes as long as one step, at most 10 ms; after a pause of more than a day the time stays coarser.
 use super::{
     device::DriverDevice,
     driver::{Dialect, RawContext},
@@ -14,39 +16,40 @@ use super::{
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ur_adapter::error::{ErrorCode, Result};
 
-/// A base is replaced when it is older: that far away, a driver's time is exact to 61 ns.
+/// Age in nanoseconds from which a base is replaced: over this distance the driver's times are exact to 61
+/// ns.
 const OLD: u64 = 1_000_000_000;
 
-/// How long the first base may take, and the marks of one after a pause, in nanoseconds.
+/// The longest time in nanoseconds that is spent on starting the clock, or on the marks after a pause.
 const PATIENCE: u64 = 10_000_000;
 
-/// A moment that the device's clock is told from.
+/// An event with a known time, from which other times are measured.
 #[derive(Debug)]
 pub struct Base<D: Dialect> {
     event: NativeEvent<D>,
     context: RawContext,
-    /// The clock's.
+    /// The clock's stream.
     stream: Arc<Stream<D>>,
-    /// Nanoseconds of the device's clock; known once the device has passed it and somebody asked.
+    /// Its time in nanoseconds; set by the first query after the device has passed it.
     at: OnceLock<u64>,
-    /// The base that its own time is told from, until that is known.
+    /// The previous base, from which its own time is measured; `None` when that time is known.
     before: Mutex<Option<Arc<Self>>>,
-    /// The host's clock at the time.
+    /// The host's clock when it was recorded.
     host: u64,
 }
 impl<D: Dialect> Base<D> {
-    /// When `event` was, in nanoseconds of the device's clock. The event is complete, was made with
-    /// timing, and was recorded when this base was the newest.
+    /// The time of `event` in nanoseconds of the device's clock. The event must be complete, have been
+    /// created with timing, and have been recorded while this base was the newest one.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn time_of(&self, event: &NativeEvent<D>) -> Result<u64> {
         let _on = Entered::<D>::enter(self.context)?;
         let at = self.at()?;
-        self.event.synchronize()?; // over long ago, but for streams that were held up
+        self.event.synchronize()?; // normally long complete; not if its stream was delayed
         Ok(at.saturating_add_signed(event.elapsed_ns_since(&self.event)?))
     }
-    /// Its own time. A context is current.
+    /// The base's own time. A context must be current.
     fn at(&self) -> Result<u64> {
         let before = || self.before.lock().unwrap_or_else(PoisonError::into_inner);
         let known = before().clone();
@@ -54,12 +57,12 @@ impl<D: Dialect> Base<D> {
             self.event.synchronize()?;
             let at = known.at()?.saturating_add_signed(self.since(&known)?);
             self.at.get_or_init(|| at);
-            let done = before().take(); // after the time is there
+            let done = before().take(); // only now: `at` is set
             drop(done);
         }
         self.at.get().copied().ok_or_else(|| ErrorCode::Unknown.into())
     }
-    /// Nanoseconds from `old` to this base, both of which the device has passed.
+    /// Nanoseconds from `old` to this base. The device must have passed both.
     fn since(&self, old: &Self) -> Result<i64> {
         let told = self.event.elapsed_ns_since(&old.event)?;
         let mut bounds = Bounds::of(told);
@@ -80,21 +83,21 @@ impl<D: Dialect> Base<D> {
             let near = mark.elapsed_ns_since(&self.event)?;
             bounds.meet(mark.elapsed_ns_since(&old.event)?, near);
             if near > step || now() > end {
-                break; // the rounding has come round: more marks tell no more
+                break; // after one full step further marks repeat the same roundings
             }
         }
-        // Bounds that contradict each other are those of a driver that does not round to the nearest.
+        // The bounds contradict each other if the driver does not round to nearest.
         Ok(bounds.middle().unwrap_or(told))
     }
 }
-/// As exact as the driver's events are, in nanoseconds.
+/// The precision of the driver's events in nanoseconds.
 const EXACT: i64 = 2_000;
-/// What neighbouring times of the driver's are apart, so many nanoseconds away.
+/// The distance in nanoseconds between neighbouring `f32` values at this time.
 fn step(nanoseconds: i64) -> i64 {
     let milliseconds = (nanoseconds as f64 / 1e6) as f32;
     (f64::from(milliseconds.abs().next_up() - milliseconds.abs()) * 1e6).ceil() as i64
 }
-/// Between what a time lies that the driver told rounded to the nearest step, perhaps several times.
+/// Lower and upper bound of a time of which the driver reported one or several rounded values.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     least: i64,
@@ -105,7 +108,7 @@ impl Bounds {
         let half = step(told) / 2 + 1;
         Self { least: told - half, most: told + half }
     }
-    /// What is later by `near` was told as well.
+    /// Narrows the bounds by another report: an event that is later by `near` was reported at `told`.
     fn meet(&mut self, told: i64, near: i64) {
         let other = Self::of(told);
         let slack = step(near) / 2 + 1;
@@ -115,7 +118,7 @@ impl Bounds {
     fn width(self) -> i64 {
         self.most - self.least
     }
-    /// `None` if they exclude each other.
+    /// The midpoint; `None` if the bounds exclude each other.
     fn middle(self) -> Option<i64> {
         (self.width() >= 0).then_some(self.least + self.width() / 2)
     }
@@ -124,20 +127,22 @@ impl Bounds {
 /// A device's clock.
 #[derive(Debug)]
 pub(super) struct Clock<D: Dialect> {
-    /// Nothing but bases and timestamps, so that little delays them.
+    /// Executes nothing but bases and timestamps, so that it is rarely delayed.
     stream: Arc<Stream<D>>,
     newest: Mutex<Arc<Base<D>>>,
 }
 impl<D: Dialect> Clock<D> {
+    /// Records the first base.
+    ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn start(device: &DriverDevice<D>) -> Result<Self> {
         let (context, on) = (device.context()?, device.enter()?);
         let stream = Arc::new(Stream::create(&on, 0)?);
         let (event, begun) = mark(device, &stream)?;
-        // At first the host's clock, so that the two can be compared; read behind the event, so that
-        // nothing seems to start before it was submitted. But a device that is held up is not waited
-        // for: what the caller does next may be what it waits for.
+        // The first base gets the host's time, so that the two clocks can be compared. The host's clock is
+        // read after the event, so that no command seems to start before it was submitted. The wait has a
+        // limit, because a device may be held up by something that the caller does next.
         while !event.is_complete()? && now() < begun + PATIENCE {
             std::thread::yield_now();
         }
@@ -150,9 +155,9 @@ impl<D: Dialect> Clock<D> {
     fn newest(&self) -> MutexGuard<'_, Arc<Base<D>>> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// A base that is not old. One that is old is replaced, so that what comes first after a pause is told
-    /// from close by. Nothing waits here for a device whose streams may wait for what the caller does next:
-    /// as long as the device has not come to the newest base, that one stays.
+    /// The newest base, replaced if it is too old, so that times after a pause are measured from nearby. Does
+    /// not wait for the device, which may wait for what the caller does next: while the device has not passed
+    /// the newest base, that one stays.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -166,17 +171,17 @@ impl<D: Dialect> Clock<D> {
             if !newest.event.is_complete()? {
                 return Ok(newest);
             }
-            newest.at()?; // so that no base ever hangs on a long line of others
+            newest.at()?; // keeps the chain of bases with unknown times short
         }
         let (event, host) = mark(device, &self.stream)?;
         let (context, before) = (newest.context, Mutex::new(Some(newest)));
         let (stream, at) = (Arc::clone(&self.stream), OnceLock::new());
         let fresh = Arc::new(Base { event, context, stream, at, before, host });
         let old = std::mem::replace(&mut *self.newest(), Arc::clone(&fresh));
-        drop(old); // not under the lock
+        drop(old); // outside the lock
         Ok(fresh)
     }
-    /// The device's clock and the host's, read together.
+    /// The device's clock and the host's, read together in nanoseconds.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -184,18 +189,18 @@ impl<D: Dialect> Clock<D> {
         let (base, _on) = (self.base(device)?, device.enter()?);
         let (event, _) = mark(device, &self.stream)?;
         event.synchronize()?;
-        let host = now(); // first: to tell the device's time may take marks
+        let host = now(); // before `time_of`, which may have to record marks
         Ok((base.time_of(&event)?, host))
     }
 }
-/// An event that the device has just been given, and when that was by the host's clock.
+/// A newly recorded event, and the host's clock at that time.
 fn mark<D: Dialect>(device: &DriverDevice<D>, stream: &Stream<D>) -> Result<(NativeEvent<D>, u64)> {
     let on = device.enter()?;
     let event = NativeEvent::create(&on, true)?;
     event.record(stream)?;
     Ok((event, now()))
 }
-/// Nanoseconds of the host's clock.
+/// The host's monotonic clock in nanoseconds.
 pub(super) fn now() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64

@@ -1,5 +1,5 @@
-//! Code for devices of CUDA or HIP: text, machine code or bundles of both, loaded or linked by the driver, and the functions
-//! in it. What bytes are is `binary.rs`'s.
+//! Programs and kernels of CUDA and HIP: the driver loads or links PTX text, machine code or bundles. The
+//! formats are recognised in `binary.rs`.
 use super::{
     Family,
     binary::{Form, Image},
@@ -25,23 +25,23 @@ use ur_hal::{
     CachePreference, CodeForm, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
 };
 
-/// Where code is loaded.
+/// A device that code is loaded for.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     pub(super) context: RawContext,
-    /// Bytes of local memory that a group may have.
+    /// Bytes of local memory that a work-group may use.
     pub(super) local_memory: usize,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub(super) units: i32,
-    /// Items that go in step.
+    /// Work-items of a warp.
     pub(super) warp: i32,
 }
-/// Loaded code.
+/// A module loaded by the driver.
 #[derive(Debug)]
 pub struct Code<D: Dialect> {
     module: Module<D>,
     target: Target,
-    /// What it was loaded of; nothing of a module of others.
+    /// What it was loaded from; `None` for a module that was created outside this adapter.
     image: Option<Arc<Image>>,
 }
 impl<D: Dialect> Code<D> {
@@ -54,7 +54,7 @@ impl<D: Dialect> Code<D> {
         let of = |module| Arc::new(Self { module, target: *target, image: Some(image) });
         (module.map(of).map_err(about_code), log)
     }
-    /// A module of others.
+    /// Wraps a module that was created outside this adapter.
     pub(super) fn of(module: Module<D>, target: Target) -> Arc<Self> {
         Arc::new(Self { module, target, image: None })
     }
@@ -62,24 +62,25 @@ impl<D: Dialect> Code<D> {
         &self.module
     }
 }
-/// What the twin of a kernel, which takes an offset behind its arguments, has behind its name.
+/// The suffix of the name of a kernel's variant that takes the global offset as a last parameter. The SYCL
+/// compiler emits both.
 const TWIN: &[u8] = b"_with_offset";
 
-/// A kernel of loaded code.
+/// A kernel of a loaded module.
 #[derive(Debug)]
 pub struct Kernel<D: Dialect> {
     function: Function<D>,
-    /// Takes an offset behind the arguments.
+    /// The variant that takes the global offset as a last parameter.
     twin: Option<Function<D>>,
-    /// Bytes of each parameter, if that is known.
+    /// The size in bytes of each parameter, if known.
     parameters: Option<Vec<u32>>,
-    /// Bytes of local memory that it declares itself.
+    /// Bytes of local memory that the kernel declares statically.
     own_local: usize,
     /// Bytes of dynamic local memory that the driver was told to allow.
     allowed: AtomicU32,
     code: Arc<Code<D>>,
 }
-/// Bytes of local memory that every kernel may have.
+/// Bytes of local memory that a kernel may use without opting in.
 const ALWAYS_ALLOWED: usize = 48 << 10;
 
 impl<D: Dialect> Kernel<D> {
@@ -87,12 +88,12 @@ impl<D: Dialect> Kernel<D> {
         device::check_fork::<D>()?;
         Ok(Entered::enter(self.code.target.context)?)
     }
-    /// What runs.
+    /// The function to launch without a global offset.
     pub(super) fn function(&self) -> Function<D> {
         self.function
     }
-    /// What runs with an offset behind the arguments. A kernel without a twin does not look at ids that an offset would
-    /// move.
+    /// The function to launch with a global offset. A kernel without this variant does not use ids that an
+    /// offset would change.
     pub(super) fn twin(&self) -> Option<Function<D>> {
         self.twin
     }
@@ -158,7 +159,7 @@ impl<D: Dialect> Modules for Family<D> {
     fn binary(code: &Arc<Code<D>>) -> Result<Vec<u8>> {
         Ok(code.image.as_ref().map_or(vec![], |image| image.given().to_vec()))
     }
-    /// In the order of the alphabet, less the twins of those that take no offset.
+    /// In alphabetical order, without the variants that take a global offset.
     fn functions(code: &Arc<Code<D>>) -> Result<Vec<CString>> {
         let mut names = match code.image.as_ref().and_then(|image| image.entries()) {
             Some(entries) => entries.keys().cloned().collect(),
@@ -201,7 +202,7 @@ impl<D: Dialect> Modules for Family<D> {
             private_memory: fact(Fact::Private)? as usize,
             arguments: kernel.parameters.as_ref().map(|all| all.len() as u32),
             argument_sizes: kernel.parameters.clone(),
-            // Compilers write what a kernel asks for into the metadata.
+            // The compilers write the attributes of kernels into the metadata.
             is_all_told: true,
             most_sub_group: warp,
             most_sub_groups: items.div_ceil(warp),
@@ -223,7 +224,7 @@ impl<D: Dialect> Modules for Family<D> {
         if own + dynamic <= ALWAYS_ALLOWED || dynamic <= kernel.allowed.load(Relaxed) as usize {
             return Ok(());
         }
-        // All that there is, once: other threads that launch the same function lose nothing.
+        // The maximum at once: a smaller value could undercut a concurrent launch of the same function.
         let most = (all - own) as i32;
         let _on = kernel.enter()?;
         kernel.function.allow_dynamic(most)?;
@@ -242,7 +243,7 @@ impl<D: Dialect> Modules for Family<D> {
         let told = kernel.function.best_items(local)?;
         Ok(told.map(|items| GroupChoice::About(items as usize)))
     }
-    /// On the twin too.
+    /// Sets the preference of both variants.
     fn prefer(kernel: &Kernel<D>, what: CachePreference) -> Result<()> {
         let what = match what {
             CachePreference::None => 0,
@@ -253,15 +254,15 @@ impl<D: Dialect> Modules for Family<D> {
         let told = kernel.function.prefer(what);
         let told = told.and_then(|()| kernel.twin.map_or(Ok(()), |twin| twin.prefer(what)));
         match told {
-            // A driver that cannot be told does as it sees fit, which is what the default asks for.
+            // A driver without this function chooses by itself, as with the default preference.
             Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(()),
             told => Ok(told?),
         }
     }
 }
 
-/// Compiles pieces of code; makes one of them if `complete`, else only looks whether they can be compiled, and the answer
-/// is the first of them. With the driver's log.
+/// Compiles pieces of code and links them if `complete`. If not, only checks that they compile, and returns
+/// the first piece. Also returns the driver's log.
 fn join<D: Dialect>(
     target: &Target,
     pieces: &[Piece<'_, Family<D>>],
@@ -291,7 +292,7 @@ fn join<D: Dialect>(
     });
     (image.map_err(about_code), log)
 }
-/// What the flags of all pieces ask for; the last of several for one thing counts.
+/// The options from the flags of all pieces; of contradicting ones the last counts.
 fn options_of<D: Dialect>(
     pieces: &[Piece<'_, Family<D>>],
 ) -> std::result::Result<Options, (ur_hal::Error, String)> {
@@ -299,7 +300,8 @@ fn options_of<D: Dialect>(
     options(&flags.join(" "))
         .map_err(|why| (ur_hal::Error::new(ErrorKind::BuildFailed, why.clone()), why))
 }
-/// A failure of a build: what the driver says of the code is told from what it says of the device or of memory.
+/// Turns a driver error about the code into `PROGRAM_BUILD_FAILURE`; errors about the device or about memory
+/// keep their code.
 fn about_code(error: Error) -> ur_hal::Error {
     use ErrorCode as E;
     match error.code() {
@@ -314,11 +316,11 @@ fn about_code(error: Error) -> ur_hal::Error {
     .into()
 }
 
-/// What a build may be told: `-maxrregcount=N`, `-ON`, `-g`, `-lineinfo`, each with one dash or two. What is
-/// meant for other compilers is left out.
+/// Parses build options: `-maxrregcount=N`, `-ON`, `-g`, `-lineinfo`, each with one dash or two. Options for
+/// other compilers are ignored.
 ///
 /// # Errors
-/// What is wrong with one, for the build log.
+/// Returns what is wrong with an option, for the build log.
 pub(super) fn options(text: &str) -> std::result::Result<Options, String> {
     let mut all = Options::default();
     let mut words = text.split_whitespace();

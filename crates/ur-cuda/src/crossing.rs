@@ -1,7 +1,8 @@
-//! Copies and fills of memory on a device that the stream's own does not reach: no link leads there, or nobody was
-//! given access. The driver copies such bytes, by way of the host if it must, where it is told the contexts of both
-//! ends. What neither begins nor ends on the stream's own device is done by a stream of the device that has the memory,
-//! between two events. Nothing here waits, and no device is given access.
+//! Copies and fills of memory on a device whose memory the stream's own device cannot access: there is no
+//! peer link, or access was not enabled. The driver can copy such memory, through the host if necessary, if
+//! it is given the contexts of both ends. A command with no end on the stream's own device is executed by a
+//! stream of the device that has the memory, ordered by an event before and one after it. Nothing here
+//! blocks, and no peer access is enabled.
 use super::DriverDevice;
 use super::{
     device,
@@ -13,18 +14,18 @@ use super::{
 use std::sync::Arc;
 use ur_adapter::error::Result;
 
-/// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is told by its address and its context.
+/// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is given by its address and its context.
 const BY_CONTEXT: i32 = 2;
 
-/// Whether there can be memory out of reach at all. Drivers without copies that name both contexts tell by the
-/// addresses alone what to do.
+/// Whether there can be memory that a device cannot access. Drivers without peer copies decide by the
+/// addresses alone.
 pub(super) fn is_possible<D: Dialect>() -> bool {
     device::all::<D>().len() > 1 && D::driver().has_peer_copies()
 }
 fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|one| one.number() == number)
 }
-/// The device whose memory is at `at`, if that is another than `device`, which has no access to it.
+/// The device whose memory is at `at`, if it is another than `device` and `device` has no access to it.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -41,10 +42,11 @@ pub(super) fn beyond<D: Dialect>(
         _ => Ok(None),
     }
 }
-/// Copies a box, one end of which is beyond the reach of the stream's device: in memory of `away`.
+/// Copies a box, one end of which is in memory of `away` that the stream's device cannot access.
 ///
 /// # Errors
-/// `INVALID_OPERATION` where the stream is captured and the copy has to leave it; else the driver's error.
+/// `INVALID_OPERATION` while the stream is captured, if the copy must be done by another device's stream;
+/// else the driver's error.
 pub(super) fn copy_3d<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     stream: &Stream<D>,
@@ -63,7 +65,8 @@ pub(super) fn copy_3d<D: Dialect>(
         }),
     }
 }
-/// Whose memory an end is in; `None` for memory that every device reaches. Arrays are the stream's own device's.
+/// The device that has the memory of an end; `None` for memory that every device can access. Arrays belong to
+/// the stream's own device.
 fn home_of<D: Dialect>(
     device: &Arc<DriverDevice<D>>,
     sort: i32,
@@ -74,7 +77,7 @@ fn home_of<D: Dialect>(
         _ => Ok(Some(device)),
     }
 }
-/// Whether it is one row in memory. Of those any length goes, where pitches have a limit.
+/// Whether it is a single row in linear memory. Such a copy may have any length, while pitches are limited.
 fn is_line(what: &Copy3d) -> bool {
     (what.height, what.depth, what.src_type, what.dst_type) == (1, 1, BY_ADDRESS, BY_ADDRESS)
 }
@@ -92,10 +95,10 @@ fn by_contexts<D: Dialect>(
     let (dst_type, src_type) = (sort(what.dst_type), sort(what.src_type));
     stream.copy_3d_peer(&Copy3d { dst_type, src_type, ..*what }, to, from)
 }
-/// Has a stream of `home` do `work`, in the order of `stream`, which is `device`'s.
+/// Enqueues `work` on a stream of `home`, ordered as a command of `stream`, which belongs to `device`.
 ///
 /// # Errors
-/// `INVALID_OPERATION` while `stream` is captured; those of `work`, and the driver's own.
+/// `INVALID_OPERATION` while `stream` is captured; the errors of `work`; else the driver's error.
 pub(super) fn elsewhere<D: Dialect>(
     device: &DriverDevice<D>,
     stream: &Stream<D>,
@@ -113,13 +116,14 @@ pub(super) fn elsewhere<D: Dialect>(
     let aside = stream.peer_streams().get(home.number(), create)?;
     aside.wait_for(&before)?;
     let done = work(&aside);
-    // What got there is a part of the command, be it all of it or not.
+    // Also when `work` failed: it may have enqueued a part of the command.
     let after = home.events().take(&on, false);
     let after = after.and_then(|after| after.record(&aside).map(|()| after));
     drop(on);
     let ordered = after.and_then(|after| stream.wait_for(&after));
     if ordered.is_err() {
-        // `stream` does not wait for it, so the memory would be given away under it. What is said is the first failure.
+        // `stream` does not wait for it, so the memory could be freed too early: wait here. The first error
+        // is returned.
         let _ = home.enter().and_then(|_on| aside.synchronize());
     }
     ordered.and(done)

@@ -1,4 +1,4 @@
-//! Devices: which there are, what each can do, and how its context is made current.
+//! Devices: enumeration, properties and the primary context of each.
 use super::{
     Device, Family,
     attribute::Attribute,
@@ -29,7 +29,7 @@ use ur_hal::{
 };
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
-/// A device, which is there as long as the process is.
+/// A device. It lives as long as the process.
 #[derive(Debug)]
 pub struct DriverDevice<D: Dialect> {
     number: i32,
@@ -38,19 +38,19 @@ pub struct DriverDevice<D: Dialect> {
     events: Arc<EventPool<D>>,
     sleepers: Sleepers<D>,
     clock: OnceLock<Clock<D>>,
-    /// Bytes that a work-group may have.
+    /// Bytes of local memory that a work-group may use.
     local_memory: OnceLock<u32>,
-    /// Whether other processes can be given memory that is allocated on it.
+    /// Whether memory allocated on it can be shared with other processes.
     is_shared: OnceLock<bool>,
     _dialect: std::marker::PhantomData<fn() -> D>,
 }
 
-/// The devices of a dialect, found once a process.
+/// The devices of a dialect, enumerated once in a process.
 #[derive(Debug)]
 pub struct System<D: Dialect>(OnceLock<Found<D>>);
 #[derive(Debug)]
 struct Found<D: Dialect> {
-    /// In which of a line of forked processes the driver was started.
+    /// The process's fork count when the driver was initialised.
     fork: u64,
     devices: Vec<Arc<DriverDevice<D>>>,
 }
@@ -68,7 +68,7 @@ impl<D: Dialect> System<D> {
         })
     }
 }
-/// No driver and no device are no failure: then there are none.
+/// Enumerates the devices. Without a driver the list is empty; that is no error.
 fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
     if !D::driver().is_there() {
         return Ok(vec![]);
@@ -96,12 +96,13 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
         })
         .collect()
 }
-/// Every device that this process may see, in the driver's order. Starts the driver.
+/// All devices that are visible to this process, in the driver's order. Initialises the driver.
 pub fn all<D: Dialect>() -> &'static [Arc<DriverDevice<D>>] {
     &D::statics().system.found().devices
 }
 /// # Errors
-/// `UNINITIALIZED` in a child that was forked after the driver was started: it does not work there.
+/// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
+/// work there.
 pub fn check_fork<D: Dialect>() -> Result<()> {
     match D::statics().system.found().fork == ur_mapping::fork_count() {
         true => Ok(()),
@@ -122,7 +123,8 @@ impl<D: Dialect> PartialEq for DriverDevice<D> {
     }
 }
 impl<D: Dialect> DriverDevice<D> {
-    /// The driver's number of it: `CUdevice`. Never sent to another process.
+    /// The driver's number (`CUdevice`). Valid in this process only; other processes may number devices
+    /// differently.
     pub fn number(&self) -> i32 {
         self.number
     }
@@ -130,21 +132,22 @@ impl<D: Dialect> DriverDevice<D> {
     pub fn uuid(&self) -> [u8; 16] {
         self.uuid
     }
-    /// Its primary context, retained at first use: it takes time and memory of the device.
+    /// Its primary context, retained at first use because creating one takes time and device memory.
     ///
     /// # Errors
-    /// The driver's own; `UNINITIALIZED` in a forked child.
+    /// Returns the driver's error; `UNINITIALIZED` in a forked child.
     pub fn context(&self) -> Result<RawContext> {
         check_fork::<D>()?;
         if let Some(context) = self.context.get() {
             return Ok(*context);
         }
         let retained = context::retain_primary::<D>(self.number)?;
-        // Before anybody uses it: whose memory it may reach it reaches.
+        // Before the first use of the context: gives it the peer accesses that were requested earlier.
         D::statics().memory.get().peers.started(self.number)?;
         Ok(*self.context.get_or_init(|| retained))
     }
-    /// Whether `context` is its primary context. One that nobody has started is nobody's, and stays so.
+    /// Whether `context` is its primary context. A primary context that is not active is not activated by
+    /// this query.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`].
@@ -152,14 +155,14 @@ impl<D: Dialect> DriverDevice<D> {
         check_fork::<D>()?;
         Ok(context::is_primary_active::<D>(self.number)? && self.context()? == context)
     }
-    /// Makes its primary context current until what is returned is dropped.
+    /// Makes its primary context current on this thread until the returned guard is dropped.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`].
     pub fn enter(&self) -> Result<Entered<D>> {
         Entered::enter(self.context()?)
     }
-    /// One of the driver's attributes, by its number.
+    /// The value of a device attribute, by the driver's number for it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -167,8 +170,8 @@ impl<D: Dialect> DriverDevice<D> {
         check_fork::<D>()?;
         native::attribute::<D>(self.number, attribute)
     }
-    /// Bytes of local memory that a work-group may have: all that a kernel can ask for, or less where
-    /// `UR_CUDA_MAX_LOCAL_MEM_SIZE` says so.
+    /// Bytes of local memory that a work-group may use: what a kernel can opt in to, or less if the
+    /// environment variable `UR_CUDA_MAX_LOCAL_MEM_SIZE` (HIP: `UR_HIP_MAX_LOCAL_MEM_SIZE`) says so.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -183,7 +186,7 @@ impl<D: Dialect> DriverDevice<D> {
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
         Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
     }
-    /// Whether other processes can be given memory that is allocated on it. The driver is queried once.
+    /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -194,11 +197,11 @@ impl<D: Dialect> DriverDevice<D> {
         let is = backing::is_shared(self)?;
         Ok(*self.is_shared.get_or_init(|| is))
     }
-    /// Events of the driver's that nobody uses at the moment.
+    /// Its pool of driver events for reuse.
     pub fn events(&self) -> &Arc<EventPool<D>> {
         &self.events
     }
-    /// What threads sleep in that wait for the device.
+    /// The events on which threads sleep that wait for the device.
     pub(super) fn sleepers(&self) -> &Sleepers<D> {
         &self.sleepers
     }
@@ -209,7 +212,7 @@ impl<D: Dialect> DriverDevice<D> {
         let started = Clock::start(self)?;
         Ok(self.clock.get_or_init(|| started))
     }
-    /// The moment from which the times of events that are recorded now are told.
+    /// The reference point for the times of events recorded from now on.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -217,12 +220,12 @@ impl<D: Dialect> DriverDevice<D> {
         self.clock()?.base(self)
     }
 }
-/// Whether there are images: arrays and surfaces of the driver's.
+/// Whether the driver supports images: arrays and surfaces.
 pub(super) fn has_images<D: Dialect>() -> bool {
     let driver = D::driver();
     driver.has("array_create") && driver.has("surface_create") && driver.has("copy_3d")
 }
-/// How much local memory C lets a work-group have, if it says so.
+/// The limit of local memory from the environment, if there is a valid one.
 fn wished_local_memory<D: Dialect>() -> Option<i32> {
     let name = format!("UR_{}_MAX_LOCAL_MEM_SIZE", D::NAME);
     let text = std::env::var(&name).ok()?;
@@ -249,21 +252,21 @@ impl<D: Dialect> OpensDevices for Family<D> {
             vendor: "Causeway".into(),
             version: format!("{} {}.{}", D::NAME, version / 1000, version % 1000 / 10),
             extensions: String::new(),
-            handle: None, // the driver has no platforms
+            handle: None, // the driver has no platform objects
         })
     }
     fn clocks(device: &Arc<DriverDevice<D>>) -> ur_hal::Result<Clocks> {
         let (device, host) = device.clock()?.read(device)?;
         Ok(Clocks { device, host })
     }
-    /// What a device's own context costs is for who first uses it.
+    /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> ur_hal::Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
     }
 }
 impl<D: Dialect> NativeHandles for Family<D> {
     const HAS_HANDLES: bool = true;
-    /// Of a device its number; of a context the primary context of its first device.
+    /// Of a device its number (`CUdevice`); of a context the primary context of its first device.
     fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.number as u64,
@@ -271,7 +274,7 @@ impl<D: Dialect> NativeHandles for Family<D> {
             _ => return ur_hal::Error::unsupported("a native handle of this object"),
         }))
     }
-    /// Primary contexts alone: any other one's objects could not be used with ours.
+    /// Accepts primary contexts only: objects of any other context could not be used together with ours.
     fn adopt(
         devices: &[Arc<DriverDevice<D>>],
         _: Option<&DriverContext<D>>,

@@ -1,5 +1,5 @@
-//! What a device says of itself, answered from what the driver says of it. What an adapter decides
-//! is answered as it is decided here; what most have alike the core answers.
+//! Answers to `urDeviceGetInfo`, from the driver's attributes and from what this adapter supports. Properties
+//! that are not answered here get the core's default answer.
 use super::DriverDevice;
 use super::{
     attribute::Attribute as A, backing, device, driver::Dialect, native::device as native,
@@ -12,10 +12,10 @@ use ur_adapter::{
 };
 use ur_sys::{ur_device_info_t as I, *};
 
-/// Answers some properties, and leaves others (`None`) to somebody else.
+/// A function that answers some properties and returns `None` for all others.
 type Answers<D> = fn(&DriverDevice<D>, I, &mut Answer<'_>) -> Option<Result<()>>;
 
-/// What the driver tells of a device, and what is otherwise than on most.
+/// Answers the properties that differ from the core's defaults; `None` for all others.
 pub(super) fn tell<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -24,14 +24,14 @@ pub(super) fn tell<D: Dialect>(
     let asked: [Answers<D>; 6] = [identity, shape, numbers, memory, usm, images];
     asked.into_iter().find_map(|ask| ask(device, name, answer))
 }
-/// A number of the driver's, as it is.
+/// Answers with the attribute's value.
 fn number<D: Dialect>(device: &DriverDevice<D>, attribute: A, to: &mut Answer<'_>) -> Result<()> {
     to.value(&(device.get(attribute)? as u32))
 }
 fn size<D: Dialect>(device: &DriverDevice<D>, attribute: A) -> Result<usize> {
     Ok(device.get(attribute)?.max(0) as usize)
 }
-/// A number of the driver's that is 0 where the driver does not say.
+/// Fails if the attribute is 0, which here means that the driver does not report it.
 fn known<D: Dialect>(device: &DriverDevice<D>, attribute: A) -> Result<()> {
     match device.get(attribute)? {
         0 => Err(Error::new(
@@ -42,7 +42,7 @@ fn known<D: Dialect>(device: &DriverDevice<D>, attribute: A) -> Result<()> {
     }
 }
 
-/// What it is called, what it belongs to, whether it can be used.
+/// Name, vendor, versions and availability of compilers.
 fn identity<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -62,7 +62,7 @@ fn identity<D: Dialect>(
         I::BACKEND_RUNTIME_VERSION => {
             driver().and_then(|(major, minor)| answer.str(&format!("{major}.{minor}")))
         }
-        // The SYCL runtime takes this for the architecture: 9.0 is sm_90.
+        // The SYCL runtime derives the architecture from this: 9.0 is sm_90.
         I::VERSION => {
             device.capability().and_then(|(major, minor)| answer.str(&format!("{major}.{minor}")))
         }
@@ -79,7 +79,7 @@ fn identity<D: Dialect>(
         _ => return None,
     })
 }
-/// What the PCI bus knows the model as. The driver does not say; the kernel does.
+/// The PCI device id. The driver does not report it; sysfs does.
 fn device_id<D: Dialect>(number: i32) -> Result<u32> {
     let at = native::pci_address::<D>(number)?.to_lowercase();
     let file = format!("/sys/bus/pci/devices/{at}/device");
@@ -92,7 +92,7 @@ fn device_id<D: Dialect>(number: i32) -> Result<u32> {
     })
 }
 
-/// How large what it computes may be.
+/// Numbers of compute units, registers and parameter bytes.
 fn shape<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -101,12 +101,12 @@ fn shape<D: Dialect>(
     Some(match name {
         I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => number(device, A::Units, answer),
         I::MAX_REGISTERS_PER_WORK_GROUP => number(device, A::Registers, answer),
-        // What every driver takes; some take more on newer devices.
+        // What every driver accepts; some accept more on newer devices.
         I::MAX_PARAMETER_SIZE => answer.value(&4096_usize),
         _ => return None,
     })
 }
-/// What its numbers, clocks and atomic operations are like.
+/// Floating-point, atomic and clock capabilities.
 fn numbers<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -114,7 +114,8 @@ fn numbers<D: Dialect>(
 ) -> Option<Result<()>> {
     use ur_device_fp_capability_flags_t as F;
     let ieee = F::DENORM | F::INF_NAN | F::ROUND_TO_NEAREST | F::ROUND_TO_ZERO | F::ROUND_TO_INF;
-    // What an architecture brought. AMD's are numbered otherwise, and all in use have these two.
+    // Whether the compute capability has at least this major version. AMD numbers its architectures
+    // differently, and all supported ones have the features that need at most 6.
     let since = |major: i32| match D::BACKEND {
         Backend::Cuda => device.capability().map(|(ours, _)| ours >= major),
         _ => Ok(major <= 6),
@@ -137,7 +138,7 @@ fn numbers<D: Dialect>(
             since(7)
                 .and_then(|yes| answer.value(&if yes { weak | O::SEQ_CST } else { weak }.bits()))
         }
-        // Sub-groups and groups stay on one multiprocessor, and the device has a timer of its own.
+        // Sub-groups and groups stay on one multiprocessor, and the device has a global timer.
         I::CLOCK_SUB_GROUP_SUPPORT_EXP
         | I::CLOCK_WORK_GROUP_SUPPORT_EXP
         | I::CLOCK_DEVICE_SUPPORT_EXP
@@ -145,11 +146,11 @@ fn numbers<D: Dialect>(
         I::MAX_CLOCK_FREQUENCY => {
             device.get(A::Clock).and_then(|khz| answer.value(&(khz as u32 / 1000)))
         }
-        I::PROFILING_TIMER_RESOLUTION => answer.value(&500_usize), // nanoseconds, of driver events
+        I::PROFILING_TIMER_RESOLUTION => answer.value(&500_usize), // nanoseconds: the resolution of driver events
         _ => return None,
     })
 }
-/// What memory it has.
+/// Sizes and capabilities of its memory.
 fn memory<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -168,7 +169,7 @@ fn memory<D: Dialect>(
         I::GLOBAL_MEM_CACHE_SIZE => bytes(A::L2Cache).and_then(|n| answer.value(&n)),
         I::MAX_CONSTANT_BUFFER_SIZE => bytes(A::ConstantMemory).and_then(|n| answer.value(&n)),
         I::MAX_CONSTANT_ARGS => answer.value(&9_u32),
-        // In bits: where a part of a buffer may begin.
+        // In bits: the alignment of sub-buffers.
         I::MEM_BASE_ADDR_ALIGN => {
             device.get(A::TextureAlignment).and_then(|bytes| answer.value(&(bytes as u32 * 8)))
         }
@@ -180,7 +181,7 @@ fn memory<D: Dialect>(
         I::MEMORY_BUS_WIDTH => {
             known(device, A::BusWidth).and_then(|()| number(device, A::BusWidth, answer))
         }
-        // Two words of the bus's width a cycle.
+        // Two transfers of the bus width in each clock cycle.
         I::MAX_MEMORY_BANDWIDTH => known(device, A::MemoryClock)
             .and_then(|()| Ok(bytes(A::MemoryClock)? * 1000 * 2 * bytes(A::BusWidth)? / 8))
             .and_then(|rate| answer.value(&rate)),
@@ -193,7 +194,7 @@ fn memory<D: Dialect>(
     })
 }
 
-/// Who reaches which kind of USM, and what of it other processes can be given.
+/// Which kinds of USM the device and the host can access, and what can be shared with other processes.
 fn usm<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,
@@ -222,7 +223,7 @@ fn access<D: Dialect>(
     name: I,
 ) -> Result<ur_device_usm_access_capability_flags_t> {
     use ur_device_usm_access_capability_flags_t as F;
-    // Reached at all; by host and device at the same time; with atomic operations that both see.
+    // Access at all; access by host and device at the same time; atomic operations that both observe.
     let flags = |reached: bool, concurrent: bool, atomic: bool| {
         let mut flags = if reached { F::ACCESS } else { F::default() };
         for (has, flag) in [
@@ -243,12 +244,13 @@ fn access<D: Dialect>(
         I::USM_SYSTEM_SHARED_SUPPORT => {
             flags(device.has(A::Pageable)?, concurrent, device.has(A::HostAtomics)?)
         }
-        // Managed memory moves to whoever uses it: atomic operations are done where it is.
+        // Managed memory migrates to the processor that uses it, so atomic operations are always local to it.
         _ => flags(device.has(A::Managed)?, concurrent, concurrent),
     })
 }
 
-/// Images: arrays of the driver's, which textures read and surfaces read and write.
+/// Limits of images, which are arrays that textures read and surfaces read and write: the smaller one of the
+/// limits of textures and of surfaces.
 fn images<D: Dialect>(
     device: &DriverDevice<D>,
     name: I,

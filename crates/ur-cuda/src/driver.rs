@@ -1,5 +1,5 @@
-//! The driver's functions, bound at run time: one row each, for CUDA and HIP. What a call means and
-//! who owns what is `native/`'s; what really differs between the two drivers is [`Dialect`]'s.
+//! The driver's functions, bound at run time: one row for each function, with its CUDA and its HIP name. What
+//! the calls mean and who owns what is in `native/`; what differs between the two drivers is in [`Dialect`].
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 pub mod layout;
 
@@ -21,12 +21,12 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     #[repr(transparent)]
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub struct $name(NonNull<c_void>);
-    // SAFETY: a name that the driver gave; both drivers let any thread use it.
+    // SAFETY: an opaque handle from the driver; both drivers allow its use from any thread.
     unsafe impl Send for $name {}
     // SAFETY: as above.
     unsafe impl Sync for $name {}
     impl $name {
-        /// The handle as a number, as native handles are given to C.
+        /// The handle as a number, for native handles.
         pub fn addr(self) -> usize {
             self.0.as_ptr().expose_provenance()
         }
@@ -54,22 +54,24 @@ raws! {
     /// `CUarray`
     RawArray;
 }
-/// `CUipcMemHandle`, `CUipcEventHandle`, `CUmemPoolPtrExportData`
+/// `CUipcMemHandle`, `CUipcEventHandle`, `CUmemPoolPtrExportData`.
 pub type IpcBytes = [u8; 64];
-/// A function that a stream calls.
+/// A function that a stream calls on a thread of the driver.
 pub type HostFn = unsafe extern "C" fn(*mut c_void);
 
-/// What a driver call came to.
+/// The result of a driver call.
 #[must_use]
 #[derive(Clone, Copy)]
 pub struct Outcome {
     call: &'static str,
-    /// `None`: this driver has no such function.
+    /// The driver's status; `None` if this driver does not have the function.
     status: Option<i32>,
 }
 impl Outcome {
     /// # Errors
-    /// The code of `D` for what the driver said, with the call's name and the driver's words.
+    /// Returns the driver's failure as an error code of the specification (see [`Dialect::code`]), with the
+    /// name of the call and the driver's description; `UNSUPPORTED_FEATURE` if the driver does not have the
+    /// function.
     pub fn ok<D: Dialect>(self) -> Result<()> {
         match self.status {
             Some(0) => Ok(()),
@@ -80,12 +82,12 @@ impl Outcome {
             )),
         }
     }
-    /// What the driver said, untranslated; `None` if it lacks the function.
+    /// The driver's status as it is; `None` if the driver does not have the function.
     pub fn status(self) -> Option<i32> {
         self.status
     }
-    /// For queries: "not ready" is an answer, not a failure. While a capture forbids the question, nothing
-    /// is known, and surely not that it is done.
+    /// For completion queries: "not ready" is `false`, not an error. So is a status that says that a capture
+    /// forbids the query: the state is unknown then, and must not be taken for complete.
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
@@ -95,7 +97,7 @@ impl Outcome {
             _ => self.ok::<D>().map(|()| true),
         }
     }
-    /// For releases: a driver that shut down first has released everything.
+    /// For releases: a driver that has already shut down has released everything, so that status is success.
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
@@ -112,19 +114,20 @@ impl fmt::Debug for Outcome {
     }
 }
 
-/// Whether the status is of the group that captures answer with: what was asked was not done, and
-/// nothing is known of it.
+/// Whether the status is one of the stream capture errors: the call was not executed, and says nothing about
+/// the state of the object.
 pub fn is_of_capture(status: i32) -> bool {
     (900..=908).contains(&status)
 }
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`
 const RELAXED: i32 = 2;
-/// While this lives, this thread may make every call, though streams are captured anywhere in the process:
-/// a call that might wait would else be refused, and break captures of which we know nothing.
+/// While this lives, the calling thread's capture mode is "relaxed". In the other modes a potentially
+/// blocking call is refused while any stream of the process is captured, and it also invalidates that
+/// capture, which may belong to other code.
 struct Relaxed<'driver> {
     driver: &'driver Driver,
-    /// The thread's mode before; `None` where nothing was changed.
+    /// The thread's previous mode; `None` if nothing was changed.
     before: Option<i32>,
 }
 impl<'driver> Relaxed<'driver> {
@@ -138,9 +141,9 @@ impl Drop for Relaxed<'_> {
         self.before.map(|before| self.driver.exchange(before));
     }
 }
-/// Whether a function may be called while streams are captured, as the drivers document it: such as put
-/// commands into streams, and such as tell what the driver knows without asking a device. All others are
-/// called as [`Relaxed`] has it, which takes two short calls more.
+/// Whether the drivers document the function as allowed while streams are captured: functions that enqueue
+/// commands, and queries that do not access a device. All others are called under [`Relaxed`], which costs
+/// two short calls more.
 const fn is_safe_in_capture(row: &str) -> bool {
     const SAFE: &[&str] = &[
         "init",
@@ -207,29 +210,30 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
 
 macro_rules! driver_table {
     ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*);)*) => {
-        /// The functions of a driver; those that it lacks are `None` and answer so.
+        /// The functions of a driver. A function that the driver does not have is `None`; calling it gives an
+        /// [`Outcome`] without a status.
         pub struct Driver {
             library: Option<libloading::Library>,
             symbols: &'static Symbols,
             $($name: Option<unsafe extern "C" fn($($ty),*) -> i32>,)*
         }
-        /// What a driver calls its functions; "" for none.
+        /// The symbol names of a driver's functions; "" where it has none.
         pub struct Symbols { $($name: &'static str,)* }
-        /// CUDA's names, of exact versions of the ABI: the headers' plain names are macros for these.
+        /// CUDA's symbols, with explicit ABI versions: in the headers the plain names are macros for these.
         pub static CUDA: Symbols = Symbols { $($name: $cuda,)* };
-        /// HIP's names, where the prototypes agree.
+        /// HIP's symbols, where the prototype is the same as CUDA's.
         pub static HIP: Symbols = Symbols { $($name: $hip,)* };
         impl Driver {
             fn bind(library: Option<libloading::Library>, symbols: &'static Symbols) -> Self {
                 let named = |name: &str| library.as_ref().filter(|_| !name.is_empty());
                 Self {
-                    // SAFETY: the symbol's prototype is the one written in the table below.
+                    // SAFETY: the symbol's prototype is the one of its row below.
                     $($name: named(symbols.$name).and_then(|l| unsafe { l.get(symbols.$name.as_bytes()) }.ok().map(|s| *s)),)*
                     library,
                     symbols,
                 }
             }
-            /// Whether the driver has the function of that row.
+            /// Whether the driver has the function of the row with that name.
             pub fn has(&self, row: &str) -> bool {
                 match row {
                     $(stringify!($name) => self.$name.is_some(),)*
@@ -238,14 +242,13 @@ macro_rules! driver_table {
             }
             $(
                 #[doc = concat!("`", $cuda, "`, `", $hip, "`")]
-                ///
                 /// # Safety
-                /// The driver's own conditions on its arguments.
+                /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
                     let guard = const { !is_safe_in_capture(stringify!($name)) };
                     let relaxed = guard.then(|| Relaxed::new(self));
-                    // SAFETY: forwarded to the caller.
+                    // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     drop(relaxed);
                     Outcome { call: self.symbols.$name, status }
@@ -254,8 +257,8 @@ macro_rules! driver_table {
         }
     };
 }
-// A row names both drivers only where their prototypes agree; where they differ there are two rows,
-// each with "" for the other, and `Dialect` chooses.
+// A row has both names only where the prototypes are the same. Where they differ there are two rows, each
+// with "" for the other driver, and `Dialect` chooses.
 driver_table! {
     //                    CUDA                          HIP
     init:                "cuInit"                     | "hipInit",                      fn(flags: u32);
@@ -353,7 +356,7 @@ driver_table! {
     copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>);
     copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>);
     copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
-    // Its structure is that of `copy_3d` with the contexts of both ends in the reserved words.
+    // Takes the structure of `copy_3d`, with the contexts of both ends in the reserved fields.
     copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
     copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>);
     set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>);
@@ -392,39 +395,41 @@ driver_table! {
     profiler_start:      "cuProfilerStart"            | "hipProfilerStart",             fn();
 }
 
-/// What really differs between the two: names, numbers, and here and there a prototype.
+/// What differs between the two drivers: names, numbers and a few prototypes.
 pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
-    /// Whose handles they are.
+    /// The backend that the handles of this dialect belong to.
     const BACKEND: Backend;
-    /// What users call it.
+    /// The name of the platform, for messages and environment variables.
     const NAME: &'static str;
-    /// Libraries at run time, newest first.
+    /// File names of the driver library, newest version first.
     const LIBRARIES: &'static [&'static str];
-    /// What it calls its functions.
+    /// The names of the driver's functions.
     const SYMBOLS: &'static Symbols;
-    /// The variable that says which devices a process sees.
+    /// The environment variable that selects the devices visible to a process.
     const VISIBLE: &'static str;
-    /// "Not ready", as a status.
+    /// The status "not ready".
     const NOT_READY: i32 = 600;
-    /// "The driver has shut down", as a status.
+    /// The status "the driver has shut down".
     const DEINITIALIZED: i32 = 4;
-    /// The specification's word for one of this driver's failures.
+    /// The specification's error code for a status of this driver.
     fn code(status: i32) -> ErrorCode;
-    /// Holds `stream` until the word at `at` is at least `value`, in signed arithmetic modulo 2^64.
+    /// Makes `stream` wait until the word at `at` is at least `value`, compared as signed difference modulo
+    /// 2^64.
     ///
     /// # Safety
-    /// `stream` is live, and `at` is mapped for its device until the wait is over.
+    /// `stream` is live, and `at` stays mapped for its device until the wait is over.
     unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome;
-    /// Copies between any two addresses that the driver knows, or host memory, in the order of `stream`.
+    /// Enqueues a copy on `stream` between any two addresses that the driver knows, or host memory.
     ///
     /// # Safety
-    /// As for the driver's copies: both ranges are accessible until it is done.
+    /// Both ranges must stay accessible until the copy is done.
     unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome;
-    /// The driver; bound at first use, whether there is one or not.
+    /// The driver's functions; the library is loaded at first use. Without a library all functions are
+    /// missing.
     fn driver() -> &'static Driver;
-    /// What the process has once of this dialect: where its objects live, its devices, its registries.
+    /// The state that the process has once for this dialect.
     fn statics() -> &'static Statics<Self>;
-    /// One failure as a sentence with the driver's own words.
+    /// The error for a failed call: name of the call, the driver's description, and the status.
     fn failure(call: &'static str, status: i32) -> Error {
         let words = Self::driver().words(status);
         let code = match status {
@@ -438,23 +443,24 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     }
 }
 impl Driver {
-    /// Whether the library was found.
+    /// Whether the driver's library was found.
     pub fn is_there(&self) -> bool {
         self.library.is_some()
     }
-    /// Whether it copies between devices by the contexts of both; HIP's does so by the addresses alone.
+    /// Whether copies between devices take the contexts of both ends. HIP has no such functions: it copies by
+    /// addresses alone.
     pub fn has_peer_copies(&self) -> bool {
         self.copy_peer.is_some() && self.copy_3d_peer.is_some()
     }
-    /// Sets the mode in which this thread stands to captures, and answers the one before; `None` where
-    /// the driver has no modes.
+    /// Sets this thread's stream capture mode and returns the previous one; `None` if the driver has no
+    /// capture modes.
     fn exchange(&self, mode: i32) -> Option<i32> {
         let mut mode = mode;
         // SAFETY: `mode` is readable and writable.
         let outcome = unsafe { self.capture_mode(&raw mut mode) };
         (outcome.status() == Some(0)).then_some(mode)
     }
-    /// What the driver says of a status.
+    /// The driver's description of a status.
     fn words(&self, status: i32) -> String {
         let mut text = std::ptr::null();
         // SAFETY: `text` is writable.
@@ -481,7 +487,8 @@ macro_rules! dialect {
             fn driver() -> &'static Driver {
                 static DRIVER: OnceLock<Driver> = OnceLock::new();
                 DRIVER.get_or_init(|| {
-                    // SAFETY: runs the driver's initialisers; asking for this adapter is asking for that.
+                    // SAFETY: loading runs the initialisers of the driver's library, which loading this
+                    // adapter implies.
                     let open = |name| unsafe { libloading::Library::new(name) }.ok();
                     Driver::bind(Self::LIBRARIES.iter().find_map(open), Self::SYMBOLS)
                 })
@@ -494,29 +501,30 @@ macro_rules! dialect {
         }
     };
 }
-/// "A call of the operating system failed", as a status: the driver does not tell which, nor why.
+/// The status "an operating system call failed". The driver tells neither which call nor why.
 const OPERATING_SYSTEM: i32 = 304;
-/// "An illegal memory access", as a status.
+/// The status "illegal memory access".
 const ILLEGAL_ADDRESS: i32 = 700;
 const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
                      another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
-/// What both drivers number alike.
+/// The codes for statuses that both drivers number alike.
 fn common_code(status: i32) -> ErrorCode {
     match status {
         1 => ErrorCode::InvalidValue,
         2 => ErrorCode::OutOfDeviceMemory,
-        3 | 4 => ErrorCode::Uninitialized, // never initialised; already shut down
+        3 | 4 => ErrorCode::Uninitialized, // 3: not initialized; 4: already shut down
         100 | 101 => ErrorCode::InvalidDevice,
         200 | 209 | 218 => ErrorCode::InvalidBinary,
         201 | 709 => ErrorCode::InvalidContext,
-        // No peer access, or switched already; mapped or registered already, by whomever; not permitted.
+        // Peer access is not enabled or enabled already; memory is mapped or registered already; not
+        // permitted.
         208 | 217 | 704 | 705 | 712 | 800 => ErrorCode::InvalidOperation,
         301 | 500 => ErrorCode::InvalidKernelName,
         400 | 713 => ErrorCode::InvalidValue,
-        701 | 720 => ErrorCode::OutOfResources, // among them more groups than can wait for each other
+        701 | 720 => ErrorCode::OutOfResources, // also more groups than can be resident in a cooperative launch
         801 => ErrorCode::UnsupportedFeature,
         n if is_of_capture(n) => ErrorCode::InvalidOperation, // a stream or an event is being captured
-        // What leaves the context unusable: memory errors, faults, asserts, timeouts.
+        // These leave the context unusable: memory errors, faults, asserts, timeouts.
         214 | 700 | 702 | 710 | 714..=719 => ErrorCode::DeviceLost,
         _ => ErrorCode::AdapterSpecific,
     }
@@ -524,17 +532,17 @@ fn common_code(status: i32) -> ErrorCode {
 dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
     fn code(status: i32) -> ErrorCode {
         match status {
-            // No image for the device, PTX that is not accepted, an older driver than the PTX.
+            // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
             220..=223 => ErrorCode::InvalidBinary,
             _ => common_code(status),
         }
     }
     unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
-        // SAFETY: the caller's promise. Flags 0: greater or equal.
+        // SAFETY: the caller upholds it. Flags 0: greater or equal.
         unsafe { Self::driver().stream_wait_value(stream, at, value, 0) }
     }
     unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller upholds it.
         unsafe { Self::driver().copy(to, from, bytes, stream) }
     }
 }
@@ -543,11 +551,11 @@ dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64
         common_code(status)
     }
     unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
-        // SAFETY: the caller's promise. Flags 0: greater or equal.
+        // SAFETY: the caller upholds it. Flags 0: greater or equal.
         unsafe { Self::driver().stream_wait_masked(stream, at, value, 0, u64::MAX) }
     }
     unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
-        // SAFETY: the caller's promise. Kind 4: by the addresses.
+        // SAFETY: the caller upholds it. Kind 4: the direction follows from the addresses.
         unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
     }
 }
@@ -561,7 +569,7 @@ mod tests {
         for (status, code) in [
             (2, ErrorCode::OutOfDeviceMemory),
             (208, ErrorCode::InvalidOperation),
-            (304, ErrorCode::AdapterSpecific), // and this process has descriptors left
+            (304, ErrorCode::AdapterSpecific), // the test process is not out of descriptors
             (712, ErrorCode::InvalidOperation),
             (713, ErrorCode::InvalidValue),
             (800, ErrorCode::InvalidOperation),

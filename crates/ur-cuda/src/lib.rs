@@ -1,12 +1,13 @@
-//! CUDA and HIP: one adapter over one table of driver functions, and what really differs between
-//! the two in [`Dialect`]. Queues are streams, device memory is virtual memory with descriptors that
-//! other processes can be given, shared events are words in memory that streams write and wait for.
+//! The backend for CUDA and HIP: one implementation over one table of driver functions; what differs between
+//! the two drivers is in [`Dialect`]. A queue is a set of streams, device memory is virtual memory whose
+//! descriptors can be sent to other processes, and a shared event is a memory word that streams write and
+//! wait for.
 //!
-//! An object of this room keeps the primary context of its device; contexts are pushed and popped
-//! around driver calls, never left current, never reset: programs share them with cudart and torch.
+//! Objects of this backend use the primary context of their device. It is pushed and popped around driver
+//! calls, never left current and never reset, because the CUDA runtime and PyTorch share it with us.
 //!
-//! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
-//! crate `cuda`.
+//! What an importer observes when an exporter ends, and what cannot be guaranteed then, is described in the
+//! documentation of the crate `cuda`.
 mod attribute;
 mod backing;
 mod binary;
@@ -64,11 +65,12 @@ use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
-/// The driver of one dialect, and the entries that are not the core's yet.
+/// The backend type of the dialect `D`: implements the traits of `ur_hal` and the entries that `ur-core` does
+/// not implement yet.
 #[derive(Debug)]
 pub struct Family<D>(PhantomData<fn() -> D>);
 
-/// Objects whose verbs the driver does not have yet have no type.
+/// `Graph` is `Infallible`: graphs of the driver are not used; the core replays recorded commands.
 impl<D: Dialect> ur_hal::Types for Family<D> {
     type Device = Arc<DriverDevice<D>>;
     type Context = context::DriverContext<D>;
@@ -92,16 +94,16 @@ pub type Queue<D> = ur_core::queue::Queue<Family<D>>;
 /// What `ur_event_handle_t` points at.
 pub type Event<D> = ur_core::queue::Event<Family<D>>;
 
-/// CUDA's adapter, as C sees it.
+/// The dispatch table of the CUDA adapter.
 pub static CUDA_TABLE: ur_dditable_t = ur_core::table_over_streams::<Family<Cuda>>();
-/// HIP's adapter, as C sees it.
+/// The dispatch table of the HIP adapter.
 pub static HIP_TABLE: ur_dditable_t = ur_core::table_over_streams::<Family<Hip>>();
-/// The tables under their dialects' names.
+/// The tables by the names of their dialects, for the macro in `driver.rs`.
 mod tables {
     pub(super) use super::{CUDA_TABLE as Cuda, HIP_TABLE as Hip};
 }
 
-/// What a process has once of a dialect.
+/// The state that a process has once for each dialect.
 #[derive(Debug)]
 pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,

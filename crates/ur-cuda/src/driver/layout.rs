@@ -1,5 +1,5 @@
-//! The structures that the driver reads and writes, byte for byte as its ABI has them. Fields
-//! whose values are enumerations there are plain numbers here, named where they are used.
+//! The structures that the driver reads and writes, laid out as its ABI defines them. Enumerations are plain
+//! numbers here; their values are named where they are used.
 use super::{RawArray, RawStream};
 use std::{ffi::c_void, ptr};
 
@@ -7,9 +7,9 @@ use std::{ffi::c_void, ptr};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Location {
-    /// 1: a device, 2: the host, 3: a node of the host.
+    /// 1: a device, 2: the host, 3: a NUMA node of the host.
     pub kind: i32,
-    /// The device's ordinal, or the node.
+    /// The ordinal of the device, or the number of the NUMA node.
     pub id: i32,
 }
 /// `CUmemAllocationProp`
@@ -18,28 +18,28 @@ pub struct Location {
 pub struct AllocationProp {
     /// 1: pinned.
     pub kind: i32,
-    /// 0: none, 1: POSIX descriptor.
+    /// 0: none, 1: POSIX file descriptor.
     pub handle_types: i32,
-    /// Where the memory lies.
+    /// Where the memory is.
     pub location: Location,
-    /// For Windows.
+    /// Windows only; null.
     pub win32: *const c_void,
-    /// Compression.
+    /// 1: compressible memory.
     pub compression: u8,
-    /// Whether RDMA can reach it.
+    /// 1: usable for GPUDirect RDMA.
     pub rdma: u8,
     /// Usage flags.
     pub usage: u16,
     /// Zero.
     pub reserved: [u8; 4],
 }
-/// `CUmemAccessDesc`: flags 3 are reading and writing, 1 reading, 0 nothing.
+/// `CUmemAccessDesc`
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AccessDesc {
-    /// Whose access.
+    /// The device or host that is given access.
     pub location: Location,
-    /// What access.
+    /// 0: no access, 1: read, 3: read and write.
     pub flags: i32,
 }
 /// `CUmemPoolProps`
@@ -48,13 +48,13 @@ pub struct AccessDesc {
 pub struct PoolProps {
     /// 1: pinned.
     pub kind: i32,
-    /// 0: none, 1: POSIX descriptor.
+    /// 0: none, 1: POSIX file descriptor.
     pub handle_types: i32,
-    /// Where its memory lies.
+    /// Where the memory is.
     pub location: Location,
-    /// For Windows.
+    /// Windows only; null.
     pub win32: *const c_void,
-    /// Bytes at most; 0: the system's own limit.
+    /// Maximum size in bytes; 0: the driver's default.
     pub max_size: usize,
     /// Zero.
     pub reserved: [u8; 56],
@@ -116,20 +116,20 @@ pub struct Copy3d {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArrayDesc {
-    /// Elements in a row.
+    /// Elements of a row.
     pub width: usize,
-    /// Rows; 0: one-dimensional.
+    /// Rows; 0: a one-dimensional array.
     pub height: usize,
-    /// Slices or layers; 0: none.
+    /// Slices or layers; 0: a one- or two-dimensional array.
     pub depth: usize,
     /// `CUarray_format`
     pub format: i32,
     /// Channels of an element: 1, 2 or 4.
     pub channels: u32,
-    /// 1: layered, 2: surface loads and stores.
+    /// Bits: 1: layered, 2: usable by surfaces.
     pub flags: u32,
 }
-/// `CUDA_RESOURCE_DESC` of an array.
+/// `CUDA_RESOURCE_DESC` for an array.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ArrayResource {
@@ -143,7 +143,7 @@ pub struct ArrayResource {
     pub flags: u32,
 }
 impl ArrayResource {
-    /// Of `array`.
+    /// The description of `array`.
     pub const fn of(array: RawArray) -> Self {
         Self { kind: 0, array: Some(array), rest: [0; 15], flags: 0 }
     }
@@ -168,20 +168,20 @@ pub struct TextureDesc {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchAttribute {
-    /// 2: cooperative, 4: cluster dimension.
+    /// 2: cooperative launch, 4: cluster dimensions.
     pub id: u32,
-    /// Nothing.
+    /// Padding.
     pub pad: u32,
-    /// The value, as many words as it has; zero behind.
+    /// The attribute's value, in as many words as it takes; the rest is zero.
     pub value: [u32; 16],
 }
 /// `CUlaunchConfig`
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct LaunchConfig {
-    /// Groups.
+    /// Work-groups in each dimension.
     pub grid: [u32; 3],
-    /// Items of a group.
+    /// Work-items of a group in each dimension.
     pub block: [u32; 3],
     /// Bytes of dynamic local memory.
     pub shared: u32,
@@ -189,7 +189,7 @@ pub struct LaunchConfig {
     pub stream: Option<RawStream>,
     /// The attributes.
     pub attributes: *const LaunchAttribute,
-    /// How many there are.
+    /// Number of attributes.
     pub count: u32,
 }
 impl Default for AllocationProp {
