@@ -27,7 +27,7 @@ use ur_ipc::{
 use ur_sys::*;
 
 impl<D: HasStreams> Event<D> {
-    /// Which times it was made for, or has now.
+    /// Which times it was made to report or, for a reusable event, which its latest signal reports.
     fn profile(&self) -> Result<Profile> {
         Ok(match &self.state {
             _ if self.profile.is_on() => self.profile,
@@ -58,7 +58,7 @@ impl<D: HasStreams> Event<D> {
         let times = D::times(point)?.ok_or_else(profiling::not_yet)?;
         profile.time(name, times.submitted, || Ok(times.span))
     }
-    /// Waits until what it stood for is over.
+    /// Waits for `pending`, which was captured from this event; a failure is noted at its queue.
     fn wait_for(&self, pending: &Pending<'_, D>) -> Result<()> {
         match &self.queue {
             Some(queue) => queue.note(pending.wait()),
@@ -67,7 +67,7 @@ impl<D: HasStreams> Event<D> {
     }
 }
 impl<D: HasStreams> Run<D> {
-    /// From the moment before the first command to that behind the last one.
+    /// A profiling time of the whole run: it begins before the first command and ends after the last one.
     fn time(&self, name: ur_profiling_info_t, profile: Profile) -> Result<u64> {
         let began = self.began.as_ref().filter(|_| profile.is_on());
         let began = began.map(D::times).transpose()?.flatten().ok_or_else(profiling::not_yet)?;
@@ -87,7 +87,8 @@ impl<D: HasStreams> CompletionCallbacks for Event<D> {
         !self.status().is_ok_and(|status| !status.is_final())
     }
 }
-/// A point behind a word that processes share, in a stream of its own.
+/// Submits a barrier that waits for a word shared between processes, to a new stream, and returns the barrier's point:
+/// drivers can call back for a point but not for a word.
 fn follow<D: HasStreams>(event: &Event<D>, debt: &PendingSignal) -> Result<D::Point> {
     let context = event.context();
     let request = StreamRequest {
@@ -113,7 +114,7 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
         match name {
             I::COMMAND_QUEUE => match &event.queue {
                 Some(queue) => answer.handle(queue),
-                None => answer.value(&0usize), // no queue's: a null handle
+                None => answer.value(&0usize), // it has no queue: a null handle
             },
             I::CONTEXT => answer.handle(event.context()),
             I::COMMAND_TYPE => answer.value(&event.command.0),
@@ -130,13 +131,13 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
             }
         }
     }
-    /// Of a command: what marks its end.
+    /// For the event of a command: the native object that marks the command's end.
     fn event_get_native_handle(event: Borrowed<'_, Event<D>>) -> Result<ur_native_handle_t> {
         if !D::HAS_NATIVE_HANDLES {
             return own_handle::of(&event);
         }
         let point = match &event.state {
-            State::Complete => return Ok(0), // as it was made
+            State::Complete => return Ok(0), // the handle from which it was made
             State::Point(point) => point,
             State::Run(run) => &run.ended,
             State::Shared(SharedPart { what: Shareable::Point(point), .. }) => point,
@@ -178,13 +179,13 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
         if let [event] = events {
             return event.pending()?.map_or(Ok(()), |pending| event.wait_for(&pending));
         }
-        // All are captured before the first wait: the wait is for what was signalled when it began.
+        // Capture all before the first wait: the entry waits for what was signalled when it began.
         let mut all = Vec::with_capacity(events.len());
         for event in events {
             all.extend(event.captured_now()?.map(|pending| (event, pending)));
         }
-        // All have ended when this returns, failures or not. The last come first: what is behind others of a queue tells
-        // of them.
+        // Wait for each, so that all have ended on return even if some failed. Later events first: in a queue, an event
+        // that has ended tells that those before it have too.
         let waits = all.iter().rev().map(|(event, pending)| event.wait_for(pending));
         waits.fold(Ok(()), Result::and)
     }
@@ -199,7 +200,7 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
             ur_execution_info_t::COMPLETE => Status::Complete,
             _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
         };
-        let kept = event.own()?; // C may release it before it is called, or in the call
+        let kept = event.own()?; // the caller may release it before or during the callback
         let Some(pending) = event.pending()?.filter(|_| wanted != Status::Submitted) else {
             callback.call(&kept, status);
             return Ok(());

@@ -1,6 +1,6 @@
-//! Events: one command's, the driver's own that the application made, or signalled again and again, in this process or in
-//! any that has it. What the end of a command is in the driver is its point; what wait lists stand for is in `waits.rs`,
-//! what processes share in `share.rs`, and what callers ask in `entries.rs`.
+//! Events. An event belongs to one command, wraps a native event of the application's, or is reusable: signalled
+//! repeatedly, by this process or by every process that has opened it. `waits.rs` turns wait lists into what the driver
+//! waits for, `share.rs` shares events between processes, and `entries.rs` has the entries.
 mod entries;
 mod share;
 pub(crate) mod waits;
@@ -23,7 +23,7 @@ use ur_sys::ur_command_t;
 
 /// How a barrier signals an event.
 pub(crate) enum Target<'a, D: HasStreams> {
-    /// Its point takes this place.
+    /// The barrier's point is stored here.
     Latest(&'a Mutex<Option<Arc<Latest<D>>>>),
     Word(&'a Slot),
     Point(&'a D::Point),
@@ -33,12 +33,12 @@ pub(crate) enum Pending<'a, D: HasStreams> {
     Point(&'a D::Point),
     Latest(Arc<Latest<D>>),
     Word(PendingSignal),
-    /// The latest signal of a point that is signalled again and again.
+    /// The latest signal of a reusable point; later signals do not change what this waits for.
     Captured(D::Point),
 }
 
 impl<D: HasStreams> Event<D> {
-    /// Of a command of a queue.
+    /// The event of one command of a queue.
     #[inline]
     pub(crate) fn of(
         queue: Owned<Queue<D>>,
@@ -49,7 +49,7 @@ impl<D: HasStreams> Event<D> {
         let state = State::Point(point);
         Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
     }
-    /// Of several commands of a queue.
+    /// The event of several commands of a queue.
     pub(crate) fn of_run(
         queue: Owned<Queue<D>>,
         command: ur_command_t,
@@ -59,7 +59,8 @@ impl<D: HasStreams> Event<D> {
         let state = State::Run(run);
         Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
     }
-    /// Of a command that is recorded; each execution signals it ([`signalled`](Self::signalled)).
+    /// The event of a command that is recorded in a command buffer; each execution signals it
+    /// ([`signalled`](Self::signalled)).
     pub fn of_recorded(
         context: Owned<Context<D>>,
         command: ur_command_t,
@@ -69,7 +70,7 @@ impl<D: HasStreams> Event<D> {
         let state = State::Latest { signal: Mutex::default(), is_recorded: true };
         Owned::new(Self { context: Some(context), queue: None, command, profile, state })
     }
-    /// Of a command that a queue recorded.
+    /// The event of a command that a queue captured into a graph.
     pub fn of_capture(
         queue: Owned<Queue<D>>,
         command: ur_command_t,
@@ -83,39 +84,41 @@ impl<D: HasStreams> Event<D> {
         profile: Profile,
         state: State<D>,
     ) -> Owned<Self> {
-        // The one kind of command that ever signals it, if any does.
+        // The only kind of command that can signal such an event.
         let command = ur_command_t::EVENTS_WAIT_WITH_BARRIER;
         Owned::new(Self { context: Some(context), queue: None, command, profile, state })
     }
-    /// The recorded command that it stands for, if it does.
+    /// The captured command that it stands for, if any.
     pub fn captured(&self) -> Option<&D::Captured> {
         match &self.state {
             State::Captured(captured) => Some(captured),
             _ => None,
         }
     }
+    /// Checks that it can be signalled at all.
+    ///
     /// # Errors
-    /// `GRAPH_INTERNAL_EVENT` for the event of a command that a queue recorded, which runs nowhere by itself.
+    /// `GRAPH_INTERNAL_EVENT` for the event of a captured command, which never runs by itself.
     pub(crate) fn check_runs(&self) -> Result<()> {
         self.captured().map_or(Ok(()), |_| Err(captured()))
     }
-    /// Whether executions of recorded commands can signal it.
+    /// Whether executions of a recorded command can signal it.
     pub fn is_replayed(&self) -> bool {
         matches!(self.state, State::Latest { .. })
     }
-    /// Whether processes share it, or the driver signals it again and again.
+    /// Whether it is a reusable event over a word shared between processes or over a reusable point of the driver.
     pub fn is_shared(&self) -> bool {
         matches!(self.state, State::Shared(_))
     }
-    /// Which times it was made to tell.
+    /// Which times it was made to report.
     pub fn made_for(&self) -> Profile {
         self.profile
     }
-    /// A command that signals it was submitted, and this is its point.
+    /// Notes the point of a command that was submitted and will signal it.
     pub fn signalled(&self, point: D::Point, profile: Profile) {
         if let State::Latest { signal, .. } = &self.state {
             let old = locked(signal).replace(Arc::new(Latest { point, profile }));
-            drop(old); // not under the lock
+            drop(old); // after the lock is released
         }
     }
     /// The context it was made in.
@@ -130,10 +133,10 @@ impl<D: HasStreams> Event<D> {
             _ => None,
         }
     }
-    /// What there is to wait for now; `None` if nothing is.
+    /// What a wait that begins now must wait for; `None` if the event is complete.
     ///
     /// # Errors
-    /// `INVALID_EVENT` if the shared state is gone, and for a command that runs nowhere.
+    /// `INVALID_EVENT` if the shared word no longer exists; `GRAPH_INTERNAL_EVENT` for the event of a captured command.
     #[inline]
     pub(crate) fn pending(&self) -> Result<Option<Pending<'_, D>>> {
         Ok(match &self.state {
@@ -153,7 +156,7 @@ impl<D: HasStreams> Event<D> {
             State::Captured(_) => return Err(captured()),
         })
     }
-    /// The same, which later signals do not change.
+    /// Like [`pending`](Self::pending), but unaffected by later signals also for a reusable point of the driver.
     ///
     /// # Errors
     /// As for [`pending`](Self::pending).
@@ -168,7 +171,7 @@ impl<D: HasStreams> Event<D> {
     /// How a barrier signals it.
     ///
     /// # Errors
-    /// `INVALID_EVENT` for an event that belongs to one command.
+    /// `INVALID_EVENT` for an event that belongs to one command; `GRAPH_INTERNAL_EVENT` for that of a captured command.
     pub(crate) fn target(&self) -> Result<Target<'_, D>> {
         match &self.state {
             State::Latest { signal, is_recorded: false } => Ok(Target::Latest(signal)),
@@ -186,7 +189,7 @@ impl<D: HasStreams> Event<D> {
             }
         }
     }
-    /// How far its latest signal is.
+    /// The status of its latest signal.
     pub(crate) fn status(&self) -> Result<Status> {
         Ok(match self.pending()? {
             None => Status::Complete,
@@ -207,10 +210,10 @@ impl<D: HasStreams> Pending<'_, D> {
             },
         })
     }
-    /// Waits until it is over.
+    /// Waits until it is final.
     ///
     /// # Errors
-    /// Why it failed.
+    /// The error of the command that failed, or of the driver.
     fn wait(&self) -> ur_hal::Result<()> {
         match self {
             Self::Point(point) => <D as Streams>::wait(point, None).map(drop),
@@ -223,7 +226,7 @@ impl<D: HasStreams> Pending<'_, D> {
         }
     }
 }
-/// Why a wait for a word fails.
+/// The error of a wait for a word whose signal will never come.
 #[cold]
 pub(crate) fn lost() -> ur_hal::Error {
     let why = "an event that was to be signalled by another process failed: that process ended or its command failed; make \

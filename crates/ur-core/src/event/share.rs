@@ -1,5 +1,5 @@
-//! Events that processes share: offers of them, and what is made of what arrives. Who may have one is `ur_ipc`'s, the entries
-//! are `ur_adapter::share`'s.
+//! Events that processes share: their export and import. `ur_ipc` decides who may open one; the entries are in
+//! `ur_adapter::share`.
 use super::{Event, SharedPart};
 use crate::{
     over_driver::OverDriver,
@@ -47,7 +47,7 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
         };
         let device = D::uuid(device)?;
         let old = SharedEvents::<D>::get().offered().insert(*object, shared.what.clone());
-        shared.was_offered.store(true, Release); // after that: who sees it finds it there
+        shared.was_offered.store(true, Release); // after the insertion: `drop` of the shared part reads it, and must find the entry
         drop(old);
         Ok(Offer {
             kind: Kind::Event,
@@ -98,7 +98,7 @@ fn arrived_word(arrived: Arrived, (): &()) -> Result<Slot> {
         )),
     }
 }
-/// An event of this process's, of whose ticket this is the number.
+/// Looks up an event of this process by the object number in its ticket.
 fn offered<D: HasStreams>(object: u64) -> Result<Shareable<D>> {
     let known = SharedEvents::<D>::get().offered().get(&object).cloned();
     known.ok_or_else(|| {

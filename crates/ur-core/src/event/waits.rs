@@ -1,4 +1,4 @@
-//! What a wait list stands for at the moment at which a command is submitted, as the driver is told of it.
+//! What the events of a wait list represent when a command is submitted, as the driver needs it.
 use super::{Event, Pending, lost};
 use crate::queue::HasStreams;
 use smallvec::SmallVec;
@@ -9,14 +9,15 @@ use ur_adapter::{
 use ur_hal::Wait;
 use ur_ipc::arena::Progress;
 
-/// What a wait list stands for; lists up to this length take no allocation. Filled in its place, since moving it costs more
-/// than a barrier does.
+/// The captured wait list. Up to 8 events need no allocation. It is filled in place, because moving it costs more than
+/// a barrier.
 pub(crate) type Waits<'a, D> = SmallVec<[Pending<'a, D>; 8]>;
 
-/// Adds what these events stand for now, but for those that are over.
+/// Appends what each of these events represents now. Events over a word that are complete already are left out.
 ///
 /// # Errors
-/// `INVALID_EVENT_WAIT_LIST` for one whose shared state is gone, `IN_EVENT_LIST_EXEC_STATUS` for one that will never come.
+/// `INVALID_EVENT_WAIT_LIST` for an event whose shared word no longer exists; `IN_EVENT_LIST_EXEC_STATUS` for one that
+/// will never be signalled.
 #[inline(always)]
 pub(crate) fn capture<'a, D: HasStreams>(
     events: &'a [Borrowed<'_, Event<D>>],
@@ -48,7 +49,7 @@ fn capture_each<'a, D: HasStreams>(
     Ok(())
 }
 impl<D: HasStreams> Pending<'_, D> {
-    /// As the driver is told of it.
+    /// The wait in the driver's terms.
     #[inline]
     pub(crate) fn lent(&self) -> Wait<'_, D> {
         match self {

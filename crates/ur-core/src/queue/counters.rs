@@ -1,20 +1,20 @@
-//! The counters by which a queue's signals of shared events reach other processes: one for each arena that it met. One that
-//! failed is forgotten, and the next signal takes a fresh one.
+//! The counters through which a queue's signals of shared events reach other processes: one for each arena whose events
+//! the queue has signalled. A counter that has failed is dropped, and the next signal takes a new one.
 use std::sync::{Arc, Mutex, MutexGuard};
 use ur_adapter::error::Result;
 use ur_ipc::arena::{Arena, Counter};
 use ur_lock::locked;
 
-/// One queue's. Locked from the reservation of a value until the value is submitted and published, which keeps all three in
-/// the same order.
+/// The counters of one queue. Locked from the reservation of a value until it is submitted and published, so that all
+/// three happen in the same order for every value.
 #[derive(Debug, Default)]
 pub(super) struct Counters(Vec<(Arena, Arc<Counter>)>);
 impl Counters {
-    /// The counter for an arena. One that is not there is taken without the lock, since another process may have to be
-    /// asked for it.
+    /// The counter for an arena. If there is none yet, it is taken without holding the lock, since another process may
+    /// have to grant it.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` where there is none left; what asking the other process fails with.
+    /// `OUT_OF_RESOURCES` if the arena has no counter left; errors of requesting one from the other process.
     pub(super) fn get<'a>(
         all: &'a Mutex<Self>,
         arena: &Arena,
@@ -22,8 +22,8 @@ impl Counters {
         let mut fresh = None;
         loop {
             let mut counters = locked(all);
-            // One whose exporter is gone serves its last events, and is not kept beyond them: with it the queue would keep
-            // the arena's memory and the connection.
+            // The counter of an exporter that is gone finishes its last events and is then dropped: keeping it would
+            // keep the arena's memory and the connection.
             counters.0.retain(|(of, counter)| {
                 !counter.is_retired() && (of.id() == arena.id() || !of.is_orphaned())
             });
@@ -38,7 +38,7 @@ impl Counters {
             fresh = Some(arena.take_counter()?);
         }
     }
-    /// What the queue owes by them will never come.
+    /// Marks every signal that the queue still owes through these counters as failed.
     pub(super) fn fail(&mut self) {
         for (_, counter) in self.0.iter().filter(|(_, one)| !one.is_settled()) {
             counter.fail();

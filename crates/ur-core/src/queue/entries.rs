@@ -11,11 +11,11 @@ use ur_adapter::{
 use ur_hal::{DefaultStream, NativeHandle, Priority, StreamRequest};
 use ur_sys::*;
 
-/// The stream that a queue with these properties is made over.
+/// The stream request for a queue with these properties.
 ///
 /// # Errors
-/// `INVALID_QUEUE_PROPERTIES` for flags that no queue has, and for an engine that there is not. Flags that contradict each
-/// other do not come so far.
+/// `INVALID_QUEUE_PROPERTIES` for flags that no queue has, and for a compute engine that the device does not have.
+/// Contradictory flags have been refused before.
 fn request<D: HasStreams>(
     context: &Owned<Context<D>>,
     device: &Owned<Device<D>>,
@@ -107,7 +107,7 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
         D::tell_native_form(desc);
         Ok(D::native_stream(&queue.stream)?.0 as ur_native_handle_t)
     }
-    /// Over a native stream, the queue is an in-order one, unless the driver says otherwise.
+    /// A queue over a native stream is in-order, unless the driver reports otherwise.
     fn queue_create_with_native_handle(
         native: ur_native_handle_t,
         context: Borrowed<'_, Context<D>>,

@@ -1,9 +1,10 @@
-//! Queues and events, once for all drivers: a queue is a stream of the driver's, an event what a point of it stands for. What
-//! both are made of, and what a backend implements for them, is in `objects.rs`; what queues are asked is in `entries.rs`, how
-//! commands get into them in `submit.rs`, and what events do is in `event/`.
+//! Queues, once for all drivers: a queue is a stream of the driver, and the event of a command is a point of that
+//! stream. `objects.rs` defines queues and events, and what a backend implements for them; the entries of queues are in
+//! `entries.rs`, submission is in `submit.rs`, and the behaviour of events in `event/`.
 //!
-//! What the flags of a queue come to is the driver's ([`StreamRequest`](ur_hal::StreamRequest)), but `ON_DEVICE` and
-//! `ON_DEVICE_DEFAULT` are refused, and `PROFILING_ENABLE` is the core's: times are noted of commands with events.
+//! The driver interprets the queue flags ([`StreamRequest`](ur_hal::StreamRequest)), with two exceptions: `ON_DEVICE`
+//! and `ON_DEVICE_DEFAULT` are refused here, and `PROFILING_ENABLE` is handled here, by requesting times of the
+//! commands that have events.
 mod counters;
 mod entries;
 mod objects;

@@ -1,4 +1,4 @@
-//! What queues and events are made of, and what a backend implements for them.
+//! Queues and events as objects, and what a backend implements for them.
 use super::counters::Counters;
 use crate::{
     command::{InOrder, Ready, Recorder},
@@ -34,8 +34,8 @@ use ur_sys::{ur_command_t, ur_queue_flags_t, ur_queue_native_desc_t};
 pub(crate) type Context<D> = <D as Objects>::Context;
 pub(crate) type Device<D> = <D as Objects>::Device;
 
-/// A driver whose queues and events are the core's. What is asked here beside [`Streams`] goes when devices, memory objects
-/// and graphs are the core's too.
+/// A driver over which the core implements queues and events. The methods beside those of [`Streams`] are needed until
+/// devices, memory objects and graphs are the core's too.
 pub trait HasStreams:
     Streams
     + BufferBackend
@@ -44,27 +44,28 @@ pub trait HasStreams:
     + Modules<Function = <Self as Types>::Function>
     + Objects<Queue = Queue<Self>, Event = Event<Self>, ExpCommandBuffer: Recorder<Self>>
 {
-    /// A queue's part in captures of commands; `()` where queues record nothing.
+    /// The capture state of a queue; `()` if queues do not capture.
     type Capture: Default + fmt::Debug + Send + Sync;
-    /// What an event stands for whose command was recorded by a queue; [`Infallible`](std::convert::Infallible) where none
-    /// records.
+    /// The captured command that an event stands for; [`Infallible`](std::convert::Infallible) if queues do not
+    /// capture.
     type Captured: fmt::Debug + Send + Sync;
 
-    /// What tells the device from all others, for tickets of events that were made for it.
+    /// The device's UUID, for tickets of events that were made for it.
     ///
     /// # Errors
     /// Returns the driver's error.
     fn uuid(device: &Device<Self>) -> Result<[u8; 16]>;
-    /// Whether the memory at an address is moved, so that hints about it have an effect.
+    /// Whether the memory at an address is migrated, so that hints about it have an effect.
     fn is_managed(at: Address) -> bool {
         Allocation::<Self::Memory>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
     }
-    /// Where a buffer begins for commands on a device, as [`TakesCommands::buffer_at`](crate::command::TakesCommands).
+    /// The address of a buffer's first byte on a device; see
+    /// [`TakesCommands::buffer_at`](crate::command::TakesCommands).
     ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; the driver's own.
+    /// `INVALID_CONTEXT` for a device of another context. Returns the driver's error, mapped as in `error.rs`.
     fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
-    /// What a device has for an image, as [`TakesCommands::image_at`](crate::command::TakesCommands).
+    /// The device's object for an image; see [`TakesCommands::image_at`](crate::command::TakesCommands).
     ///
     /// # Errors
     /// As for [`buffer_at`](Self::buffer_at).
@@ -75,7 +76,8 @@ pub trait HasStreams:
         let _ = (device, image);
         Error::unsupported("images")
     }
-    /// Submits a command that may use objects ([`Ready::used`]), which are there until it is done, with their newest bytes where it runs.
+    /// Submits a command. The driver keeps the objects of [`Ready::used`] alive until the command is complete, and
+    /// makes their newest bytes available where the command runs.
     ///
     /// # Errors
     /// As for [`Streams::submit`].
@@ -88,13 +90,14 @@ pub trait HasStreams:
         let _ = ready;
         Self::submit(queue.stream(), submission)
     }
-    /// Whether what is freed in a queue's order goes with the command ([`Used::Freed`](crate::command::Used::Freed)). Otherwise it is a deferred free.
+    /// Whether memory that is freed in queue order is handed to the driver with the command
+    /// ([`Used::Freed`](crate::command::Used::Freed)). Otherwise the core uses a deferred free.
     const FREES_WITH_COMMANDS: bool = false;
 
-    /// As [`TakesCommands::allocate_in_order`](crate::command::TakesCommands).
+    /// See [`TakesCommands::allocate_in_order`](crate::command::TakesCommands).
     ///
     /// # Errors
-    /// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
+    /// As `urEnqueueUSMDeviceAllocExp` documents them; nothing is allocated then.
     fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Queue<Self>>,
@@ -106,10 +109,11 @@ pub trait HasStreams:
         let _ = (usm, queue, pool, size, events, report);
         Ok(None)
     }
-    /// Frees memory in a queue's order where the queue itself does; gives it back where it does not.
+    /// Frees memory in queue order, if the driver's queues do that themselves; otherwise returns the memory for the
+    /// core to free.
     ///
     /// # Errors
-    /// As for every command; then nothing is freed.
+    /// As for every command; nothing is freed then.
     fn free_in_order(
         queue: Borrowed<'_, Queue<Self>>,
         freeing: Freeing<Self::Memory>,
@@ -120,7 +124,8 @@ pub trait HasStreams:
         Ok(FreedInOrder::No(freeing))
     }
 
-    /// Whether what is put into the queue now is captured by others, so that it does not run. See [`Replays`](crate::command_buffer::Replays).
+    /// Whether commands that are submitted to the queue now are captured by native code outside this adapter, so that
+    /// they do not run. See [`Replays`](crate::command_buffer::Replays).
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -128,19 +133,19 @@ pub trait HasStreams:
         let _ = queue;
         Ok(false)
     }
-    /// Whether the queue records a command that waits for these events.
+    /// Whether the queue captures a command that waits for these events.
     ///
     /// # Errors
-    /// For events that cannot be waited for together, or in no command of the queue now.
+    /// If these events cannot be in one wait list, or cannot be waited for by the queue now.
     #[inline(always)]
     fn is_recording(queue: &Queue<Self>, events: &[Borrowed<'_, Event<Self>>]) -> Result<bool> {
         let _ = (queue, events);
         Ok(false)
     }
-    /// Records a command, which is to signal an event of the caller's if there is one.
+    /// Captures a command. `signalled` is the event that it signals, if the caller passes one.
     ///
     /// # Errors
-    /// As captures document them.
+    /// As documented for graph capture.
     fn record(
         queue: Borrowed<'_, Queue<Self>>,
         ready: &Ready<'_, Self>,
@@ -151,7 +156,7 @@ pub trait HasStreams:
         let _ = (queue, ready, events, signalled, report);
         Error::unsupported("urQueueBeginGraphCaptureExp")
     }
-    /// As [`TakesCommands::submit_graph`](crate::command::TakesCommands).
+    /// See [`TakesCommands::submit_graph`](crate::command::TakesCommands).
     ///
     /// # Errors
     /// As `urEnqueueGraphExp` documents them.
@@ -164,24 +169,24 @@ pub trait HasStreams:
         let _ = (queue, graph, events, report);
         Error::unsupported("urEnqueueGraphExp")
     }
-    /// Says of which form the native handle of a queue is, where there are several.
+    /// Writes the form of a queue's native handle to the descriptor, for drivers that have several forms.
     fn tell_native_form(desc: Option<&ur_queue_native_desc_t>) {
         let _ = desc;
     }
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for a native handle of another form than queues are made of.
+    /// Checks that a native handle has a form that queues can be made of.
+    /// `UNSUPPORTED_FEATURE` for another form.
     fn check_native_form(desc: &ur_queue_native_desc_t) -> Result<()> {
         let _ = desc;
         Ok(())
     }
 }
 
-/// Whether a queue itself frees memory.
+/// Whether the queue freed the memory itself.
 #[derive(Debug)]
 pub enum FreedInOrder<D: HasStreams> {
-    /// It does, and this is the event of the command.
+    /// It did, and this is the event of the command.
     Yes(Option<Owned<Event<D>>>),
-    /// It is for the core to free.
+    /// It did not; the core must free it.
     No(Freeing<D::Memory>),
 }
 
@@ -216,11 +221,11 @@ impl<D: HasStreams> Queue<D> {
     pub fn stream(&self) -> &D::Stream {
         &self.stream
     }
-    /// The context it was made for, and the device that runs its commands.
+    /// The context for which it was made, and the device that runs its commands.
     pub fn place(&self) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
         (&self.context, &self.device)
     }
-    /// The context it was made for.
+    /// The context for which it was made.
     pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
@@ -232,19 +237,20 @@ impl<D: HasStreams> Queue<D> {
     pub fn is_in_order(&self) -> bool {
         !self.flags.contains(ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE)
     }
-    /// Which times the events of its commands tell.
+    /// Which times the events of its commands report.
     pub fn profile(&self) -> Profile {
         match self.flags.contains(ur_queue_flags_t::PROFILING_ENABLE) {
             true => Profile::Phases,
             false => Profile::Off,
         }
     }
-    /// Its part in captures.
+    /// Its capture state.
     pub fn capture(&self) -> &D::Capture {
         &self.capture
     }
-    /// A failure of the driver itself is one of all that it does: what the stream owes to other processes never comes. What was
-    /// refused changed nothing.
+    /// Passes a result on. If the driver itself failed, everything in the stream is lost, so all signals that it owes
+    /// to other processes are marked as failed. A refused command or a failed dependency does not affect other
+    /// commands.
     pub(crate) fn note<T>(&self, outcome: ur_hal::Result<T>) -> Result<T> {
         use ur_hal::ErrorKind::{DependencyFailed, InvalidOperation};
         if let Err(error) = &outcome
@@ -259,29 +265,28 @@ impl<D: HasStreams> Queue<D> {
 /// What `ur_event_handle_t` points at.
 #[derive(Debug)]
 pub struct Event<D: HasStreams> {
-    /// `None`: the queue's.
+    /// `None` if the context is that of the queue.
     pub(crate) context: Option<Owned<Context<D>>>,
     pub(crate) queue: Option<Owned<Queue<D>>>,
     pub(crate) command: ur_command_t,
-    /// Which times it was made to tell. Of a reusable event the latest signal may tell some, too.
+    /// Which times it was made to report. The latest signal of a reusable event may report more.
     pub(crate) profile: Profile,
     pub(crate) state: State<D>,
 }
-/// What an event stands for.
+/// What an event represents.
 #[derive(Debug)]
 pub(crate) enum State<D: HasStreams> {
-    /// One command, or an event of the driver's that the application made.
+    /// One command, or a native event of the application's.
     Point(D::Point),
-    /// Several commands, which were submitted one by one.
+    /// Several commands that were submitted one by one.
     Run(Arc<Run<D>>),
-    /// Nothing: complete from the beginning.
+    /// Nothing: complete from the start.
     Complete,
-    /// What signalled it last in this process; `is_recorded`: executions of a recorded command signal it, and nothing else
-    /// may.
+    /// The latest signal in this process. `is_recorded`: only executions of a recorded command may signal it.
     Latest { signal: Mutex<Option<Arc<Latest<D>>>>, is_recorded: bool },
-    /// The driver's own, or a word that processes share.
+    /// A reusable point of the driver, or a word shared between processes.
     Shared(SharedPart<D>),
-    /// A command that was recorded, and runs nowhere.
+    /// A command that a queue captured, and that never runs by itself.
     Captured(D::Captured),
 }
 impl<D: HasStreams> Body for Event<D> {
@@ -300,27 +305,27 @@ impl<D: HasStreams> Body for Event<D> {
     }
 }
 
-/// What several commands have in common that were submitted one by one.
+/// The span of several commands that were submitted one by one.
 #[derive(Debug)]
 pub(crate) struct Run<D: HasStreams> {
-    /// Before all of them, if times are told.
+    /// A point before all of them, if times are recorded.
     pub(crate) began: Option<D::Point>,
-    /// Behind all of them.
+    /// A point after all of them.
     pub(crate) ended: D::Point,
 }
 
-/// The latest signal of an event, and which times it tells.
+/// The latest signal of an event, and which times it reports.
 #[derive(Debug)]
 pub(crate) struct Latest<D: HasStreams> {
     pub(crate) point: D::Point,
     pub(crate) profile: Profile,
 }
-/// What processes share of an event, or the driver signals again and again.
+/// What a reusable event is made of if it can be shared between processes, or if the driver has reusable points.
 #[derive(Debug)]
 pub(crate) enum Shareable<D: HasStreams> {
-    /// A word: which counter, and which of its values, the event stands for.
+    /// A word in shared memory that holds the counter and the value for which the event waits.
     Word(Slot),
-    /// The driver's own.
+    /// A reusable point of the driver.
     Point(Arc<D::Point>),
 }
 impl<D: HasStreams> Clone for Shareable<D> {
@@ -331,12 +336,12 @@ impl<D: HasStreams> Clone for Shareable<D> {
         }
     }
 }
-/// The same, as one handle of it knows it.
+/// A [`Shareable`] as it belongs to one event handle.
 #[derive(Debug)]
 pub(crate) struct SharedPart<D: HasStreams> {
     pub(crate) what: Shareable<D>,
     pub(crate) origin: Origin<D>,
-    /// Whether it was ever offered to others: only then is there a ticket to withdraw.
+    /// Whether it was ever exported: only then are there tickets to withdraw.
     pub(crate) was_offered: AtomicBool,
 }
 impl<D: HasStreams> SharedPart<D> {
@@ -351,37 +356,38 @@ impl<D: HasStreams> Drop for SharedPart<D> {
         {
             ur_adapter::share::freed(*object, ur_ipc::Kind::Event);
             let gone = SharedEvents::<D>::get().offered().remove(object);
-            drop(gone); // not under the lock
+            drop(gone); // after the lock is released
         }
     }
 }
-/// Where an event comes from that processes share or the driver signals again and again.
+/// Where a reusable event comes from.
 #[derive(Debug)]
 pub(crate) enum Origin<D: HasStreams> {
-    /// Made here, and stays here.
+    /// Made in this process, and not shareable.
     Private,
-    /// Made here for this device, under this number.
+    /// Made in this process for this device, shareable under this object number.
     Made { object: u64, device: Owned<Device<D>> },
-    /// Made here, and opened here too.
+    /// Opened in the process that made it.
     OpenedHere,
-    /// Opened from another process, which lends it for as long as its word lives; a point keeps what it was opened from.
+    /// Opened from another process. For a word, this keeps the loan alive; a point keeps by itself what it was opened
+    /// from.
     Opened { _lent: Option<Remote<Slot>> },
 }
 
-/// What a process has once of a driver's events.
+/// What exists once in a process for all events of a driver.
 pub(crate) struct SharedEvents<D: HasStreams> {
     pub(crate) words: Importer<Slot>,
     pub(crate) points: Importer<D::ArrivedPoint>,
-    /// Those that were offered to others, by their numbers.
+    /// The exported events, by object number.
     offered: PerProcess<Mutex<HashMap<u64, Shareable<D>>>>,
     pub(crate) watch: Watch<Event<D>>,
 }
 impl<D: HasStreams> Default for SharedEvents<D> {
-    /// Nothing is offered, nothing is open.
+    /// Nothing is exported or opened.
     fn default() -> Self {
         let backend = D::BACKEND as u16;
         Self {
-            // Words of other backends too: they are the same for all.
+            // Words of other backends too: their format is the same for all backends.
             words: Importer::of_any_backend(ur_ipc::Kind::Event, backend),
             points: Importer::new(ur_ipc::Kind::Event, backend),
             offered: PerProcess::new(),

@@ -1,4 +1,4 @@
-//! How commands get into queues: behind what their wait lists stand for now, with an event if the caller wants one.
+//! Submission of commands to queues: captures the wait list, submits, and makes an event if the caller requests one.
 use super::{Device, FreedInOrder, HasStreams, Latest, Queue, counters::Counters};
 use crate::{
     command::{InOrder, Ready, TakesCommands, Used},
@@ -23,7 +23,7 @@ use ur_hal::{
 };
 use ur_sys::ur_command_t;
 
-/// What the driver is asked to note.
+/// The times that the driver is to record for a profile.
 pub(crate) fn noted(profile: Profile) -> ur_hal::Profile {
     match profile {
         Profile::Off => ur_hal::Profile::Off,
@@ -32,16 +32,17 @@ pub(crate) fn noted(profile: Profile) -> ur_hal::Profile {
     }
 }
 
-/// What is wanted to know of a command that is being submitted.
+/// What the caller requests of a command that is being submitted.
 struct Wanted<D: HasStreams> {
-    /// The queue, if an event is wanted: taken first, since there is no way back once the command is submitted.
+    /// The queue, if an event is requested. Retained before submission, because that can fail and a submitted command
+    /// cannot be taken back.
     of: Option<Owned<Queue<D>>>,
     name: ur_command_t,
     profile: Profile,
     completion: Completion,
 }
 impl<D: HasStreams> Wanted<D> {
-    #[inline(always)] // as `submit`
+    #[inline(always)] // for the same reason as `submit`
     fn new(
         queue: Borrowed<'_, Queue<D>>,
         name: ur_command_t,
@@ -57,8 +58,8 @@ impl<D: HasStreams> Wanted<D> {
         };
         Ok(Self { of, name, profile, completion })
     }
-    /// The event, of what submitting it came to.
-    #[inline(always)] // as `submit`
+    /// Makes the event from the result of the submission.
+    #[inline(always)] // for the same reason as `submit`
     fn made(
         self,
         queue: Borrowed<'_, Queue<D>>,
@@ -69,7 +70,7 @@ impl<D: HasStreams> Wanted<D> {
         Ok(made.map(|(queue, point)| Event::of(queue, self.name, point, self.profile)))
     }
 }
-/// Waits as the driver is told of them.
+/// The captured wait list in the driver's terms.
 #[inline(always)]
 pub(crate) fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait<'a, D>; 8]> {
     let mut list = SmallVec::new();
@@ -78,11 +79,12 @@ pub(crate) fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait
     }
     list
 }
-/// Submits something of the backend's own, such as a recording, by a function that is given a barrier of which it may make
-/// that. Its event tells these times.
+/// Submits something that only the backend knows, such as a recorded command buffer. The function `by` receives a
+/// barrier with the wait list and the requested completion, and submits its own work in place of it. `profile` is for
+/// the event.
 ///
 /// # Errors
-/// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the function's own.
+/// `IN_EVENT_LIST_EXEC_STATUS` if an event of the wait list has failed; errors of `by`.
 pub fn submit_by<D: HasStreams>(
     queue: Borrowed<'_, Queue<D>>,
     (name, profile): (ur_command_t, Profile),
@@ -116,7 +118,7 @@ impl<D: HasStreams> TakesCommands for D {
     ) -> Result<&'m Arc<<D as Types>::Image>> {
         <D as HasStreams>::image_at(device, image)
     }
-    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    #[inline(always)] // where the kind of the command is known, the compiler drops the code for all others
     fn submit(
         queue: Borrowed<'_, Queue<D>>,
         ready: &Ready<'_, Self>,
@@ -126,7 +128,7 @@ impl<D: HasStreams> TakesCommands for D {
         if D::is_recording(&queue, events)? {
             return D::record(queue, ready, events, None, report);
         }
-        // Without a closure around what submits, which would be one function for all kinds of commands.
+        // No closure around the submission: it would be compiled once for all kinds of commands.
         let profile = ready.profile(queue.profile());
         let wanted = Wanted::new(queue, ready.name, profile, report)?;
         let mut waits = Waits::new();
@@ -170,7 +172,7 @@ impl<D: HasStreams> TakesCommands for D {
                 let point = D::submit(queue.stream(), &submission)?;
                 let point = point.ok_or_else(no_point)?;
                 let old = ur_lock::locked(latest).replace(Arc::new(Latest { point, profile }));
-                drop(old); // not under the lock
+                drop(old); // after the lock is released
                 Ok(())
             }
             Target::Word(slot) => {
@@ -197,7 +199,7 @@ impl<D: HasStreams> TakesCommands for D {
         report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<D>>>> {
         if D::is_recording(&queue, events)? {
-            return Ok(None); // the driver would allocate now, and once: the core's pools do
+            return Ok(None); // the driver would allocate now instead of at each execution: use the core's pools
         }
         <D as HasStreams>::allocate_in_order(usm, queue, pool, size, events, report)
     }
@@ -274,14 +276,14 @@ impl<D: HasStreams> TakesCommands for D {
         <D as HasStreams>::submit_graph(queue, graph, events, report)
     }
 }
-/// What a queue that records answers to memory that is freed in its order.
+/// The error for freeing memory on a queue that captures.
 #[cold]
 fn once() -> Error {
     let why =
         "memory is freed once and cannot be freed by each execution: leave it out of the capture";
     Error::new(ErrorCode::GraphCaptureUnsupported, why)
 }
-/// The error for a driver that makes no point where one is asked for.
+/// The error for a driver that returns no point where one was requested.
 #[cold]
 pub(crate) fn no_point() -> ur_hal::Error {
     ur_hal::Error::new(ur_hal::ErrorKind::Unknown, "the driver made no point of a signal")
