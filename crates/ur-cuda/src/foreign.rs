@@ -1,29 +1,32 @@
-//! Device memory that somebody else in this process allocated: PyTorch, CuPy, a library. What the driver
-//! says of it decides how it is shared: a driver's pool by its descriptor, the old kind by the old
-//! handle, virtual memory by its own descriptor. What cannot be shared is an error that says why.
+//! Device memory that other code in this process allocated, such as PyTorch, CuPy or a library. How it is
+//! shared with other processes depends on what the driver reports for it: memory of a driver's pool by the
+//! pool's descriptor, classic allocations by the driver's IPC handle, virtual memory by descriptors of its
+//! physical memory. For memory that cannot be shared, the error says why.
 //!
-//! No library announces its frees here. That memory was freed, and other memory allocated or mapped at the same
-//! addresses, shows in the number that the driver gives to each allocation and to each mapping once. What was shared
-//! before is shared again (a warm get) only if the numbers from the given address on are still those that it was shared
-//! with, queried in that call: one call for an allocation; one for each mapping of a segment that lies at or behind the
-//! address, and one for what lies behind the segment's end. Mappings before the address are not queried: a handle
-//! stands for the bytes from its address on. What is found replaced ends for importers with that call: their next opens
-//! fail, also those of handles of addresses behind it. An importer that has the memory open keeps what was there when
-//! it opened it, as after every free.
+//! We are not told when other libraries free memory. That memory was freed, and other memory allocated or
+//! mapped at the same addresses, is recognised by the buffer id: the driver gives every allocation and every
+//! mapping a number that is never reused. Memory that was shared before is shared again (a warm get) only if
+//! the numbers from the given address on are unchanged, which every such call queries: one query for an
+//! allocation; for a segment of virtual memory one for each mapping at or behind the address, and one for
+//! what follows the end of the segment. Mappings before the address are not queried, because a handle stands
+//! for the bytes from its address on. If memory was replaced, that call ends its export: later opens in
+//! importers fail, also of handles for addresses behind it. An importer that has the memory open keeps what
+//! was there when it opened it, as after every free.
 //!
-//! # What a warm get of a segment costs, and why it is not constant
+//! # The cost of a warm get of a segment, and why it is not constant
 //!
-//! On an H200 a query takes 64 ns, so 48 mappings take 3.1 us beside the 1.3 us of every warm get: more than the 2 us
-//! that other memory takes. Fewer queries would leave something on trust:
-//! - The entry is given an address and no length, and no driver call tells how far the owner's allocation reaches
-//!   within a segment. So everything from the address to the end counts, and in the middle of it one mapping may have
-//!   been replaced alone (PyTorch does so when it gives back what is free within a segment).
-//! - No query covers several mappings. `cuPointerGetAttributes` takes several attributes of one address;
-//!   `cuMemGetAddressRange` and the attributes of a range tell of the reservation, which stays when a mapping within it
-//!   is replaced; `cuMemGetAccess` and `cuMemRetainAllocationHandle` take one address too, and take longer.
-//! - Holding on to something does not help: a retained handle keeps physical memory from being freed, not a mapping
-//!   from being undone and another one from being made there, and the driver does not announce either.
-//! - Numbers are given in ascending order, but the driver has no query for the latest one, and an unmapping takes none.
+//! On an H200 a query takes 64 ns. So 48 mappings take 3.1 us on top of the 1.3 us of every warm get, which
+//! is more than the 2 us for other memory. Fewer queries would miss changes:
+//! - The entry gets an address without a length, and no driver call tells how far the owner's allocation
+//!   reaches within a segment. So everything from the address to the segment's end matters, and any single
+//!   mapping in it may have been replaced (PyTorch does this when it releases free parts of a segment).
+//! - No query covers several mappings. `cuPointerGetAttributes` returns several attributes of one address;
+//!   `cuMemGetAddressRange` and the range attributes describe the reservation, which stays when a mapping in
+//!   it is replaced; `cuMemGetAccess` and `cuMemRetainAllocationHandle` also take one address, and are
+//!   slower.
+//! - Holding a reference does not help: a retained handle keeps physical memory from being freed, but does
+//!   not keep a mapping from being replaced by another one, and the driver reports neither.
+//! - Buffer ids ascend, but the driver has no query for the latest one, and unmapping takes none.
 use super::DriverDevice;
 use super::{
     Context, Family,
@@ -54,9 +57,9 @@ use ur_core::over_driver::share::{bytes_of, offer};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
 
-/// What was shared of others' memory, by object.
+/// What was shared of memory that other code allocated, by object number.
 pub(super) type All = Mutex<OfOthers<Shared>>;
-/// One allocation of somebody's, or mappings one behind the other.
+/// One allocation, or a row of adjacent mappings.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     base: u64,
@@ -64,24 +67,25 @@ pub(super) struct Shared {
     parts: Parts,
     /// The driver's number of the device.
     device: i32,
-    /// How others open it, for as long as an export of it has the descriptors.
+    /// How importers open it; descriptors are held only as long as an export of it exists.
     way: Way,
 }
-/// By what it is known again.
+/// What identifies the memory.
 #[derive(Clone, Debug)]
 enum Parts {
-    /// One allocation.
+    /// A single allocation.
     Whole(Identity),
-    /// Mappings one behind the other.
+    /// Adjacent mappings.
     Run {
-        /// The first address of each, and the driver's number of it.
+        /// The start address and the buffer id of each.
         ids: Arc<[(u64, u64)]>,
-        /// The number of what lies behind the last one, where another mapping may come to be; `None` for nothing.
+        /// The buffer id of what follows the last mapping; `None` for nothing. It changes if a mapping is
+        /// added there.
         behind: Option<u64>,
     },
 }
 impl Parts {
-    /// Whether both are the same memory, whatever lies behind it.
+    /// Whether both are the same memory, regardless of what follows it.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Whole(one), Self::Whole(other)) => one == other,
@@ -90,18 +94,18 @@ impl Parts {
         }
     }
 }
-/// How others open memory. Descriptors are the exports': without one they are made again.
+/// How importers open the memory. The export owns the descriptors; when it is gone they are created anew.
 #[derive(Clone, Debug)]
 enum Way {
-    /// A driver's pool, and what names the allocation.
+    /// A driver's pool, and the export data of the allocation in it.
     Pool(Weak<OwnedFd>, Arc<[u8]>),
-    /// The driver's old handle.
+    /// A driver's IPC handle.
     Handle(Arc<[u8]>),
-    /// Physical memories.
+    /// Several physical allocations, each with a descriptor, and their lengths.
     Run(Weak<[Arc<OwnedFd>]>, Arc<[u8]>),
 }
 impl Way {
-    /// The payload and how to find it again.
+    /// A pool's allocation: what to keep, and the payload of the export.
     fn pool(fd: Arc<OwnedFd>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
         let way = Self::Pool(Arc::downgrade(&fd), Arc::clone(&bytes));
         (way, Payload::Driver { fd, base: 0, exposes, bytes })
@@ -135,10 +139,11 @@ fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.number() == number)
 }
 
-/// What the driver knows of `at`, as one piece that can be shared: of virtual memory, one mapping.
+/// What the driver reports for `at`, as one piece that can be shared: of virtual memory a single mapping.
+/// `None` for memory of this adapter.
 fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Known>> {
     if D::statics().memory.get().has(at.addr()) {
-        return Ok(None); // ours, and in no allocation
+        return Ok(None); // memory of this adapter that is in no allocation
     }
     let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);
     let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
@@ -146,7 +151,7 @@ fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Kn
     let ours = &D::statics().memory.get().pools;
     let is_ours = |raw| ours.lock().unwrap_or_else(PoisonError::into_inner).contains(&raw);
     if pool.is_some_and(is_ours) {
-        return Ok(None); // freed in a stream's order, and the stream has not come so far
+        return Ok(None); // an asynchronous free that the stream has not executed yet
     }
     if known.is_device
         && !known.is_managed
@@ -158,8 +163,9 @@ fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Kn
     }
     Ok(Some(known))
 }
-/// The object that stands for what is shared. What was freed there before is told to whoever was told of it;
-/// what is there still stays, though it overlaps: mappings may have come behind it.
+/// The object number for shared memory: that of the same memory if it was shared before, else a new one. Ends
+/// the exports of overlapping memory that has been freed. Overlapping memory that still exists is kept: a
+/// segment may have been extended.
 fn object_of<D: Dialect>(fresh: Shared) -> u64 {
     let same = |one: &Shared| {
         (one.base, one.bytes, one.device) == (fresh.base, fresh.bytes, fresh.device)
@@ -172,7 +178,7 @@ fn object_of<D: Dialect>(fresh: Shared) -> u64 {
             false => suspects.push((object, one.clone())),
         }
     }
-    suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // and no lock while the driver is asked
+    suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // the lock is not held during driver queries
     let object = found.unwrap_or_else(|| next_object(D::BACKEND));
     let mut all = all::<D>();
     suspects.iter().for_each(|(object, _)| drop(all.remove(*object)));
@@ -181,7 +187,7 @@ fn object_of<D: Dialect>(fresh: Shared) -> u64 {
     suspects.into_iter().for_each(|(object, _)| ur_adapter::share::freed(object, Kind::Memory));
     object
 }
-/// Whether it is from `at` on what it was when it was shared.
+/// Whether the memory from `at` on is still what was shared.
 fn is_there<D: Dialect>(shared: &Shared, at: u64) -> bool {
     let Some(device) = device_of::<D>(shared.device) else { return false };
     let Ok(on) = device.enter() else { return false };
@@ -199,7 +205,7 @@ fn is_there_on<D: Dialect>(on: &Entered<D>, shared: &Shared, at: u64) -> bool {
         }
     }
 }
-/// Whether mappings have come behind it, or gone from there, since it was shared.
+/// Whether mappings were added or removed behind it since it was shared.
 fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
     match &shared.parts {
         Parts::Whole(_) => false,
@@ -209,7 +215,7 @@ fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
         }
     }
 }
-/// How others can open it, and what is shared with it.
+/// Describes the memory, and creates the payload with which importers open it.
 fn share<D: Dialect>(
     device: &DriverDevice<D>,
     known: &Known,
@@ -244,18 +250,18 @@ fn share<D: Dialect>(
     }
     share_run(device, &on, (base, bytes), number)
 }
-/// What keeps virtual memory from being shared.
+/// Why virtual memory cannot be shared.
 const UNEXPORTABLE: &str = "it is virtual memory whose handles were not made to be exported";
 const ADVICE: &str = "have it allocate with POSIX handle types (PyTorch: TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC=1, \
                       or expandable_segments:False), or copy to device USM";
-/// One mapping of physical memory: where it begins, how long it is, and the driver's number of it.
+/// A mapping of physical memory: its start, its length in bytes, and its buffer id.
 struct Mapping {
     at: u64,
     bytes: usize,
     id: u64,
 }
-/// The mapping at `first` and those behind it without a gap, of the same device, as far as they can be
-/// exported: how far of them an allocation of its owner reaches, nobody tells.
+/// The mapping at `first` and those that follow it without a gap, as far as they are on the same device and
+/// can be exported. The owner's allocation may end before, but there is no way to query where.
 fn run_from<D: Dialect>(on: &Entered<D>, first: (u64, usize), device: i32) -> Result<Vec<Mapping>> {
     let (mut run, mut next) = (Vec::<Mapping>::new(), Some(first));
     while let Some((at, bytes)) = next {
@@ -298,7 +304,7 @@ fn share_run<D: Dialect>(
     let descriptor = |one: &Mapping| {
         let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
         exported.map_err(|error| match ur_mapping::soft_limit(rustix::process::Resource::Nofile) {
-            // The driver's words for it are "the operating system refused".
+            // The driver only reports "operating system call failed".
             Some(most) if run.len() as u64 + 16 > most => Error::new(
                 ErrorCode::OutOfResources,
                 format!(
@@ -325,10 +331,10 @@ fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorCode::InvalidValue, text)
 }
 
-/// What is at an address that is in no allocation of ours.
+/// Looks up memory that is in no allocation of this adapter.
 ///
 /// # Errors
-/// `INVALID_VALUE` for device memory that cannot be shared, with the reason; else the driver's error.
+/// `INVALID_VALUE` with the reason for device memory that cannot be shared; else the driver's error.
 pub(super) fn locate<D: Dialect>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -354,7 +360,7 @@ pub(super) fn locate<D: Dialect>(
     let (object, uuid) = (object_of::<D>(shared), device.uuid());
     Ok(Located::Device(offer::<Family<D>>(Kind::Memory, object, (payload, uuid), range, bytes)))
 }
-/// The same for memory that was shared before, is there still, and has an export: `None` where it has not.
+/// Looks up memory that was shared before, still exists, and still has an export; else `None`.
 fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
     let address = at.addr() as u64;
     let end = |one: &Shared| one.base + one.bytes as u64;
@@ -362,13 +368,13 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
         let payload = one.way.again(one.bytes as u64)?;
         Some((object, one.clone(), payload))
     };
-    // Of those that overlap the one that reaches farthest, for what is asked for may reach as far. Of those that reach
-    // equally far the one that begins nearest, for it ends with the fewest mappings.
+    // Of overlapping records, the one that reaches farthest, because the caller's memory may reach as far. Of
+    // those the one that starts last, because it has the fewest mappings to query.
     let known = all::<D>()
         .touching(address, 1)
         .filter_map(exported)
         .max_by_key(|(_, one, _)| (end(one), one.base));
-    let (object, shared, payload) = known?; // and no lock while the driver is queried
+    let (object, shared, payload) = known?; // the lock is not held during driver queries
     let device = context.devices().iter().find(|one| one.number() == shared.device)?;
     let on = device.enter().ok()?;
     if !is_there_on(&on, &shared, address) || has_changed_behind(&on, &shared) {
@@ -384,24 +390,24 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
         size,
     )))
 }
-/// Whether `object` still stands for memory: no other thread has found it replaced since it was located, which asked
-/// the driver. Whoever finds it replaced takes it out first and tells importers afterwards; so an export made in
-/// between is told of here.
+/// Whether `object` still stands for existing memory: no other thread has found it freed since it was
+/// located. A thread that finds it freed first removes the record and then notifies importers, so this check
+/// after an export was created catches the race.
 pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
     all::<D>().get(object).is_some()
 }
-/// Where it is, and how long, if it is from `offset` on what was shared.
+/// The address and length in bytes of a shared object, if it is unchanged from `offset` on.
 ///
 /// # Errors
-/// `INVALID_VALUE` for what was freed.
+/// `INVALID_VALUE` if the memory was freed.
 pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all::<D>().get(object).cloned(); // and no lock while the driver is asked
+    let shared = all::<D>().get(object).cloned(); // the lock is not held during driver queries
     let is_there = |one: &Shared| is_there::<D>(one, one.base.saturating_add(offset));
     let shared = shared.filter(is_there).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
-/// What the driver knows of an address that is none of ours.
+/// What the driver reports for an address that is not in memory of this adapter.
 ///
 /// # Errors
 /// Returns the driver's error.

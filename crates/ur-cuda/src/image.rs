@@ -1,6 +1,7 @@
-//! Images: arrays of the driver's, one for each device. What an image is beyond that is
-//! `memory/image_layout.rs`'s; where the arrays are is `storage.rs`'s. A kernel that is given an image is given a surface, which reads and writes
-//! pixels as they are: so there are the orders of channels whose pixels lie as they are named.
+//! Images: driver arrays, one for each device. Formats and sizes are in `ur-core/src/memory/image_layout.rs`;
+//! which device has the current contents is in `storage.rs`. A kernel gets an image as a surface object,
+//! which reads and writes pixels in memory order. So only channel orders are supported whose memory order is
+//! that of their name.
 use super::{
     Context, Family, Mem,
     device::has_images,
@@ -28,12 +29,12 @@ use ur_sys::{
 };
 
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
+/// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent; else as for [`Image::new`].
 fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
     let (_, channels, bytes) = elements(format)?;
     Image::new(format, channels as usize * bytes, desc, LONGEST_SIDE)
 }
-/// What the driver is asked for: 0 for sides that there are not.
+/// The driver's description of the array; unused dimensions are 0.
 fn array_of(image: &Image) -> Result<ArrayDesc> {
     use ur_mem_type_t as T;
     let (format, channels, _) = elements(image.format())?;
@@ -47,23 +48,24 @@ fn array_of(image: &Image) -> Result<ArrayDesc> {
     };
     Ok(ArrayDesc { width, height, depth, format, channels, flags: layered | SURFACES })
 }
-/// An image on one device: an array, and how its pixels are counted.
+/// An image on one device: an array, and the layout of its pixels.
 #[derive(Debug)]
 pub struct Pixels<D: Dialect> {
     array: Array<D>,
     layout: Layout,
 }
-/// As the driver counts: layers are the third side, whatever the second.
+/// Coordinates in the driver's order: the layer index is the third, also of an array of one-dimensional
+/// images. `rest` is the value of the unused second one.
 fn driver_order(layout: Layout, [x, y, z]: [usize; 3], rest: usize) -> [usize; 3] {
     if layout.is_1d_array { [x, rest, y] } else { [x, y, z] }
 }
-/// A region in bytes, rows and slices or layers.
+/// The size of a region: bytes of a row, rows, and slices or layers.
 fn extent(layout: Layout, region: [usize; 3]) -> [usize; 3] {
     let [width, height, depth] = driver_order(layout, region, 1);
     [width * layout.pixel, height, depth]
 }
 impl<D: Dialect> Pixels<D> {
-    /// An array with pixels that are counted so.
+    /// Wraps an array with this layout.
     pub(super) fn new(array: Array<D>, layout: Layout) -> Self {
         Self { array, layout }
     }
@@ -71,16 +73,16 @@ impl<D: Dialect> Pixels<D> {
     pub fn array(&self) -> &Array<D> {
         &self.array
     }
-    /// Where a part begins in it.
+    /// A position in the array as one end of a copy.
     fn end(&self, origin: [usize; 3]) -> End {
         let [x, y, z] = driver_order(self.layout, origin, 0);
         End::of(&self.array, [x * self.layout.pixel, y, z])
     }
 }
-/// Copies pixels between arrays, and between an array and memory.
+/// Enqueues a copy of pixels between arrays, or between an array and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; else the driver's error.
+/// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
 pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D>>) -> Result<()> {
     let region = copy.region;
     match (copy.to, copy.from) {
@@ -88,7 +90,7 @@ pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D
             if from.layout.is_1d_array == to.layout.is_1d_array {
                 return stream.copy_box(to.end(into), from.end(out), extent(from.layout, region));
             }
-            // Layers to one are rows to the other.
+            // The second coordinate is a layer in one image and a row in the other: copy row by row.
             let [width, rows, slices] = region;
             (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
                 let at = |origin: [usize; 3]| [origin[0], origin[1] + y, origin[2] + z];
@@ -111,7 +113,8 @@ pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D
         }
     }
 }
-/// A part as pieces that the driver can describe: to it a slice is a number of rows.
+/// Divides a region into pieces that the driver can describe: it requires the slice pitch to be a multiple of
+/// the row pitch.
 fn pieces<D: Dialect>(
     image: &Pixels<D>,
     ([x, y, z], region): ([usize; 3], [usize; 3]),
@@ -119,7 +122,7 @@ fn pieces<D: Dialect>(
     mut copy: impl FnMut(End, End, [usize; 3]) -> Result<()>,
 ) -> Result<()> {
     let [width, rows, slices] = extent(image.layout, region);
-    // Rows of one each lie at the slice pitch.
+    // If slices have one row each, the rows are a slice pitch apart.
     let pitch = if rows == 1 { slice } else { row };
     if slices == 1 || slice.is_multiple_of(pitch) {
         let there = End::Memory(at.get() as u64, pitch.max(width), (slice / pitch).max(rows));
@@ -131,13 +134,12 @@ fn pieces<D: Dialect>(
     })
 }
 
-/// Makes an image: new arrays, with C's pixels in the first if there are any. They are C's no longer
-/// than that: no driver has arrays in memory of the host's.
+/// Creates an image: arrays on each device, the first of which gets the pixels at `host`, if given. Driver
+/// arrays cannot be in host memory, so the image does not use the memory at `host` afterwards.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` without arrays, `UNSUPPORTED_IMAGE_FORMAT`, `INVALID_IMAGE_SIZE`,
-/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit; `INVALID_VALUE` for flags that
-/// contradict each other.
+/// `UNSUPPORTED_FEATURE` if the driver has no arrays; `UNSUPPORTED_IMAGE_FORMAT`; `INVALID_IMAGE_SIZE`;
+/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit; `INVALID_VALUE` for contradicting flags.
 pub(super) fn create<D: Dialect>(
     context: Owned<Context<D>>,
     flags: ur_mem_flags_t,
@@ -168,16 +170,16 @@ pub(super) fn create<D: Dialect>(
                 let from = ImageEnd::Memory(host.into(), there.pitches);
                 copy(stream, &ImageCopy { to, from, region: whole.region })
             }
-            Found::At(_) => Ok(()), // no image has one
+            Found::At(_) => Ok(()), // not for images
         })?;
         storage.written_first();
     }
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }
-/// An image over an array that C made.
+/// Wraps an existing driver array as an image; `owned`: the array is destroyed with it.
 ///
 /// # Errors
-/// As for `create`; `INVALID_MEM_OBJECT` for an array that is not as described, or that the driver
+/// As for `create`; `INVALID_MEM_OBJECT` for an array that differs from the description, or that the driver
 /// does not know.
 pub(super) fn adopt<D: Dialect>(
     context: Owned<Context<D>>,
@@ -190,7 +192,7 @@ pub(super) fn adopt<D: Dialect>(
     let refused = |why: String| Error::new(ErrorCode::InvalidMemObject, why);
     let image = new(format, desc)?;
     let raw = RawArray::from_addr(native).ok_or_else(|| refused("0 is no array".into()))?;
-    // Looked at before it is anybody's, so that what is refused stays C's.
+    // Checked before ownership is taken, so that the caller keeps an array that is refused.
     let seen = Array::<D>::adopted(&context.devices()[0], raw, false)?.describe();
     let (seen, asked) = (seen.map_err(|error| refused(error.to_string()))?, array_of(&image)?);
     let shape = |of: &ArrayDesc| (of.width, of.height, of.depth, of.format, of.channels);
@@ -210,10 +212,10 @@ fn check_support<D: Dialect>() -> Result<()> {
     }
 }
 
-/// The driver's number of an element's type, how many make a pixel, and the bytes of one.
+/// The driver's format number of a channel, the number of channels, and the bytes of a channel.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for what a surface does not show as it is named.
+/// `UNSUPPORTED_IMAGE_FORMAT` for formats that a surface does not show in the order of their name.
 fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;

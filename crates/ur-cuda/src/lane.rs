@@ -1,5 +1,5 @@
-//! Lanes: the streams of a queue, with what is known of how far they are. Which command takes which
-//! lane is `work.rs`'s.
+//! A lane: one stream of a queue, with counters of the commands in it and of those known to be complete.
+//! `work.rs` chooses the lane of a command.
 use super::{
     DriverDevice,
     driver::{Dialect, is_of_capture},
@@ -16,35 +16,37 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::memory::objects::objects_so_far;
 
-/// How many marks for freed memory are in a lane at most.
+/// The largest number of pending marks for deferred frees in a lane.
 const MARKS: usize = 64;
 
 /// One stream of a queue.
 #[derive(Debug)]
 pub struct Lane<D: Dialect> {
     stream: Stream<D>,
-    /// Commands that were begun to be put into it so far, and those that have been.
+    /// The number of commands of which the submission has begun, and of those of which it has ended.
     begun: AtomicU64,
     put: AtomicU64,
-    /// How many are known to be done: as many as had been put before the stream was seen idle.
+    /// The number of commands that are known to be complete: all that had been submitted before the stream
+    /// was seen idle.
     done: AtomicU64,
-    /// How many objects there were when the last command was begun: memory that is younger it does not
-    /// know of.
+    /// The number of objects when the last submission began. No command so far can use memory that is
+    /// younger.
     latest: AtomicU64,
-    /// The last command that freed memory waits for, and the last one that a mark is behind.
+    /// The last command that a deferred free waits for, and the last one that has a mark behind it.
     wanted: AtomicU64,
     marked: AtomicU64,
-    /// Marks under way, each with the number of the last command before it.
+    /// Pending marks, each with the number of the last command before it. A mark is an event that tells that
+    /// the commands before it are complete.
     marks: Mutex<VecDeque<(u64, Arc<Pooled<D>>)>>,
-    /// Whether others may put something into it that is not counted here.
+    /// Whether code outside this adapter may enqueue commands, which are not counted here.
     is_lent: AtomicBool,
     /// The number of the last barrier that it waits for.
     fenced: AtomicU64,
-    /// Behind the last command that was put into a stream of C's and ran: recorded again with each. While the stream is
-    /// captured, nothing can tell any more how far its earlier commands are.
+    /// Only for a stream that the application created: an event behind the last command that ran, recorded
+    /// again after each. Needed because a captured stream cannot be queried for its earlier commands.
     last: OnceLock<Arc<Pooled<D>>>,
-    /// For a stream of C's, which may destroy it when the queue is gone: where its commands end, from
-    /// then on. The stream is not touched again.
+    /// Only for a stream that the application created and may destroy after the queue is released: the event
+    /// behind the queue's last command. Once it is set, the stream is not used any more.
     end: OnceLock<Option<Arc<Pooled<D>>>>,
 }
 impl<D: Dialect> Lane<D> {
@@ -59,26 +61,27 @@ impl<D: Dialect> Lane<D> {
     pub fn stream(&self) -> &Stream<D> {
         &self.stream
     }
-    /// One more command is about to be put into it, until what is returned is dropped.
+    /// To be called before a command is enqueued; the submission lasts until the returned guard is dropped.
     pub(super) fn begin(&self) -> Putting<'_, D> {
         let objects = objects_so_far();
         if self.latest.load(Relaxed) < objects {
-            self.latest.fetch_max(objects, Relaxed); // read by who frees, which C orders behind this
+            // read by a thread that frees memory, which the application orders after this
+            self.latest.fetch_max(objects, Relaxed);
         }
-        self.begun.fetch_add(1, AcqRel); // read by tickets: a command they must not miss
+        self.begun.fetch_add(1, AcqRel); // acquired by sync points, which must not miss a command
         Putting(self)
     }
-    /// Others may put something into it from now on.
+    /// Code outside this adapter may enqueue commands from now on.
     pub(super) fn lend(&self) {
         self.is_lent.store(true, Release);
     }
-    /// Whether what is put into it now is captured by others and does not run. One that nobody else has is
-    /// not asked. A context is current.
+    /// Whether the stream is being captured by other code, so that commands enqueued now do not run. Streams
+    /// that no other code has are not queried. A context must be current.
     pub(super) fn is_capturing(&self) -> Result<bool> {
         Ok(self.is_lent.load(Acquire) && self.end.get().is_none() && self.stream.is_capturing()?)
     }
-    /// Whether nothing can be asked of it now, nor put into it to be asked later: it is captured, or it is the default
-    /// stream while one is captured that is ordered with it.
+    /// Whether the stream can neither be queried nor have events recorded now: it is captured, or it is the
+    /// default stream while a stream is captured that synchronizes with it.
     fn is_out_of_reach(&self) -> Result<bool> {
         match self.is_capturing() {
             Err(error) if error.native_status().is_some_and(is_of_capture) => Ok(true),
@@ -86,28 +89,29 @@ impl<D: Dialect> Lane<D> {
         }
     }
     /// # Errors
-    /// `INVALID_OPERATION` while it is captured: `what` can neither be done nor recorded then.
+    /// `INVALID_OPERATION` while it is captured: `what` can then be neither executed nor recorded.
     pub(super) fn check_capture(&self, what: &str) -> Result<()> {
         match self.is_capturing()? {
             false => Ok(()),
             true => Err(captured(what)),
         }
     }
-    /// Whether everything put into it is known to be done, without asking the driver.
+    /// Whether all its commands are known to be complete, without a driver query.
     pub(super) fn is_known_idle(&self) -> bool {
         self.done.load(Acquire) == self.begun.load(Acquire) && !self.is_lent.load(Acquire)
     }
-    /// Whether everything put into it is done; while it is captured, nothing is known. One that others put something into is always asked.
+    /// Whether all its commands are complete; `false` while it is captured, because the state is unknown
+    /// then. If other code may enqueue commands, the driver is always queried.
     pub(super) fn is_idle(&self) -> Result<bool> {
         if let Some(end) = self.end.get() {
             return end.as_ref().map_or(Ok(true), |end| end.is_complete());
         }
-        // First what has been put: of commands that are being put now nothing can be told.
+        // Read before the query: the query says nothing about commands that are submitted concurrently.
         let put = self.put.load(Acquire);
         if self.is_known_idle() {
             return Ok(true);
         }
-        // A question to a captured stream would break the capture.
+        // Querying a captured stream would invalidate the capture.
         if self.is_out_of_reach()? {
             return Ok(false);
         }
@@ -127,7 +131,7 @@ impl<D: Dialect> Lane<D> {
         self.done.fetch_max(put, AcqRel);
         Ok(())
     }
-    /// Puts it behind the barrier with that number, unless it is.
+    /// Makes it wait for the barrier with this number, unless it does already.
     pub(super) fn fence(
         &self,
         number: u64,
@@ -142,50 +146,51 @@ impl<D: Dialect> Lane<D> {
         self.fenced.fetch_max(number, AcqRel);
         Ok(())
     }
-    /// The last command so far that may know of memory that is as old as the object with the number
-    /// `since`; `None` if there is none, or all are known to be done. The driver is not asked.
+    /// The number of the last command that may use memory as old as the object with the number `since`;
+    /// `None` if there is none, or all are known to be complete. Does not query the driver.
     pub(super) fn last_since(&self, since: u64) -> Option<u64> {
         let last = if self.is_lent.load(Acquire) && self.end.get().is_none() {
-            // What others put into it is not counted. So this moment is counted as a command of its own,
-            // and is over when the stream is seen to have come by here.
+            // Commands of other code are not counted. So this moment is counted as a command of its own,
+            // which is complete when the stream has passed it.
             let here = self.begun.fetch_add(1, AcqRel) + 1;
             self.put.fetch_add(1, AcqRel);
             here
         } else {
-            // At the time of the free C has ordered its commands before; others cannot know the memory.
+            // The application has ordered commands that use the memory before the free; later ones cannot use
+            // it.
             let last = self.begun.load(Acquire);
             if self.latest.load(Relaxed) <= since || self.has_passed(last) {
                 return None;
             }
             last
         };
-        self.wanted.fetch_max(last, Relaxed); // a hint: see `wants_mark`
+        self.wanted.fetch_max(last, Relaxed); // a hint for `wants_mark`
         Some(last)
     }
-    /// Whether the command with that number, and all before it, are known to be done.
+    /// Whether the command with this number and all before it are known to be complete.
     pub(super) fn has_passed(&self, number: u64) -> bool {
-        self.done.load(Acquire) >= number // pairs with whoever saw them done
+        self.done.load(Acquire) >= number // pairs with the store by the thread that saw them complete
     }
-    /// Whether freed memory waits for commands that no mark is behind.
+    /// Whether a deferred free waits for commands that have no mark behind them.
     pub(super) fn wants_mark(&self) -> bool {
-        let wanted = self.wanted.load(Relaxed); // a hint: a mark too few costs time, no more
+        let wanted = self.wanted.load(Relaxed); // a hint: a missing mark only delays the free
         wanted > self.marked.load(Relaxed) && !self.has_passed(wanted)
     }
     fn marks(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<Pooled<D>>)>> {
         self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Asks the driver how far it is; `may_mark`: where it is busy, a mark is put into it that tells later.
-    /// One mark at a time serves all memory freed before it. What failed is done.
+    /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
+    /// mark serves all memory freed before it. A lane whose stream has failed counts as complete.
     pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
-            // Behind a mark that is not passed there is nothing to ask for.
+            // While a mark is pending, the stream cannot be idle.
             if !self.has_passed(number) && !is_known && !self.is_idle()? && may_mark {
                 self.put_mark(device, &on)?;
             }
             Ok(())
         });
-        // But that a question made no sense, or would have broken a capture, says nothing of the answer.
+        // But an invalid context or a capture error says nothing about completion.
         let is_unknown = |error: &Error| {
             error.code() == ErrorCode::InvalidContext
                 || error.native_status().is_some_and(is_of_capture)
@@ -194,7 +199,7 @@ impl<D: Dialect> Lane<D> {
             self.done.fetch_max(number, AcqRel);
         }
     }
-    /// Whether a mark is under way; those that are passed are taken away.
+    /// Whether a mark is pending. Removes those that have passed.
     fn ask_marks(&self) -> Result<bool> {
         loop {
             let Some((number, mark)) = self.marks().front().cloned() else { return Ok(false) };
@@ -205,29 +210,29 @@ impl<D: Dialect> Lane<D> {
             let mut marks = self.marks();
             let passed = match marks.front().is_some_and(|(front, _)| *front == number) {
                 true => marks.pop_front(),
-                false => None, // another thread was quicker
+                false => None, // another thread removed it
             };
             drop(marks);
-            drop(passed); // not under the lock
+            drop(passed); // outside the lock
         }
     }
-    /// Puts a mark behind all commands so far, if freed memory waits for one of them.
+    /// Records a mark behind all commands so far, if a deferred free waits for one of them.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
-        let is_full = self.marks().len() >= MARKS; // what still stands waits a little longer
+        let is_full = self.marks().len() >= MARKS; // further frees wait for the next free place
         if is_full || !self.wants_mark() || self.end.get().is_some() || self.is_out_of_reach()? {
             return Ok(());
         }
-        let put = self.put.load(Acquire); // first, as in `is_idle`
+        let put = self.put.load(Acquire); // before recording, as in `is_idle`
         let mark = device.events().take(on, false)?;
         mark.record(&self.stream)?;
         self.marks().push_back((put, Arc::new(mark)));
         self.marked.fetch_max(put, Relaxed);
         Ok(())
     }
-    /// What everything in it so far is before.
+    /// The point behind everything enqueued so far.
     pub(super) fn mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<Mark<D>> {
         if self.is_idle()? {
             return Ok(Mark::Nothing);
@@ -242,14 +247,14 @@ impl<D: Dialect> Lane<D> {
         event.record(&self.stream)?;
         Ok(Mark::Event(Arc::new(event)))
     }
-    /// Whether it is a stream of C's, which may destroy it when the queue is gone.
+    /// Whether the application created the stream, and may destroy it when the queue is released.
     fn is_borrowed(&self) -> bool {
         !self.stream.is_owned() && self.stream.raw().is_some()
     }
-    /// A command has been put into it that runs: no capture has it.
+    /// To be called after a command was enqueued that runs, that is, which is not captured.
     pub(super) fn note_last(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
         if !self.is_borrowed() {
-            return Ok(()); // it can be asked for as long as it has something to do
+            return Ok(()); // an own stream can be queried at any time
         }
         let last = match self.last.get() {
             Some(last) => last,
@@ -260,14 +265,16 @@ impl<D: Dialect> Lane<D> {
         };
         last.record(&self.stream)
     }
-    /// Marks where its commands end, if it is not ours to keep.
+    /// For a stream of the application: records the end of the queue's commands, after which the stream is
+    /// not used.
     pub(super) fn leave(&self, device: &DriverDevice<D>) {
         if !self.is_borrowed() {
             return;
         }
         let end = device.enter().and_then(|on| {
-            // An event would be captured and never be over: then the last command of this queue tells. What others
-            // put into the stream before the capture began, whoever captures it knows of.
+            // Recording an event now would capture it, and it would never complete. So the event behind the
+            // queue's last command is used. Commands of other code before the capture are the business of
+            // that code.
             if self.is_out_of_reach()? {
                 return Ok(self.last.get().cloned());
             }
@@ -275,20 +282,20 @@ impl<D: Dialect> Lane<D> {
             end.record(&self.stream)?;
             Ok(Some(Arc::new(end)))
         });
-        // Without a driver there is nothing to wait for; with one that fails, for the last command.
+        // If the driver has shut down there is nothing to wait for; if it fails, wait for the last command.
         let _ = self.end.set(end.unwrap_or_else(|_| self.last.get().cloned()));
     }
 }
-/// Where a lane is at a moment.
+/// The point behind everything enqueued in a lane so far.
 pub(super) enum Mark<D: Dialect> {
-    /// Everything in it is done.
+    /// Everything is complete.
     Nothing,
-    /// Everything in it is before that event.
+    /// Everything precedes this event.
     Event(Arc<Pooled<D>>),
-    /// It is being captured: neither can it be asked, nor can an event be put into it.
+    /// The stream is being captured: it can neither be queried nor have an event recorded.
     Captured,
 }
-/// Why `what` is refused.
+/// The error for an operation that cannot be done while a stream is captured.
 pub(super) fn captured(what: &str) -> Error {
     Error::new(
         ErrorCode::InvalidOperation,
@@ -298,20 +305,20 @@ pub(super) fn captured(what: &str) -> Error {
         ),
     )
 }
-/// A command that is being put into a lane.
+/// A command that is being submitted to a lane.
 pub(super) struct Putting<'lane, D: Dialect>(&'lane Lane<D>);
 impl<D: Dialect> Putting<'_, D> {
-    /// How many commands have been put into the lane by now, this one not counted.
+    /// The number of commands submitted to the lane so far, without this one.
     pub(super) fn before(&self) -> u64 {
         self.0.put.load(Acquire)
     }
-    /// All that was put before and this command are done: `before` says how many they were when a mark behind
-    /// them was put into the stream.
+    /// Ends the submission, when this command and all before it are complete. `before` is the number of
+    /// commands submitted when the mark was recorded of which this is known.
     pub(super) fn end(self, before: u64) {
         let lane = self.0;
         std::mem::forget(self);
         let others = lane.put.fetch_add(1, AcqRel);
-        // If others were faster, those may not be done that are counted with it.
+        // If other threads submitted commands meanwhile, the next number may belong to one of those.
         let known = if others == before { before + 1 } else { before };
         lane.done.fetch_max(known, AcqRel);
     }

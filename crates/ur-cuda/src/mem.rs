@@ -1,4 +1,4 @@
-//! What memory objects are on this driver: arrays or addresses, of which each device has its own.
+//! Memory objects of this backend: each device has its own array or allocation.
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's array.
 use super::{
@@ -49,13 +49,13 @@ impl<D: Dialect> BufferBackend for Family<D> {
         if let Some(host) = host {
             storage.aside(None, |stream, found| match found {
                 Found::At(at) => stream.copy(*at, host.addr() as u64, bytes),
-                Found::Pixels(_) => Ok(()), // no buffer has any
+                Found::Pixels(_) => Ok(()), // not for buffers
             })?;
             storage.written_first();
         }
         Ok((storage, uses))
     }
-    /// What the driver knows to be at the address, from there to its end.
+    /// Wraps existing memory: from `native` to the end of the driver's allocation there.
     fn adopted(
         context: Owned<Context<D>>,
         native: ur_native_handle_t,

@@ -1,6 +1,6 @@
-//! What the allocations of this driver consist of, how others open them, and what waits before it goes back. Whose
-//! they are and how they are freed is the core's; where memory comes from is `backing.rs`'s, what other processes see
-//! of it `share.rs`'s, memory of others `foreign.rs`'s.
+//! What the allocations of this backend consist of, what other processes need to open them, and what is freed
+//! deferred. `ur-core` keeps and frees allocations; memory is allocated in `backing.rs` and exported in
+//! `share.rs`; memory that other code allocated is in `foreign.rs`.
 use super::{
     Family,
     backing::{Behind, Chunk},
@@ -27,21 +27,21 @@ use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::{Access, Range};
 use ur_lock::locked;
 
-/// One allocation, or the whole of an object that was opened.
+/// One allocation, or the whole of an imported object.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
-/// An allocation on its way back.
+/// An allocation that is being freed.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
-/// What waits for commands and for other processes.
+/// Memory that is freed when commands are complete and other processes have closed it.
 pub(super) type Deferred<D> = DeferredFree<Moment<D>, DeferredItem<Memory<D>>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
 pub enum Memory<D: Dialect> {
-    /// Cut from a pool of ours.
+    /// A part of a chunk of a pool of this adapter.
     Pooled(Pooled<Chunks<Family<D>>>),
-    /// From the driver's pool, in a stream's order.
+    /// An allocation of a driver's pool, made in stream order.
     Ordered(Ordered<D>),
-    /// Another process's.
+    /// Memory that was opened from another process.
     Opened(Opened<D>),
 }
 impl<D: Dialect> allocation::Memory for Memory<D> {
@@ -70,10 +70,10 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
         physical_mem::reserved::<Family<D>>().check_mapped(range, needs)
     }
 }
-/// Memory of a driver's pool, counted by the pool that C sees.
+/// Memory of a driver's pool, counted in the pool object that the application sees.
 #[derive(Debug)]
 pub struct Ordered<D: Dialect> {
-    /// Taken by a free in a stream's order.
+    /// `None` after a free in stream order.
     memory: Mutex<Option<FromPool<D>>>,
     from: Arc<DriverPool<D>>,
     bytes: usize,
@@ -81,7 +81,7 @@ pub struct Ordered<D: Dialect> {
 }
 impl<D: Dialect> Ordered<D> {
     /// # Errors
-    /// `OUT_OF_RESOURCES` beyond the maximum of `totals`; then the memory goes.
+    /// `OUT_OF_RESOURCES` beyond the maximum of `totals`; the memory is freed then.
     pub(super) fn new(memory: FromPool<D>, bytes: usize, totals: Arc<Totals>) -> Result<Self> {
         totals.claim(bytes)?;
         totals.take(bytes);
@@ -101,16 +101,16 @@ fn ordered<D: Dialect>(of: &Allocation<D>) -> Option<&Ordered<D>> {
         _ => None,
     }
 }
-/// Whether the memory is still there: a free in a stream's order takes it.
+/// Whether it still has its memory; `false` after a free in stream order.
 pub(super) fn has_memory<D: Dialect>(of: &Allocation<D>) -> bool {
     ordered(of).is_none_or(|ordered| locked(&ordered.memory).is_some())
 }
-/// Whether the stream itself allocated it.
+/// Whether it was allocated in stream order.
 pub(super) fn is_ordered<D: Dialect>(freeing: &Freeing<D>) -> bool {
     ordered(freeing.allocation()).is_some()
 }
-/// The memory, for the driver to take back in the order of a stream, if that is how it was allocated
-/// and nobody else has it open. To be called once.
+/// Takes the memory of an allocation that was made in stream order, for a free in stream order; `None` for
+/// other allocations, and if other processes have it open. To be called once.
 pub(super) fn take_ordered<D: Dialect>(freeing: &Freeing<D>) -> Option<FromPool<D>> {
     let ordered = ordered(freeing.allocation()).filter(|_| !freeing.is_shared())?;
     locked(&ordered.memory).take()
@@ -119,13 +119,13 @@ pub(super) fn take_ordered<D: Dialect>(freeing: &Freeing<D>) -> Option<FromPool<
 /// How other processes open the memory of an allocation.
 #[derive(Debug)]
 pub(super) enum Exposed<D: Dialect> {
-    /// As a part of a chunk, from `base` bytes on, of `exposes`.
+    /// As a part of a chunk.
     Chunk {
-        /// How to open the chunk.
+        /// What is needed to open the chunk.
         behind: Behind,
-        /// Where in it the allocation starts.
+        /// The offset in bytes of the allocation in the memory that is opened.
         base: usize,
-        /// How long what is opened is.
+        /// The bytes of the memory that is opened.
         exposes: usize,
         /// The UUID of its device.
         device: [u8; 16],
@@ -133,7 +133,7 @@ pub(super) enum Exposed<D: Dialect> {
     /// As an allocation of a driver's pool.
     Pool(Arc<DriverPool<D>>),
 }
-/// How others can open it, of which it is told here that they may.
+/// How other processes open the allocation. Marks it as shared.
 ///
 /// # Errors
 /// As for [`Chunk::behind`].
@@ -154,10 +154,10 @@ pub(super) fn exposed<D: Dialect>(found: &Allocation<D>) -> Result<Exposed<D>> {
     let (base, exposes) = (before + offset, before + pool::Chunk::bytes(chunk));
     Ok(Exposed::Chunk { behind, base, exposes, device: chunk.device().uuid() })
 }
-/// Enters device memory that a driver's pool gave in a stream's order.
+/// Registers device memory that was allocated in stream order.
 ///
 /// # Errors
-/// `UNKNOWN` for memory at no address.
+/// `UNKNOWN` if the driver returned a null address.
 pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) -> Result<UsmPtr> {
     let at = locked(&memory.memory).as_ref().map_or(0, FromPool::at);
     let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
@@ -165,13 +165,13 @@ pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) ->
     Ok(Allocation::enter(base, bytes, Usm::Device, home, Memory::Ordered(memory)).base())
 }
 
-/// A chunk on its way back to the driver. The driver takes pinned, managed and legacy device memory back only when
-/// its context is idle, and has the caller wait for that: in the worst case for a command that waits for this very
-/// thread. So the chunk stays while any queue of the process has commands, as long as [`MOST`] bytes stay so.
+/// A chunk to be freed. When the driver frees pinned, managed or classic device memory, the call blocks until
+/// the context is idle: in the worst case until a command is complete that waits for the calling thread. So
+/// the chunk is kept while any queue of the process is busy, up to [`MOST`] bytes in total.
 #[derive(Debug)]
 pub(super) struct Leaving<D: Dialect>(Option<Arc<Chunk<D>>>);
-/// How many bytes are kept from the driver while queues are busy; what is more is given back at once, as C's own
-/// call of the driver would: programs whose queues are never idle must not run out of memory.
+/// Total bytes that are kept while queues are busy. Beyond this chunks are freed at once, with the blocking
+/// of a direct driver call: programs whose queues are never idle must not run out of memory.
 const MOST: usize = 256 << 20;
 impl<D: Dialect> Leaving<D> {
     pub(super) fn new(chunk: Arc<Chunk<D>>) -> Self {
@@ -186,7 +186,7 @@ impl<D: Dialect> Drop for Leaving<D> {
         let Some(chunk) = self.0.take().filter(|chunk| chunk.goes_when_idle()) else { return };
         let (store, bytes) = (D::statics().memory.get(), pool::Chunk::bytes(&*chunk));
         let now = D::statics().queues_now.ticket(0);
-        // The sum is a limit and orders nothing.
+        // A limit only, so relaxed loads suffice.
         if store.leaving.load(Relaxed) <= MOST && !now.is_over() {
             deferred_free::later::<Memory<D>>(now.into_moments(), Self(Some(chunk)));
         } else {

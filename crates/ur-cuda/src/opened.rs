@@ -1,5 +1,5 @@
-//! Memory of other processes that is open here: where it is, and who can reach it. How it arrives is
-//! `share.rs`'s.
+//! Memory imported from other processes: its registration in this process, and access for further devices.
+//! Imports are made in `share.rs`.
 use super::{
     Device, DriverDevice,
     driver::Dialect,
@@ -18,20 +18,20 @@ use ur_core::memory::{
 };
 use ur_lock::locked;
 
-/// Another process's memory, in the way it came.
+/// The memory of another process, by the mechanism of the import.
 #[derive(Debug)]
 pub enum Opened<D: Dialect> {
-    /// By descriptor.
+    /// One physical allocation, by its descriptor.
     Mapped(Mapped<D>),
-    /// By many descriptors.
+    /// Several physical allocations mapped one after the other, by their descriptors.
     MappedRun(MappedRun<D>),
-    /// Of a driver's pool.
+    /// An allocation of a driver's pool.
     FromPool(FromPool<D>),
-    /// By the driver's old handle.
+    /// A classic allocation, by the driver's IPC handle.
     Handle(OpenedHandle<D>),
 }
 
-/// Another process's memory in this one's registry, for as long as this lives.
+/// The registration of imported memory; dropping it ends the registration.
 #[derive(Debug)]
 pub struct OpenedMemory<D: Dialect> {
     allocation: Arc<Allocation<D>>,
@@ -39,18 +39,18 @@ pub struct OpenedMemory<D: Dialect> {
     /// The driver's numbers of the devices that have access.
     admitted: Mutex<Vec<i32>>,
 }
-/// How one more device gets access.
+/// How another device gets access.
 #[derive(Debug)]
 enum Reach<D: Dialect> {
-    /// By what is said of the mapping: its address and length.
+    /// By setting the access of the mapping, given by its address and its length in bytes.
     Mapping(u64, usize),
-    /// By what is said of the pool.
+    /// By setting the access of the pool.
     Pool(Arc<DriverPool<D>>),
-    /// When it reaches for it: the driver sees to that.
+    /// By the driver, at the first use.
     Peers,
 }
 impl<D: Dialect> OpenedMemory<D> {
-    /// Enters `bytes` at `base`, of `device`'s, which `admitted` can reach.
+    /// Registers `bytes` at `base`, memory of `device` that the devices in `admitted` can access.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -81,7 +81,7 @@ impl<D: Dialect> OpenedMemory<D> {
     pub fn allocation(&self) -> &Allocation<D> {
         &self.allocation
     }
-    /// Lets one more device reach the memory, if it does not yet.
+    /// Gives another device access, if it has none yet.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -89,7 +89,7 @@ impl<D: Dialect> OpenedMemory<D> {
         if locked(&self.admitted).contains(&device.number()) {
             return Ok(());
         }
-        device.context()?; // a device can only be given access once its context is there
+        device.context()?; // access can only be given to devices whose context exists
         let number = [device.number()];
         match &self.reach {
             Reach::Mapping(at, bytes) => {
