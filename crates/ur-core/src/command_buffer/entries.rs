@@ -1,4 +1,5 @@
-//! The entries of command buffers that are not those of any command.
+//! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
+//! `command/`.
 use super::{Change, Command, CommandBuffer, Launch, Records, Shared, State, refused, update};
 use crate::{c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver};
 use std::{
@@ -119,8 +120,8 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         let (asked, args) = (Asked { points, events, event, command }, args.unwrap_or_default());
         buffer.append_launch(kernel, (offset, global, local), args, alternatives, asked)
     }
-    /// The function is called once, now. It appends to `child`, or to what the native handle of the command buffer is; what
-    /// is in `child` then is recorded.
+    /// Calls the function once, now. It appends commands to `child`, or to the native handle of the command buffer.
+    /// What `child` contains afterwards is recorded.
     fn command_buffer_append_native_command_exp(
         buffer: Borrowed<'_, CommandBuffer<D>>,
         function: ur_exp_command_buffer_native_command_function_t,
@@ -138,7 +139,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
                 "the child is a command buffer of another context or device",
             );
         }
-        shared.lock().follows(points, false)?; // before anything is called
+        shared.lock().follows(points, false)?; // checked before the function is called
         c_arguments::function(function, data)?.call();
         shared.append_all(child.as_ref().map(|child| &*child.0), points)
     }
@@ -180,7 +181,8 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
     }
 }
 impl<D: Records> Shared<D> {
-    /// What it was made of, as callers lay that out; bytes between the members are 0, as is the chain.
+    /// The descriptor with which it was made, in the layout that callers use. Padding bytes and the extension chain are
+    /// 0.
     fn descriptor(&self) -> [u8; size_of::<Descriptor>()] {
         let mut bytes = [0; size_of::<Descriptor>()];
         let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC.0.to_ne_bytes();

@@ -1,6 +1,6 @@
-//! Command buffers: what may be recorded when, and what came of it. What is recorded is what queues take as well, so that
-//! this is the same over every backend; how all of it is executed as one is the backend's ([`Records`]). The entries are in
-//! `entries.rs`, what changes afterwards in `update.rs`.
+//! Command buffers: which commands may be recorded when, what each follows, and its events. They record the same
+//! commands that queues take, so this code serves every backend; how the recorded commands are executed together is up
+//! to the backend ([`Records`]). The entries are in `entries.rs`, updates after finalization in `update.rs`.
 mod entries;
 mod replay;
 mod update;
@@ -30,8 +30,8 @@ use ur_adapter::{
 };
 use ur_sys::*;
 
-/// A backend that executes recorded commands, as often as its queues are told to. One that has no recordings of its own
-/// [`Replays`].
+/// A backend that executes recorded commands repeatedly. A backend without native recordings implements [`Replays`]
+/// instead.
 pub trait Records:
     HasStreams
     + Objects<
@@ -40,27 +40,28 @@ pub trait Records:
         ExpCommandBufferCommand = Command<Self>,
     >
 {
-    /// One command that can be repeated, with all that it uses.
+    /// One repeatable command, with all objects that it uses.
     type Step: Send;
-    /// What executes the commands of one command buffer.
+    /// The backend's executable form of one command buffer.
     type Recording: Send;
-    /// Whether native commands append to the recording itself, so that nobody knows what is in it.
+    /// Whether native commands are appended to the recording itself, so that its contents are unknown to the core.
     const HAS_NATIVE_RECORDINGS: bool;
 
-    /// One without commands.
+    /// Makes an empty recording.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver executes none. Returns the driver's error.
+    /// `UNSUPPORTED_FEATURE` if the driver cannot execute recordings. Returns the driver's error, mapped as in
+    /// `error.rs`.
     fn recording(place: Place<'_, Self>, is_profiled: bool) -> Result<Self::Recording>;
-    /// A command that is repeated. Of a launch the command buffer keeps the kernel and the arguments.
+    /// Makes a repeatable command. For a launch, the command buffer keeps the kernel and the arguments alive.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` for a command that cannot be.
+    /// `UNSUPPORTED_FEATURE` for a command that cannot be repeated.
     fn step(place: Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Self::Step>;
-    /// The same once more.
+    /// A copy of a repeatable command.
     fn again(step: &Self::Step) -> Self::Step;
-    /// Appends one more command while the command buffer is open. A backend that looks at all of them in
-    /// [`close`](Self::close) has nothing to do.
+    /// Appends one more command while the command buffer is open. A backend that handles all commands in
+    /// [`close`](Self::close) need not implement this.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -72,7 +73,7 @@ pub trait Records:
         let _ = (recording, place, step);
         Ok(())
     }
-    /// Makes it executable, for the first time or once more after a change.
+    /// Makes the recording executable: for the first time, or again after a change.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -82,10 +83,11 @@ pub trait Records:
         nodes: &[Node<Self>],
         change: Change,
     ) -> Result<()>;
-    /// Puts one execution into a queue, as a command of this name. It follows those before.
+    /// Enqueues one execution, as a command with this name. It follows all earlier executions.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if an event of the wait list has failed. Returns the driver's error, mapped as in
+    /// `error.rs`.
     fn execute(
         recording: &mut Self::Recording,
         nodes: &[Node<Self>],
@@ -93,10 +95,11 @@ pub trait Records:
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;
-    /// Has a queue that records take all of these commands as one: [`graph::splice`](crate::graph::splice) where queues record.
+    /// Records all of these commands as one on a queue that captures; [`graph::splice`](crate::graph::splice) if queues
+    /// can capture.
     ///
     /// # Errors
-    /// As captures document them.
+    /// As documented for graph capture.
     fn record_all(
         queue: Borrowed<'_, Self::Queue>,
         name: ur_command_t,
@@ -107,10 +110,10 @@ pub trait Records:
         let _ = (queue, name, nodes, events, report);
         Error::unsupported("urQueueBeginGraphCaptureExp")
     }
-    /// Its native handle.
+    /// The native handle.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where it has none.
+    /// `UNSUPPORTED_FEATURE` if it has none.
     fn native_buffer(
         buffer: Borrowed<'_, CommandBuffer<Self>>,
         recording: &Self::Recording,
@@ -120,59 +123,62 @@ pub trait Records:
 /// What `ur_exp_command_buffer_handle_t` points at.
 #[derive(Debug)]
 pub struct CommandBuffer<D: Records>(Arc<Shared<D>>);
-/// What `ur_exp_command_buffer_command_handle_t` points at. It cannot be released: it goes with its command buffer.
+/// What `ur_exp_command_buffer_command_handle_t` points at. Callers cannot release it; it is released with its command
+/// buffer.
 #[derive(Debug)]
 pub struct Command<D: Records> {
     of: Weak<Shared<D>>,
     place: usize,
 }
-/// What is new in a recording since it was made executable.
+/// What has changed in a command buffer since its recording was made executable. Ordered: each includes those before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Change {
-    /// What commands wait for and signal.
+    /// Which events commands wait for and signal.
     Events,
-    /// What commands do.
+    /// The commands themselves.
     Commands,
-    /// Everything: it never was.
+    /// Everything: the recording has never been made executable.
     All,
 }
 /// One recorded command.
 pub struct Node<D: Records> {
-    /// What its event says that it is.
+    /// The command type that its event reports.
     pub name: ur_command_t,
-    /// What is done.
+    /// The operation.
     pub step: D::Step,
-    /// The earlier commands that it follows.
+    /// The earlier commands that it follows, by index.
     pub after: Vec<usize>,
-    /// What each execution waits for: as signalled when it is enqueued.
+    /// The events that each execution waits for: their latest signals when the execution is enqueued.
     pub waits: Vec<Owned<D::Event>>,
-    /// What each execution signals.
+    /// The event that each execution signals.
     pub signal: Option<Owned<D::Event>>,
-    /// What it launches, if it does: what can be changed later.
+    /// For a launch, the description that updates change.
     launch: Option<Arc<Launch<D>>>,
-    /// What it follows whatever it waits for.
+    /// The commands that it follows independently of its wait list.
     fixed: Vec<usize>,
-    /// How many events it was said to wait for, its own command buffer's among them.
+    /// The length of its wait list when it was appended, including events of the same command buffer.
     waited: usize,
 }
 /// The arguments of a recorded launch.
 type Arguments<D> = RecordedArguments<<D as Objects>::Mem, <D as Objects>::Sampler>;
-/// A launch, as it was asked for.
+/// A recorded launch, as the caller described it.
 struct Launch<D: Records> {
-    /// What runs.
+    /// The kernel to run.
     kernel: Owned<Kernel<D>>,
-    /// With what.
+    /// Its arguments.
     arguments: Arguments<D>,
-    /// What it may be replaced by, each with the arguments that it had last; at first it has none.
+    /// The alternative kernels, each with the arguments that it had when it was last in use; none at first.
     choices: Vec<(Owned<Kernel<D>>, Arguments<D>)>,
-    /// The first item.
+    /// The global offset.
     offset: Option<Vec<usize>>,
-    /// How many items.
+    /// The global size, in items, for each dimension.
     global: Vec<usize>,
-    /// How many of them make a group.
+    /// The group size, in items.
     local: Option<Vec<usize>>,
 }
 impl<D: Records> Launch<D> {
+    /// Resolves the launch to a repeatable command.
+    ///
     /// # Errors
     /// As for every launch.
     fn step(&self, place: Place<'_, D>) -> Result<D::Step> {
@@ -196,16 +202,17 @@ struct Shared<D: Records> {
     is_profiled: bool,
     state: Mutex<State<D>>,
 }
-/// Locked while something is appended: drivers want recordings to be one thread's at a time.
+/// Locked while a command is appended, because drivers do not allow concurrent changes of a recording.
 struct State<D: Records> {
     recording: D::Recording,
     nodes: Vec<Node<D>>,
     is_final: bool,
-    /// How the commands are others than those of the recording.
+    /// What differs from the recording as it was last made executable.
     change: Option<Change>,
-    /// Whether native commands are in the recording.
+    /// Whether the recording contains native commands.
     has_natives: bool,
-    /// In the order in which they were handed out, which is that of their numbers; and what each is behind.
+    /// The sync points in the order in which they were returned, which is ascending, each with the commands that it
+    /// stands for.
     points: Vec<(ur_exp_command_buffer_sync_point_t, Vec<usize>)>,
     handles: Vec<Owned<Command<D>>>,
 }
@@ -293,8 +300,9 @@ impl<D: Records> Shared<D> {
     /// Records one command.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` once finalized, and for a handle that could change nothing;
-    /// `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `INVALID_EVENT_WAIT_LIST`; the driver's own.
+    /// `INVALID_OPERATION` if finalized already, or if a command handle is requested but the command buffer is not
+    /// updatable; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `INVALID_EVENT_WAIT_LIST`. Returns the driver's error,
+    /// mapped as in `error.rs`.
     fn append(
         self: &Arc<Self>,
         name: ur_command_t,
@@ -320,7 +328,8 @@ impl<D: Records> Shared<D> {
         state.handles.extend(handle.clone());
         Ok((state.point(vec![place]), shown, handle))
     }
-    /// Records a copy of all that is in `other` by now; without one, what was done to the recording itself.
+    /// Records a copy of all commands that `other` contains now. Without `other`, notes that native commands were
+    /// appended to the recording.
     fn append_all(
         &self,
         other: Option<&Self>,
@@ -345,7 +354,7 @@ impl<D: Records> Shared<D> {
     }
 }
 impl<D: Records> Node<D> {
-    /// One that cannot be changed.
+    /// A command that cannot be updated.
     pub(crate) fn new(
         name: ur_command_t,
         step: D::Step,
@@ -355,7 +364,7 @@ impl<D: Records> Node<D> {
         let (launch, fixed, waited) = (None, vec![], 0);
         Self { name, step, after, waits, signal, launch, fixed, waited }
     }
-    /// The same once more.
+    /// A copy of the command.
     pub(crate) fn again(&self) -> Self {
         Self {
             name: self.name,
@@ -368,7 +377,8 @@ impl<D: Records> Node<D> {
             waited: self.waited,
         }
     }
-    /// Puts it behind `before`, and all that it follows `first` places further.
+    /// Adjusts the indices of a copy: `first` is added to all that it refers to, and it follows `before` if it followed
+    /// nothing.
     pub(crate) fn shift(&mut self, first: usize, before: &[usize]) {
         for list in [&mut self.after, &mut self.fixed] {
             list.iter_mut().for_each(|one| *one += first);
@@ -379,8 +389,9 @@ impl<D: Records> Node<D> {
     }
 }
 impl<D: Records> Node<D> {
-    /// Has a copy of a command from elsewhere follow the commands of this recording that signal what it waits for: `find` tells
-    /// where these are. Where it was recorded, their events were somebody else's.
+    /// Resolves the events for which a copied command waits: where commands of this recording signal such an event, the
+    /// copy follows these commands. `find` returns their indices. In the original recording, the event was one from
+    /// outside.
     pub(crate) fn follow_signals(&mut self, find: impl Fn(Borrowed<'_, D::Event>) -> Vec<usize>) {
         self.waits.retain(|event| {
             let places = find(event.borrow());
@@ -391,18 +402,18 @@ impl<D: Records> Node<D> {
         self.after.dedup();
     }
 }
-/// Which of the commands signal this event: several do where a child was appended more than once.
+/// The commands that signal this event, by index. They are several if a child was appended more than once.
 fn signalled_by<D: Records>(nodes: &[Node<D>], event: Borrowed<'_, D::Event>) -> Vec<usize> {
     let is_its = |node: &Node<D>| node.signal.as_ref().is_some_and(|one| one.same(&event));
     (0..nodes.len()).filter(|&place| is_its(&nodes[place])).collect()
 }
-/// The commands that one follows, and the events that each execution waits for.
+/// The commands that a command follows, and the events that each execution of it waits for.
 type Sorted<D> = (Vec<usize>, Vec<Owned<<D as Objects>::Event>>);
 impl<D: Records> State<D> {
-    /// The commands that one behind these sync points follows.
+    /// The commands that a new command after these sync points follows.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` once finalized; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`.
+    /// `INVALID_OPERATION` if finalized already; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`.
     fn follows(
         &self,
         points: Option<&[ur_exp_command_buffer_sync_point_t]>,
@@ -430,7 +441,7 @@ impl<D: Records> State<D> {
         }
         Ok(after)
     }
-    /// Which of `events` are those of commands before `place`, which follows `fixed`, and which are others'.
+    /// Separates `events` into those of commands before index `place`, which are added to `fixed`, and all others.
     ///
     /// # Errors
     /// `INVALID_EVENT_WAIT_LIST` for an event of the command itself or of a later one.
@@ -460,7 +471,8 @@ impl<D: Records> State<D> {
         after.dedup();
         Ok((after, waits))
     }
-    /// A sync point behind these commands. No two command buffers have the same.
+    /// Makes a sync point that stands for these commands. Its number is unique among all command buffers of the
+    /// process.
     fn point(&mut self, behind: Vec<usize>) -> ur_exp_command_buffer_sync_point_t {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let number = NEXT.fetch_add(1, Relaxed);

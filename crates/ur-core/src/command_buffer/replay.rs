@@ -1,16 +1,18 @@
-//! Recordings of backends that have none of their own: each execution submits the recorded commands one by one, as queues take
-//! them otherwise. A driver needs nothing for that but streams.
+//! Command buffers and graphs for backends without native recordings: each execution submits the recorded commands one
+//! by one, as a queue would. The driver needs nothing but streams for that.
 //!
-//! - In an in-order queue the commands stand in the order in which they were recorded. In an out-of-order queue each waits
-//!   for the points of those that it follows; commands that do not follow one another may run at the same time.
-//! - All commands wait for what the execution waits for, also for what single ones of them wait for. Behind all of them is
-//!   a barrier: its point is that of the execution. An execution that tells its times begins with a barrier as well.
-//! - An execution follows the one before, on whatever queues, unless that is over: that it failed is no reason for the
-//!   next to fail.
-//! - A command that cannot be submitted ends the execution: those behind it are not submitted, the entry fails, and
-//!   there is no event. Those before it run; their events are signalled, and the next execution follows them.
-//! - Others may be capturing the native queue. Then nothing runs now: what they replay follows no execution, and no
-//!   execution follows it.
+//! - In an in-order queue the commands are submitted in the order in which they were recorded. In an out-of-order queue
+//!   each waits for the points of those that it follows; commands that do not follow one another may run at the same
+//!   time.
+//! - All commands wait for everything that the execution waits for, and for everything that any of them waits for. A
+//!   barrier follows all of them; its point is the end of the execution. An execution with profiling begins with a
+//!   barrier too.
+//! - An execution follows the previous one, on whatever queue that was, unless the previous one is final already: its
+//!   failure does not make the next one fail.
+//! - A command that cannot be submitted ends the execution: the commands after it are not submitted, the entry fails
+//!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
+//! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
+//!   not follow earlier executions, and later ones do not follow it.
 use super::{Change, Command, CommandBuffer, Node, Records, refused};
 use crate::{
     command::{Place, Ready, Used},
@@ -36,11 +38,11 @@ use ur_hal::{
 };
 use ur_sys::{ur_command_t, ur_native_handle_t};
 
-/// Lists up to this length take no memory of the heap.
+/// Lists up to this length need no heap allocation.
 const FEW: usize = 8;
 
-/// A backend over streams whose command buffers and graphs are replayed by the core. There is nothing to implement: their objects
-/// are the core's, and [`records_graphs`](crate::records_graphs) makes queues record.
+/// A backend over streams whose command buffers and graphs are replayed by the core. It has no methods to implement:
+/// their objects are the core's, and [`records_graphs`](crate::records_graphs) makes queues capture.
 pub trait Replays:
     HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
     + Objects<
@@ -52,7 +54,7 @@ pub trait Replays:
 {
 }
 
-/// One recorded command, with a copy of what it points at, and the objects that it uses.
+/// One recorded command, with copies of everything that it refers to, and the objects that it uses.
 pub struct Step<D: HasStreams> {
     what: What<D>,
     uses: Box<[Use<D>]>,
@@ -62,7 +64,7 @@ enum What<D: HasStreams> {
     Launch(KeptLaunch<D>),
     Pixels { to: End<D>, from: End<D>, region: [usize; 3] },
 }
-/// One end of a copy of pixels.
+/// One end of an image copy.
 enum End<D: HasStreams> {
     Image(Arc<<D as Types>::Image>, [usize; 3]),
     Memory(Address, [usize; 2]),
@@ -81,14 +83,17 @@ impl<D: HasStreams> End<D> {
         }
     }
 }
-/// An object, kept as long as its command can be executed; while commands use it, queues keep it.
+/// An object that is kept alive as long as its command can be executed. During an execution the queue keeps it alive,
+/// too.
 enum Use<D: HasStreams> {
     Buffer { buffer: Owned<Mem<D>>, writes: bool },
     Program(Owned<D::Program>),
 }
 impl<D: HasStreams> Use<D> {
+    /// Retains an object that a command uses.
+    ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` for memory that goes with the command, which can be done once.
+    /// `UNSUPPORTED_FEATURE` for memory that the command frees, which is possible only once.
     fn of(used: &Used<'_, D>) -> Result<Self> {
         match used {
             Used::Buffer { buffer, writes } => {
@@ -108,6 +113,8 @@ impl<D: HasStreams> Use<D> {
     }
 }
 impl<D: HasStreams> Step<D> {
+    /// Copies a command.
+    ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for a command that cannot be repeated.
     fn of(ready: &Ready<'_, D>) -> Result<Self> {
@@ -122,7 +129,7 @@ impl<D: HasStreams> Step<D> {
         };
         Ok(Self { what, uses: ready.used().map(Use::of).collect::<Result<_>>()? })
     }
-    /// Submits it; `how` is a submission of anything.
+    /// Submits it; of `how`, everything but the command applies.
     ///
     /// # Errors
     /// As for [`Streams::submit`](ur_hal::Streams::submit).
@@ -155,31 +162,31 @@ impl<D: HasStreams> Step<D> {
     }
 }
 
-/// What is known of executions.
+/// The state of a recording and of its latest execution.
 pub struct Recording<D: HasStreams> {
     is_profiled: bool,
-    /// The commands that no other follows.
+    /// The commands that no other command follows, by index.
     ends: Vec<usize>,
-    /// The execution before.
+    /// The previous execution.
     last: Option<Arc<Run<D>>>,
-    /// Where commands of an execution that is being submitted end; empty otherwise.
+    /// The points of the commands of the execution that is being submitted; empty otherwise. Kept to reuse its memory.
     points: Vec<Option<D::Point>>,
 }
 /// An execution that is being submitted.
 struct Course<'a, D: Replays> {
     queue: &'a Queue<D>,
     nodes: &'a [Node<D>],
-    /// The commands that no other follows.
+    /// The commands that no other command follows, by index.
     ends: &'a [usize],
-    /// What all of it waits for.
+    /// What the whole execution waits for.
     waits: &'a [Wait<'a, D>],
-    /// Which times it tells.
+    /// Which times its event reports.
     profile: Profile,
-    /// Whether its end is waited for.
+    /// Whether the caller waits for its end.
     is_awaited: bool,
 }
 impl<D: Replays> Course<'_, D> {
-    /// Submits all commands, and a barrier behind them; `points` gets those of commands.
+    /// Submits all commands, and a barrier after them. Appends the points of the commands to `points`.
     ///
     /// # Errors
     /// As for [`Streams::submit`](ur_hal::Streams::submit).
@@ -193,7 +200,7 @@ impl<D: Replays> Course<'_, D> {
             }
             false => None,
         };
-        // What a command waits for that follows no other: in an in-order queue the first one stands for all of them.
+        // What the commands that follow no others wait for. In an in-order queue only the first command needs it.
         let opening = began.as_ref().map(Wait::Point);
         let beginning = match opens {
             true if is_in_order => &[],
@@ -236,8 +243,8 @@ impl<D: Replays> Course<'_, D> {
         let profile = noted(times);
         D::submit(self.queue.stream(), &Submission { waits, completion, profile, ..barrier })
     }
-    /// The end of what was submitted before a command could not be; `None` if nothing was, and where the driver refuses that,
-    /// too.
+    /// Marks the end of the commands that were submitted before one failed to be; `None` if there were none, or if the
+    /// driver refuses the barrier too.
     fn part(&self, points: &[Option<D::Point>]) -> Option<Run<D>> {
         if points.is_empty() {
             return None;
@@ -250,14 +257,14 @@ impl<D: Replays> Course<'_, D> {
         Some(Run { began: None, ended })
     }
 }
-/// The ends of earlier commands.
+/// The points of earlier commands as waits.
 fn waits_of<'a, D: HasStreams>(
     places: &[usize],
     points: &'a [Option<D::Point>],
 ) -> SmallVec<[Wait<'a, D>; FEW]> {
     places.iter().filter_map(|&place| points[place].as_ref()).map(Wait::Point).collect()
 }
-/// Whether an execution that is submitted now has to wait for that one.
+/// Whether an execution that is submitted now must wait for `last`.
 fn is_under_way<D: HasStreams>(last: &Run<D>) -> bool {
     !D::is_settled(&last.ended) && D::status(&last.ended).is_ok_and(|status| !status.is_final())
 }
@@ -328,7 +335,7 @@ impl<D: Replays> Records for D {
             Ok(_) => None,
             Err(_) => course.part(points).map(Arc::new),
         };
-        // Commands submitted from here on wait for this execution.
+        // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
             if let (Some(event), Some(point)) = (&node.signal, point) {
                 event.signalled(point, event.made_for());

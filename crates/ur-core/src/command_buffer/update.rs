@@ -1,5 +1,5 @@
-//! What changes in a finalized command buffer: kernels, arguments and ranges of launches, events. Executions enqueued before
-//! a change take no notice of it.
+//! Updates of a finalized command buffer: kernels, arguments and ranges of launches, and events. Executions enqueued
+//! before a change are not affected.
 use super::{Change, Command, CommandBuffer, Launch, Records, Shared, refused};
 use crate::{
     c_arguments::{self, Update},
@@ -13,8 +13,11 @@ use ur_adapter::{
 use ur_sys::ur_exp_command_buffer_update_kernel_launch_desc_t;
 
 impl<D: Records> Launch<D> {
+    /// The launch after an update.
+    ///
     /// # Errors
-    /// `INVALID_VALUE` for a kernel that was not named and for dimensions without sizes; those of `RecordedArguments::with`.
+    /// `INVALID_VALUE` for a kernel that is not one of the alternatives, and for a new number of dimensions without new
+    /// sizes; the errors of `RecordedArguments::with`.
     fn changed(&self, update: &Update<'_, OverDriver<D>>) -> Result<Self> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
@@ -34,11 +37,11 @@ impl<D: Records> Launch<D> {
                     "the new kernel is not among those named when the launch was appended",
                 );
             };
-            // The old kernel keeps its arguments for itself, should it come back.
+            // The old kernel keeps its arguments, in case a later update selects it again.
             std::mem::swap(&mut named.0, &mut kernel);
             std::mem::swap(&mut named.1, &mut arguments);
         }
-        // Groups of a new range are ours to choose if the caller does not.
+        // With a new range the old group size no longer applies: unless the caller passes one, the adapter chooses.
         let kept = self.local.clone().filter(|_| update.global.is_none());
         Ok(Self {
             kernel,
@@ -51,8 +54,10 @@ impl<D: Records> Launch<D> {
     }
 }
 impl<D: Records> Shared<D> {
+    /// Checks that its commands may be updated.
+    ///
     /// # Errors
-    /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` with native commands in it.
+    /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` if it contains native commands.
     fn check_update(&self) -> Result<()> {
         if !self.is_updatable {
             return refused(ErrorCode::InvalidOperation, "the command buffer is not updatable");
@@ -74,7 +79,7 @@ fn stranger<T>(why: &'static str) -> Result<T> {
     refused(ErrorCode::InvalidCommandBufferCommandHandleExp, why)
 }
 
-/// Makes all changes or none.
+/// `urCommandBufferUpdateKernelLaunchExp`: makes all changes or, on an error, none.
 pub(super) fn launches<D: Records>(
     buffer: Borrowed<'_, CommandBuffer<D>>,
     descriptions: &[ur_exp_command_buffer_update_kernel_launch_desc_t],
@@ -121,7 +126,7 @@ fn buffer_of<D: Records>(command: &Command<D>) -> Result<Arc<Shared<D>>> {
     shared.check_update()?;
     Ok(shared)
 }
-/// A fresh event in the place of the command's.
+/// Replaces the command's event by a new one.
 pub(super) fn signal<D: Records>(command: &Command<D>) -> Result<Owned<D::Event>> {
     let shared = buffer_of(command)?;
     let mut state = shared.lock();
@@ -136,10 +141,10 @@ pub(super) fn signal<D: Records>(command: &Command<D>) -> Result<Owned<D::Event>
     let old = node.signal.replace(fresh.clone());
     state.change = state.change.max(Some(Change::Events));
     drop(state);
-    drop(old); // its last owner may be this
+    drop(old); // after the lock is released: this may be the last reference
     Ok(fresh)
 }
-/// Other events to wait for, as many as before.
+/// Replaces the events that the command waits for. Their number must not change.
 pub(super) fn waits<D: Records>(
     command: &Command<D>,
     events: &[Borrowed<'_, D::Event>],

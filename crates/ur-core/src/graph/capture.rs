@@ -1,5 +1,5 @@
-//! Queues that record instead of executing: what a command becomes that such a queue is given, and which queues record into
-//! which graph. Graphs themselves are in `entries.rs`.
+//! Graph capture: what becomes of a command that is enqueued on a capturing queue, and which queues capture into which
+//! graph. The entries for graphs are in `entries.rs`.
 use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score, recording_already};
 use crate::{
     command::{Ready, Used},
@@ -25,11 +25,12 @@ fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
     Err(Error::new(code, why))
 }
 
-/// `queue` records into `graph` from here on.
+/// Begins a capture of `queue` into `graph`.
 ///
 /// # Errors
-/// `INVALID_OPERATION` if it records already; `GRAPH_CAPTURE_MERGE_ATTEMPT` if another queue records into the graph,
-/// `INVALID_GRAPH` if the graph is of another context, `INVALID_ARGUMENT` if it holds commands already or cannot be executed.
+/// `INVALID_OPERATION` if the queue captures already; `GRAPH_CAPTURE_MERGE_ATTEMPT` if another queue captures into the
+/// graph; `INVALID_GRAPH` if the graph is of another context; `INVALID_ARGUMENT` if the graph contains commands already
+/// or cannot be executed.
 pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> Result<()> {
     if !graph.context().same(queue.context()) {
         return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
@@ -61,16 +62,16 @@ pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> 
         inside.leader = Some(Arc::downgrade(stand));
         inside.device = Some(queue.device().clone());
     }
-    // A queue's part is locked before what is recorded, never the other way round.
+    // Lock order: a queue's part in a capture before the contents of the graph, never the reverse.
     stand.put(graph.clone(), true).inspect_err(|_| drop(graph.score().disband()))
 }
 
-/// Ends the capture that `queue` began, for all queues that were drawn into it.
+/// Ends the capture that `queue` began, for all queues that joined it.
 ///
 /// # Errors
-/// `COMMAND_LIST_NOT_CAPTURING` if it records nothing, `INVALID_OPERATION` if it did not begin the capture,
-/// `GRAPH_UNJOINED_FORKS` if commands of another queue were recorded that nothing waited for: the capture ends, and its graph
-/// cannot be executed.
+/// `COMMAND_LIST_NOT_CAPTURING` if the queue does not capture; `INVALID_OPERATION` if it did not begin the capture;
+/// `GRAPH_UNJOINED_FORKS` if another queue's commands were captured that the first queue never waited for: the capture
+/// ends, and its graph cannot be executed.
 pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
     let stand = queue.capture();
     match &*locked(&stand.part) {
@@ -107,10 +108,11 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
     Ok(part.graph)
 }
 
-/// Whether `queue` records, or will since one of `events` is of a command that is being recorded.
+/// Whether `queue` captures. A queue that does not capture yet joins a capture when a command of it waits for an event
+/// of a captured command.
 ///
 /// # Errors
-/// `GRAPH_INTERNAL_EVENT` if one of `events` is of a command recorded in a capture that is over.
+/// `GRAPH_INTERNAL_EVENT` if one of `events` belongs to a capture that has ended.
 #[inline]
 pub fn is_recording<D: HasGraphs>(
     queue: &Queue<D>,
@@ -123,7 +125,7 @@ pub fn is_recording<D: HasGraphs>(
     captured.map_or(Ok(false), |(score, _)| draw_in(queue, score).map(|()| true))
 }
 fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
-    // First the leader's graph: two queues' parts are never locked at once.
+    // Read the leader's graph first: the parts of two queues are never locked at the same time.
     let leader = locked(&score.0).leader.as_ref().and_then(Weak::upgrade);
     let Some(graph) = leader.and_then(|leader| leader.graph()) else { return Err(captured()) };
     if !graph.context().same(queue.context()) {
@@ -142,21 +144,21 @@ fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
     let mut inside = locked(&score.0);
     if inside.leader.is_none() {
         drop(inside);
-        queue.capture().take(); // another thread ended the capture meanwhile
+        queue.capture().take(); // another thread has ended the capture meanwhile
         return Err(captured());
     }
     inside.drawn_in.push(Arc::downgrade(queue.capture()));
     Ok(())
 }
-/// Whether a queue can execute what was recorded for a device.
+/// Whether a queue can execute what was captured for a device.
 pub(super) fn is_of<D: HasGraphs>(queue: &Queue<D>, device: Option<&Owned<Device<D>>>) -> bool {
     D::SHARES_MODULES || device.is_none_or(|device| device.same(queue.device()))
 }
 
-/// Has a queue that records take a command, which is to signal an event of the caller's if there is one.
+/// Captures a command. `signalled` is the event that it signals, if the caller passes one.
 ///
 /// # Errors
-/// `GRAPH_CAPTURE_UNSUPPORTED` for what cannot be repeated or is to be done at once.
+/// `GRAPH_CAPTURE_UNSUPPORTED` for a command that cannot be repeated or that blocks.
 pub fn record<D: HasGraphs>(
     queue: Borrowed<'_, Queue<D>>,
     ready: &Ready<'_, D>,
@@ -182,10 +184,10 @@ pub fn record<D: HasGraphs>(
         inside.push(Node::new(name, step, (after, waits), signal))
     })
 }
-/// Has a queue that records take all of `nodes` as one command.
+/// Captures all of `nodes` as one command.
 ///
 /// # Errors
-/// As [`record`].
+/// As for [`record`].
 pub fn splice<D: HasGraphs>(
     queue: Borrowed<'_, Queue<D>>,
     name: ur_command_t,
@@ -243,7 +245,7 @@ fn add<D: HasGraphs>(
     Ok((report == CompletionRequest::Event).then(|| Event::of_capture(of, name, (score, place))))
 }
 impl<D: Records> Inside<D> {
-    /// One more command; its place. What it signals it signals last from here on.
+    /// Appends a command and returns its index. From here on it is the latest to signal its event.
     fn push(&mut self, mut node: Node<D>) -> usize {
         node.after.sort_unstable();
         node.after.dedup();
@@ -256,18 +258,18 @@ impl<D: Records> Inside<D> {
         self.nodes.push(node);
         place
     }
-    /// The command that signalled this event last.
+    /// The latest command to signal this event, by index.
     fn signaller(&self, event: Borrowed<'_, D::Event>) -> Option<usize> {
         let address = event.as_handle().addr();
         self.signalled.iter().find(|(one, _)| *one == address).map(|(_, place)| *place)
     }
-    /// The commands from `first` on that none follows.
+    /// The commands from index `first` on that no other command follows.
     fn ends(&self, first: usize) -> Vec<usize> {
         let mut is_end = vec![true; self.nodes.len()];
         self.nodes.iter().flat_map(|node| &node.after).for_each(|&one| is_end[one] = false);
         (first..self.nodes.len()).filter(|&place| is_end[place]).collect()
     }
-    /// For each command, whether it is one of `ends` or one of these follows it.
+    /// For each command, whether it is one of `ends` or precedes one of them.
     fn behind(&self, ends: impl Iterator<Item = usize>) -> Vec<bool> {
         let mut behind = vec![false; self.nodes.len()];
         ends.for_each(|place| behind[place] = true);
@@ -279,10 +281,10 @@ impl<D: Records> Inside<D> {
         behind
     }
 }
-/// The commands that one follows, and the events that each execution waits for.
+/// The commands that a command follows, and the events that each execution of it waits for.
 type Sorted<D> = (Vec<usize>, Vec<Owned<Event<D>>>);
 impl<D: HasGraphs> Inside<D> {
-    /// Which of `events` are recorded commands', and which are to be waited for by each execution.
+    /// Separates `events` into those of captured commands and those that each execution must wait for.
     ///
     /// # Errors
     /// `GRAPH_CAPTURE_MERGE_ATTEMPT` for an event of a command in another graph.
@@ -307,7 +309,7 @@ impl<D: HasGraphs> Inside<D> {
     }
 }
 impl<D: Records> Part<D> {
-    /// What a command at this place in its queue follows.
+    /// Adds what the next command of this queue follows.
     fn follow(&self, order: Order, after: &mut Vec<usize>, in_order: bool) {
         after.extend(&self.barrier);
         if in_order || order != Order::Free {

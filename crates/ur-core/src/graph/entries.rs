@@ -1,4 +1,4 @@
-//! Graphs as callers know them, and the entries about them.
+//! The entries of graphs and of graph capture.
 use super::{
     capture::{self, is_of},
     objects::{ExecutableGraph, Graph, HasGraphs},
@@ -51,7 +51,7 @@ pub fn submit<D: HasGraphs>(
     D::execute(recording, nodes, (queue, name), events, report)
 }
 
-/// The graph in the DOT language, a node for each command.
+/// The graph in the DOT language, with a node for each command.
 fn dot<D: Records>(id: u64, nodes: &[Node<D>]) -> String {
     let mut text = format!("digraph graph_{id} {{\n");
     for (place, node) in nodes.iter().enumerate() {
@@ -130,7 +130,7 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         native::<D, _>(&graph, "urGraphExecutableGraphGetNativeHandleExp")
     }
 }
-/// The core's own objects have native handles only where a driver has none of anything.
+/// The core's own objects have native handles only for drivers that have no native handles at all.
 fn native<D: HasGraphs, T: Body>(
     object: &Object<T>,
     entry: &'static str,

@@ -1,5 +1,6 @@
-//! Graphs: commands that queues recorded, in whose order they are executed as often as callers ask for. How a queue records is in
-//! `capture.rs`, what graphs are made of in `objects.rs`; executions are those of command buffers ([`Records`](crate::command_buffer::Records)).
+//! Graphs: commands that queues captured, and that can be executed repeatedly in the captured order. `capture.rs`
+//! captures, and `objects.rs` defines the objects. Executions work like those of command buffers
+//! ([`Records`](crate::command_buffer::Records)).
 mod capture;
 mod entries;
 mod objects;
@@ -8,8 +9,9 @@ pub use capture::{is_recording, record, splice};
 pub use entries::submit;
 pub use objects::{Captured, ExecutableGraph, Graph, HasGraphs, Score, Stand};
 
-/// The part of an `impl HasStreams` that has queues record, except [`is_recording`](crate::queue::HasStreams::is_recording), which is
-/// [`graph::is_recording`](is_recording()) unless the backend checks more.
+/// The part of an `impl HasStreams` that makes queues capture, except for
+/// [`is_recording`](crate::queue::HasStreams::is_recording): that is [`graph::is_recording`](is_recording()) unless the
+/// backend checks more.
 #[macro_export]
 macro_rules! records_graphs {
     () => {

@@ -1,4 +1,4 @@
-//! What graphs and captures are made of.
+//! The objects of graphs and captures.
 use crate::{
     command::Exists,
     command_buffer::{Node, Records},
@@ -22,10 +22,10 @@ use ur_adapter::{
 };
 use ur_lock::locked;
 
-/// What the event of a recorded command stands for: what was recorded, and which command of it.
+/// What the event of a captured command represents: the capture, and the command's index in it.
 pub type Captured<D> = (Arc<Score<D>>, usize);
 
-/// A backend whose queues can record. [`records_graphs`](crate::records_graphs) is all that it takes.
+/// A backend whose queues can capture; [`records_graphs`](crate::records_graphs) is sufficient for that.
 pub trait HasGraphs:
     HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
     + Records
@@ -58,8 +58,10 @@ impl<D: Records> Graph<D> {
     pub(super) fn score(&self) -> &Arc<Score<D>> {
         &self.score
     }
+    /// Checks that its capture has ended.
+    ///
     /// # Errors
-    /// `INVALID_ARGUMENT` while a queue records into it.
+    /// `INVALID_ARGUMENT` while a queue captures into it.
     pub(super) fn check_closed(&self) -> Result<()> {
         match self.score.is_open() {
             false => Ok(()),
@@ -76,9 +78,9 @@ impl<D: Records> Drop for Graph<D> {
         farewells.drain(..).for_each(HostFunction::call);
     }
 }
-/// What `ur_exp_executable_graph_handle_t` points at: a graph as it was when it was instantiated.
+/// What `ur_exp_executable_graph_handle_t` points at: a copy of a graph, made when it was instantiated.
 pub struct ExecutableGraph<D: Records> {
-    /// Locked while an execution is submitted: executions follow one another.
+    /// Locked while an execution is submitted, so that executions follow one another.
     pub(super) recorded: Mutex<(D::Recording, Vec<Node<D>>)>,
     pub(super) context: Owned<Context<D>>,
     pub(super) device: Option<Owned<Device<D>>>,
@@ -102,23 +104,24 @@ macro_rules! bodies { ($($name:ident)*) => { $(
 )* } }
 bodies! { Graph ExecutableGraph }
 
-/// What was recorded, and the device of the queue that did.
+/// Captured commands, and the device of the queue that captured them.
 pub(super) type Copied<D> = (Vec<Node<D>>, Option<Owned<Device<D>>>);
-/// What is recorded in a graph; the events of its commands know it.
+/// The captured commands of a graph. Events of these commands keep it alive.
 pub struct Score<D: Records>(pub(super) Mutex<Inside<D>>);
-/// The same, locked.
+/// The locked contents of a [`Score`].
 pub(super) struct Inside<D: Records> {
     pub(super) nodes: Vec<Node<D>>,
     /// The device of the queue that began the capture.
     pub(super) device: Option<Owned<Device<D>>>,
-    /// The queue that began the capture that goes on, if one does.
+    /// The queue that began the current capture, if there is one.
     pub(super) leader: Option<Weak<Stand<D>>>,
-    /// The queues that were drawn in by waiting for events of queues that record.
+    /// The queues that joined the capture by waiting for an event of a captured command.
     pub(super) drawn_in: Vec<Weak<Stand<D>>>,
-    /// Reusable events and those of recorded command buffers (the addresses of their handles), and the commands that
-    /// signalled them last.
+    /// The reusable events that captured commands signal, by the address of their handle, each with the index of the
+    /// command that signals it last.
     pub(super) signalled: Vec<(usize, usize)>,
-    /// The last capture ended with a queue whose commands nothing waits for, or without an end: its queue was released.
+    /// The last capture cannot be executed: another queue's commands were never waited for, or its queue was released
+    /// before the capture ended.
     pub(super) is_broken: bool,
 }
 impl<D: Records> Default for Score<D> {
@@ -139,17 +142,18 @@ impl<D: Records> fmt::Debug for Score<D> {
     }
 }
 impl<D: Records> Score<D> {
-    /// A copy of what is recorded, and the device of the queue that recorded it; `None` of a graph that cannot be executed.
+    /// A copy of the captured commands, and the device of the queue that captured them; `None` if the graph cannot be
+    /// executed.
     pub(super) fn copy(&self) -> Option<Copied<D>> {
         let inside = locked(&self.0);
         let copy = || (inside.nodes.iter().map(Node::again).collect(), inside.device.clone());
         (!inside.is_broken).then(copy)
     }
-    /// Looks at what is recorded.
+    /// Calls `look` with the captured commands.
     pub(super) fn look<R>(&self, look: impl FnOnce(&[Node<D>]) -> R) -> R {
         look(&locked(&self.0).nodes)
     }
-    /// No queue records into it from here on; the parts of those that were drawn in.
+    /// Ends the capture for all queues; returns the parts of those that had joined it.
     pub(super) fn disband(&self) -> Vec<Part<D>> {
         let drawn_in = {
             let mut inside = locked(&self.0);
@@ -159,13 +163,13 @@ impl<D: Records> Score<D> {
         };
         drawn_in.iter().filter_map(Weak::upgrade).filter_map(|stand| stand.take()).collect()
     }
-    /// Whether a queue records into it.
+    /// Whether a queue captures into it.
     pub(super) fn is_open(&self) -> bool {
         locked(&self.0).leader.is_some()
     }
 }
 
-/// The error of a queue that is to record and does.
+/// The error of a queue that captures already.
 pub(super) fn recording_already() -> Error {
     Error::new(ErrorCode::InvalidOperation, "the queue records already: end that capture first")
 }
@@ -174,14 +178,14 @@ pub(super) fn recording_already() -> Error {
 pub(super) struct Part<D: Records> {
     pub(super) graph: Owned<Graph<D>>,
     pub(super) leads: bool,
-    /// What all later commands follow.
+    /// The commands that all later commands of the queue follow.
     pub(super) barrier: Vec<usize>,
-    /// What was recorded since.
+    /// The commands captured since then.
     pub(super) since: Vec<usize>,
 }
-/// Where a queue keeps its part, if it has one.
+/// A queue's part in a capture, if it captures.
 pub struct Stand<D: Records> {
-    /// Whether there is a part: what commands of queues that never record pay for.
+    /// Whether there is a part. An atomic beside the lock, because every command of every queue reads it.
     active: AtomicBool,
     pub(super) part: Mutex<Option<Part<D>>>,
 }
@@ -210,12 +214,12 @@ impl<D: Records> Stand<D> {
         self.active.store(false, Release);
         part.take()
     }
-    /// Whether the queue records.
+    /// Whether the queue captures.
     #[inline]
     pub fn is_active(&self) -> bool {
         self.active.load(Acquire)
     }
-    /// The graph it records into.
+    /// The graph into which the queue captures.
     pub(super) fn graph(&self) -> Option<Owned<Graph<D>>> {
         locked(&self.part).as_ref().map(|part| part.graph.clone())
     }

@@ -174,6 +174,8 @@ pub trait HasStreams:
         let _ = desc;
     }
     /// Checks that a native handle has a form that queues can be made of.
+    ///
+    /// # Errors
     /// `UNSUPPORTED_FEATURE` for another form.
     fn check_native_form(desc: &ur_queue_native_desc_t) -> Result<()> {
         let _ = desc;
