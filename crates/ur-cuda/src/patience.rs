@@ -1,12 +1,14 @@
-//! How the host waits for the driver. It queries again and again for a short while, for most waits are short; then it
-//! naps between queries, because the device's interrupt takes longer than a nap; then it sleeps until the device wakes
-//! it. A thread whose last waits were equally long (a loop that copies and waits, say) expects the next one to end
-//! after the same time, and queries without naps around that time: so such a wait ends when its command does, and the
-//! processor is spent on a fraction of it.
+//! How the host waits for the driver. At first it polls, because most waits are short. Then it sleeps for
+//! short times between polls ("naps"), because the latency of the device's interrupt is longer than a nap.
+//! Finally it sleeps until the device wakes it. If the last waits of a thread were equally long (such as in a
+//! loop that copies and waits), the next one is expected to last as long, and the thread polls without naps
+//! around that time. So the end of such a wait is noticed at once, and only a fraction of the wait costs
+//! processor time.
 //!
-//! The driver's own waits would spin: whether they do is set once for a whole context, which is others' too. So the
-//! sleep is in an event of ours that is made for it; one that is waited for is not, as what such events cost the device
-//! would be paid for each command.
+//! The driver's own synchronization calls would spin: whether they do is a setting of the primary context,
+//! which other code in the process shares. So the thread sleeps on an event that was created with blocking
+//! synchronization. The events of commands are not created so, because that would cost device time for each
+//! command.
 use super::{
     DriverDevice,
     driver::Dialect,
@@ -27,24 +29,24 @@ use std::{
 };
 use ur_adapter::error::Result;
 
-/// For so long the host queries without naps.
+/// How long the host polls without naps.
 const LOOKS: Duration = Duration::from_micros(50);
-/// For so long, with the looks, it only naps: copies of some hundred microseconds took 150 more when the host slept
-/// in an event (NVIDIA H200, driver 580).
+/// How long after the start of a wait the host stops napping and sleeps on an event. Copies of some hundred
+/// microseconds took 150 more when the host slept on an event (NVIDIA H200, driver 580).
 const NAPS: Duration = Duration::from_millis(2);
-/// The shortest nap; longer waits take naps of [`PART`] of their time so far.
+/// The shortest nap; in longer waits a nap takes 1/[`PART`] of the time waited so far.
 const NAP: Duration = Duration::from_micros(30);
 const PART: u32 = 16;
 
-/// What a thread that waits does before it queries again.
+/// What a waiting thread does before the next poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Query,
     Nap(Duration),
-    /// No more queries: the device wakes it.
+    /// Stop polling: sleep until the device wakes the thread.
     Sleep,
 }
-/// The lengths of a thread's last waits that took naps; 0 where there were none.
+/// The lengths of a thread's last waits that included naps; 0 for none yet.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     lengths: [Duration; 4],
@@ -62,11 +64,12 @@ impl Recent {
             self.oldest = (self.oldest + 1) % self.lengths.len();
         }
     }
-    /// How far lengths may differ that count as equal.
+    /// How much two lengths may differ and still count as equal.
     fn tolerance(length: Duration) -> Duration {
         NAP + length / 32
     }
-    /// From when to when the thread is on its guard: around lengths that came twice.
+    /// The periods, as times since the start of a wait, in which its end is expected: around lengths that
+    /// occurred twice.
     fn guarded(&self) -> impl Iterator<Item = (Duration, Duration)> {
         let came_twice = |(at, length): &(usize, &Duration)| {
             let mut others = self.lengths.iter().enumerate().filter(|(other, _)| other != at);
@@ -97,11 +100,12 @@ impl Recent {
         Step::Nap(nap)
     }
 }
-/// Has the calling thread's naps end when they should, which else the kernel prolongs by about 50 microseconds.
+/// Makes the calling thread's naps end in time: by default the kernel's timer slack prolongs them by about 50
+/// microseconds.
 struct Punctual(Option<NonZeroU64>);
 impl Punctual {
     fn new() -> Self {
-        // Naps that are longer are none the worse otherwise, so a refusal is no error.
+        // Without it naps are only longer, so a failure is ignored.
         let before = current_timer_slack().ok().and_then(NonZeroU64::new);
         Self(before.filter(|_| set_current_timer_slack(Some(NonZeroU64::MIN)).is_ok()))
     }
@@ -109,19 +113,19 @@ impl Punctual {
 impl Drop for Punctual {
     fn drop(&mut self) {
         if self.0.is_some() {
-            let _restored = set_current_timer_slack(self.0); // as before: it was accepted then
+            let _restored = set_current_timer_slack(self.0); // the previous value, so it is accepted
         }
     }
 }
 
-/// What one thread at a time sleeps in.
+/// The stream and the event with which one thread at a time sleeps.
 #[derive(Debug)]
 struct Sleeper<D: Dialect> {
-    /// Has nothing in it but what is waited for.
+    /// Contains nothing but what is waited for.
     stream: Stream<D>,
     event: NativeEvent<D>,
 }
-/// Those of a device that nobody sleeps in.
+/// The sleepers of a device that are not in use.
 #[derive(Debug)]
 pub struct Sleepers<D: Dialect>(Mutex<Vec<Sleeper<D>>>);
 impl<D: Dialect> Sleepers<D> {
@@ -134,13 +138,13 @@ impl<D: Dialect> Sleepers<D> {
             Some(sleeper) => sleeper,
             None => Sleeper { stream: Stream::create(on, 0)?, event: NativeEvent::blocking(on)? },
         };
-        sleep(&sleeper)?; // of one that failed nobody knows what is in it
+        sleep(&sleeper)?; // after an error its state is unknown, so it is not reused
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sleeper);
         Ok(())
     }
 }
 
-/// Queries and naps for a while; whether it was enough.
+/// Polls, with naps, for a limited time; returns whether the wait is over.
 fn look(mut is_over: impl FnMut() -> Result<bool>) -> Result<bool> {
     if is_over()? {
         return Ok(true);
@@ -162,10 +166,12 @@ fn look(mut is_over: impl FnMut() -> Result<bool>) -> Result<bool> {
         }
     }
 }
-/// Waits until everything before the point that `event` marks is done, on a stream of `device` sleeping.
+/// Waits until everything before `event` in its stream is complete. For a longer wait it sleeps with a stream
+/// of `device`.
 ///
 /// # Errors
-/// The driver's own: those of the commands before it, and for an event whose record is part of a graph.
+/// Returns the driver's error: those of the commands before it, and for an event that was recorded in a
+/// capture.
 pub(super) fn wait_for<D: Dialect>(event: &NativeEvent<D>, device: &DriverDevice<D>) -> Result<()> {
     if look(|| event.has_happened())? {
         return Ok(());
@@ -178,7 +184,7 @@ pub(super) fn wait_for<D: Dialect>(event: &NativeEvent<D>, device: &DriverDevice
     })
 }
 impl<D: Dialect> Pooled<D> {
-    /// The same for an event of a pool, whose device is known.
+    /// Waits for an event of a pool, whose device is known.
     ///
     /// # Errors
     /// As for [`wait_for`].
@@ -186,10 +192,10 @@ impl<D: Dialect> Pooled<D> {
         wait_for(self, self.device()?)
     }
 }
-/// Waits until everything in `stream`, one of `device`'s, is done.
+/// Waits until everything in `stream`, a stream of `device`, is complete.
 ///
 /// # Errors
-/// The driver's own, those of its commands among them.
+/// Returns the driver's error, also those of its commands.
 pub(super) fn finish<D: Dialect>(stream: &Stream<D>, device: &DriverDevice<D>) -> Result<()> {
     let on = device.enter()?; // the default stream is that of the current context
     if look(|| stream.is_idle())? {
@@ -213,8 +219,8 @@ mod tests {
         lengths.iter().for_each(|&length| recent.note(us(length)));
         recent
     }
-    /// How long a wait of `length` is queried for without naps, and how late its end is noticed, if naps take `late`
-    /// longer than they should.
+    /// Simulates a wait of `length`, in which each nap takes `late` longer than requested. Returns the time
+    /// spent polling without naps, and how late the end is noticed.
     fn wait(recent: &Recent, length: Duration, late: Duration) -> (Duration, Duration) {
         let (mut now, mut spent) = (Duration::ZERO, Duration::ZERO);
         while now < length {
@@ -235,7 +241,7 @@ mod tests {
             assert!(late <= us(1), "{length}: {late:?}");
             assert!(spent <= us(50 + 90 + length / 16), "{length}: {spent:?}");
         }
-        // Two kinds of waits by turns.
+        // Two kinds of waits alternate.
         let recent = after(&[300, 900, 305, 890]);
         assert!([302, 897].iter().all(|&length| wait(&recent, us(length), us(10)).1 <= us(1)));
     }
@@ -257,7 +263,7 @@ mod tests {
         assert_eq!(recent.step(NAPS), Step::Sleep);
         let (spent, _) = wait(&recent, NAPS, us(0));
         assert!(spent < us(500), "{spent:?}");
-        // It does not displace what came before, as the shortest ones do not.
+        // Very long and very short waits are not recorded.
         let mut later = recent;
         [us(10), us(300_000)].into_iter().for_each(|length| later.note(length));
         assert_eq!(later.lengths, recent.lengths);

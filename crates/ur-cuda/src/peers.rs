@@ -1,5 +1,6 @@
-//! Which devices C let reach which others' memory, and all memory of ours that this is about: of virtual memory and
-//! of pools the driver's own switch says nothing, so access is given piece by piece.
+//! Records which devices the application gave access to which other devices' memory, and all memory of this
+//! adapter that this affects. The driver's peer access switch does not apply to virtual memory and to pools,
+//! so their access is set for each mapping and each pool.
 use super::{
     DriverDevice,
     driver::Dialect,
@@ -12,16 +13,16 @@ use std::{
 };
 use ur_adapter::error::Result;
 
-/// What a process knows of it.
+/// The records of this process.
 #[derive(Debug)]
 pub(super) struct Peers<D: Dialect>(Mutex<Known<D>>);
 #[derive(Debug)]
 struct Known<D: Dialect> {
-    /// Who reaches whose memory, by the driver's numbers.
+    /// Pairs (device, device whose memory it accesses), by the driver's numbers.
     enabled: HashSet<(i32, i32)>,
-    /// Whose contexts are there, or about to be: a device can only be given access then.
+    /// Devices whose context exists or is about to: only these can be given access.
     started: HashSet<i32>,
-    /// Mappings by their first address.
+    /// By start address.
     mappings: BTreeMap<u64, Arc<Mapping<D>>>,
     pools: Vec<Arc<Pool<D>>>,
 }
@@ -29,9 +30,10 @@ struct Known<D: Dialect> {
 struct Mapping<D: Dialect> {
     bytes: usize,
     home: Arc<DriverDevice<D>>,
-    /// Those that have access in any case, once they are started: of the context that it was made in.
+    /// Devices that have access independent of the switch once their context exists: those of the context
+    /// that the memory was allocated in.
     always: Vec<i32>,
-    /// What they may do.
+    /// The access flags: 1 read, 3 read and write, 0 none.
     rights: i32,
 }
 #[derive(Debug)]
@@ -51,12 +53,13 @@ impl<D: Dialect> Peers<D> {
     fn known(&self) -> MutexGuard<'_, Known<D>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Enters a mapping of `home`'s memory, to which `always` shall have access with these `rights` (0: none),
-    /// and gives it to those of them that are started, and to those that C let at it before; `home` has it. In
-    /// this order: who starts or is let at it from now on finds it here.
+    /// Registers a mapping of `home`'s memory, to which the devices in `always` get access with these
+    /// `rights` (0: none). Access is set for those of them whose context exists, and for devices that were
+    /// enabled for `home`'s memory; `home` already has it. The mapping is registered first, so that a device
+    /// that is started or enabled meanwhile finds it.
     ///
     /// # Errors
-    /// The driver's own; then it is not entered.
+    /// Returns the driver's error; the mapping is not registered then.
     pub(super) fn enter_mapping(
         &self,
         home: &Arc<DriverDevice<D>>,
@@ -74,7 +77,7 @@ impl<D: Dialect> Peers<D> {
         let given = virtual_memory::set_access(home, at, bytes, &more, rights);
         given.inspect_err(|_| self.leave_mapping(at))
     }
-    /// From now on those that have access to the mappings there have it with these rights.
+    /// Records new rights for the mappings that start in `range`.
     pub(super) fn set_rights(&self, range: Range<u64>, rights: i32) {
         let mut known = self.known();
         for (_, mapping) in known.mappings.range_mut(range) {
@@ -82,13 +85,14 @@ impl<D: Dialect> Peers<D> {
             *mapping = Arc::new(Mapping { bytes: mapping.bytes, home, always, rights });
         }
     }
-    /// Those of `devices` that are started, and `home`.
+    /// `home`, and those of `devices` whose context exists.
     pub(super) fn started_of(&self, home: &DriverDevice<D>, devices: &[i32]) -> Vec<i32> {
         let known = self.known();
         let is_there = |number: &&i32| **number == home.number() || known.started.contains(number);
         devices.iter().filter(is_there).copied().collect()
     }
-    /// The context of the device with this number is there now: it gets what access it has.
+    /// To be called when the context of the device `number` has been created: gives it access to all memory
+    /// that it should have access to.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -107,7 +111,7 @@ impl<D: Dialect> Peers<D> {
             }
             let set = virtual_memory::set_access(&one.home, at, one.bytes, &[number], one.rights);
             if set.is_err() && self.known().mappings.contains_key(&at) {
-                return set; // else it went meanwhile
+                return set; // otherwise it was unmapped meanwhile
             }
         }
         for one in pools.iter().filter(|one| is_meant(&one.home, &one.always)) {
@@ -117,12 +121,12 @@ impl<D: Dialect> Peers<D> {
         }
         Ok(())
     }
-    /// The mapping is about to go.
+    /// To be called before the mapping is unmapped.
     pub(super) fn leave_mapping(&self, at: u64) {
         let gone = self.known().mappings.remove(&at);
         drop(gone);
     }
-    /// The same for a pool of the driver's.
+    /// Registers a driver's pool, and sets its access as [`Peers::enter_mapping`] does for a mapping.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -140,8 +144,8 @@ impl<D: Dialect> Peers<D> {
         drop(known);
         pool.admit(home, &self.admitted(home, &always), true)
     }
-    /// Who has access to memory of `home`'s beside itself: those of `always` that are started, and those that C
-    /// let at it.
+    /// The devices to give access to memory of `home`, apart from itself: those of `always` whose context
+    /// exists, and those that were enabled.
     fn admitted(&self, home: &DriverDevice<D>, always: &[i32]) -> Vec<i32> {
         let known = self.known();
         let of_home = known.enabled.iter().filter(|(_, peer)| *peer == home.number());
@@ -149,7 +153,8 @@ impl<D: Dialect> Peers<D> {
         let started = always.iter().copied().filter(|number| known.started.contains(number));
         others.chain(started).filter(|number| *number != home.number()).collect()
     }
-    /// Lets `from` at all memory of ours on `peer`, now and later; or no longer.
+    /// Enables or disables access of `from` to all memory of this adapter on `peer`, now and for later
+    /// allocations.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -178,7 +183,7 @@ impl<D: Dialect> Peers<D> {
             }
             let set = virtual_memory::set_access(&one.home, at, one.bytes, &[pair.0], flags);
             if set.is_err() && self.known().mappings.contains_key(&at) {
-                return set; // else it went meanwhile
+                return set; // otherwise it was unmapped meanwhile
             }
         }
         for one in pools.iter().filter(|one| is_meant(&one.home, &one.always)) {

@@ -1,8 +1,9 @@
-//! Programs and kernels: what the core's are told of contexts, devices, queues and native handles. Code itself is
-//! `code.rs`'s.
+//! Connects the core's programs and kernels to this backend's contexts, devices, queues and native handles.
+//! Code is loaded in `code.rs`.
 //!
-//! A native handle of a kernel is the driver's function on its first device. Making a kernel of one needs the program, and
-//! finds the function there: what is none of its functions is refused without being looked at.
+//! The native handle of a kernel is the driver's function on the program's first device. Creating a kernel of
+//! a native handle requires the program: the handle is only compared with the functions of its module, never
+//! passed to the driver, so an invalid one is refused.
 use super::{
     Context, Device, Family, Queue,
     attribute::Attribute,
@@ -52,7 +53,8 @@ impl<D: Dialect> HasCode for Family<D> {
             .with_if(Capability::Clusters, device.has(A::Clusters)?);
         Ok((capabilities, limits))
     }
-    /// In which contexts a kernel was launched is not kept: behind the queues of all.
+    /// The contexts in which a kernel was launched are not recorded, so it waits for the queues of all
+    /// contexts.
     fn leave(_context: usize, what: impl Send + 'static) {
         deferred_free::leave::<Memory<D>>(0, what);
     }
@@ -64,11 +66,11 @@ impl<D: Dialect> RunsCode for Family<D> {
     fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
         (queue.context(), queue.device())
     }
-    /// The module on its first device that it is built for.
+    /// The module on the first device that the program was built for.
     fn native_program(program: &Object<Program<D>>) -> Result<ur_native_handle_t> {
         Ok(program.built()?[0].1.module().raw().addr() as ur_native_handle_t)
     }
-    /// A module of the context's first device.
+    /// Wraps a module of the context's first device.
     fn program_of_native(
         native: ur_native_handle_t,
         context: &Owned<Context<D>>,

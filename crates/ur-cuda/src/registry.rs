@@ -1,4 +1,4 @@
-//! Everything that a process knows of one dialect's memory, in one place: statics cannot be generic.
+//! The state of a dialect's memory in this process. In one place, because a static cannot be generic.
 use super::{
     Family,
     driver::{Dialect, RawPool},
@@ -16,7 +16,7 @@ use ur_core::memory::allocations::Allocations;
 use ur_core::over_driver::share::OpenedObjects;
 use ur_hal::Granularity;
 
-/// Everything that a process knows of one dialect's memory.
+/// The state of a dialect's memory; empty after a fork.
 pub struct Registry<D: Dialect> {
     store: PerProcess<Store<D>>,
     pub(super) desk: OpenedObjects<Family<D>>,
@@ -25,7 +25,7 @@ impl<D: Dialect> Registry<D> {
     pub(super) const fn new() -> Self {
         Self { store: PerProcess::new(), desk: OpenedObjects::new() }
     }
-    /// This process's: a forked child finds an empty one.
+    /// The store of this process; a forked child gets a new, empty one.
     pub(super) fn get(&self) -> &Store<D> {
         self.store.get()
     }
@@ -35,21 +35,23 @@ impl<D: Dialect> fmt::Debug for Registry<D> {
         f.debug_struct("Registry").finish_non_exhaustive()
     }
 }
-/// What is known in one process.
+/// The state in one process.
 pub(super) struct Store<D: Dialect> {
     pub(super) ranges: Allocations<Allocation<D>>,
     pub(super) deferred: Deferred<D>,
-    /// Bytes of chunks that go back to the driver when it is idle: see `memory.rs`.
+    /// Bytes of chunks that are kept until the driver is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
     pub(super) foreign: foreign::All,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
     pub(super) takes_offsets: OnceLock<bool>,
-    /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
+    /// Address ranges that this adapter reserved or allocated, allocated to the application or not: length in
+    /// bytes by start address.
     pieces: RwLock<BTreeMap<usize, usize>>,
-    /// The driver's pools that are ours: what was freed of them in a stream's order is nobody's.
+    /// Driver pools of this adapter. Memory in them that was freed in stream order is not reported as memory
+    /// of other code.
     pub(super) pools: Mutex<HashSet<RawPool>>,
-    /// By the driver's number of the device.
+    /// The granularity of virtual memory, by the driver's number of the device.
     pub(super) granules: Mutex<HashMap<i32, Granularity>>,
 }
 impl<D: Dialect> Default for Store<D> {
@@ -69,15 +71,16 @@ impl<D: Dialect> Default for Store<D> {
     }
 }
 impl<D: Dialect> Store<D> {
-    /// Says that `bytes` addresses from `at` on are ours.
+    /// Records that the `bytes` addresses from `at` on belong to this adapter.
     pub(super) fn claim(&self, at: usize, bytes: usize) {
         self.pieces.write().unwrap_or_else(PoisonError::into_inner).insert(at, bytes);
     }
-    /// Those from `at` on are not ours any more.
+    /// Removes the range that starts at `at`.
     pub(super) fn give_up(&self, at: usize) {
         self.pieces.write().unwrap_or_else(PoisonError::into_inner).remove(&at);
     }
-    /// Whether the address is ours, in an allocation or not: then the driver is not asked what it is.
+    /// Whether the address belongs to this adapter, in an allocation or not. The driver is not queried for
+    /// such addresses.
     pub(super) fn has(&self, at: usize) -> bool {
         let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
         let (start, bytes) = pieces.range(..=at).next_back().map_or((0, 0), |(&s, &b)| (s, b));

@@ -1,5 +1,5 @@
-//! Samplers: they are a kernel's own business, as the driver has them in textures only: it is given the choices as a number
-//! and applies them.
+//! Samplers. The driver has samplers only as a part of texture objects, so a kernel gets the sampler's
+//! settings as a number and applies them itself.
 use super::{Context, Device, Family, driver::Dialect};
 use ur_adapter::error::Result;
 use ur_core::over_driver::sampler::{self, HasSamplers};

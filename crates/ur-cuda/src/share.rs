@@ -1,6 +1,6 @@
-//! Sharing device memory with other processes: what an address or an object offers, and what is made of
-//! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
-//! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
+//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`,
+//! the entries in `ur_adapter::share`; memory that other code in this process allocated is in `foreign.rs`;
+//! shared events are in `shared_words.rs`.
 use super::{
     Context, Device, DriverDevice, Family,
     backing::{Behind, granule, is_physical_shared, reaching},
@@ -29,21 +29,21 @@ use ur_core::over_driver::share::{
 };
 use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
 
-/// What the descriptor or the bytes of an offer are: the first byte that comes along.
+/// What an offer contains; the first byte of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Form {
     /// A descriptor of physical memory.
     Physical = 1,
-    /// A descriptor of a driver's pool, and what names an allocation of it.
+    /// A descriptor of a driver's pool, and the export data of an allocation in it.
     Pool = 2,
-    /// The driver's old handle, and no descriptor.
+    /// A driver's IPC handle and the offset in its memory; no descriptor.
     Handle = 3,
-    /// Descriptors of physical memories that lie one behind the other, and how long each is: see [`lengths`].
+    /// Descriptors of physical memories to be mapped one after the other, and their lengths: see [`lengths`].
     Run = 4,
 }
-/// How long the parts of a run are, as the bytes of an offer say it: how many are of which length, in their
-/// order. `None` for lengths that change more often than there is room for.
+/// Encodes the lengths of a run's parts for an offer: groups of a count (4 bytes) and a length (8 bytes), in
+/// order. `None` if the length changes too often for the space in an offer.
 pub(super) fn lengths_for_offer(parts: impl Iterator<Item = usize>) -> Option<Vec<u8>> {
     let mut groups: Vec<(u32, u64)> = vec![];
     for bytes in parts {
@@ -56,10 +56,11 @@ pub(super) fn lengths_for_offer(parts: impl Iterator<Item = usize>) -> Option<Ve
         |(count, bytes): &(u32, u64)| [&count.to_le_bytes()[..], &bytes.to_le_bytes()].concat();
     (groups.len() <= GROUPS).then(|| groups.iter().flat_map(said).collect())
 }
-/// How many groups fit into the 256 bytes of an offer, its form being one.
+/// The number of groups that fit into the 256 bytes of an offer's data, of which the form takes one.
 const GROUPS: usize = 255 / GROUP;
 const GROUP: usize = 12;
-/// What [`lengths_for_offer`] said, of `count` parts with `whole` bytes together.
+/// Decodes what [`lengths_for_offer`] encoded, and checks that there are `count` parts of `whole` bytes in
+/// total.
 fn lengths(said: &[u8], count: usize, whole: u64) -> Result<Vec<u64>> {
     let wrong = || contradiction("its parts are not as long as it is");
     let (mut all, mut sum) = (vec![], 0_u64);
@@ -76,7 +77,7 @@ fn lengths(said: &[u8], count: usize, whole: u64) -> Result<Vec<u64>> {
     }
     if all.len() == count && sum == whole { Ok(all) } else { Err(wrong()) }
 }
-/// How an allocation of ours is opened by others, and the UUID of its device.
+/// What other processes need to open an allocation, and the UUID of its device.
 fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
     match exposed(found)? {
         Exposed::Chunk { behind: Behind::Descriptor(fd), base, exposes, device } => {
@@ -101,11 +102,12 @@ fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
     }
 }
 
-/// The device that memory lies on, if this process sees it.
+/// The device with this UUID, if it is visible to this process.
 fn home_of<D: Dialect>(uuid: [u8; 16]) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.uuid() == uuid)
 }
-/// What is said of memory on a device that this process does not see, and that the driver does not open for it.
+/// The error for memory of a device that is not visible to this process, and that the driver cannot open
+/// without it.
 fn on_hidden<D: Dialect>(hidden: Option<[u8; 16]>, error: Error) -> Error {
     let Some(uuid) = hidden else { return error };
     let part = |range: std::ops::Range<usize>| hex::encode(&uuid[range]);
@@ -149,8 +151,8 @@ impl<D: Dialect> Shares for Family<D> {
         let bytes = bytes_of(Form::Physical as u8, &[]);
         Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
     }
-    /// Where the memory's own device is not seen here, its driver may reach it all the same, and is asked with the
-    /// device that callers name.
+    /// If the memory's device is not visible here, the driver may be able to open the memory for another
+    /// device: then the device that the caller named is used.
     fn home(device: Borrowed<'_, Device<D>>, uuid: [u8; 16]) -> Result<Home<Self>> {
         match home_of::<D>(uuid) {
             Some(home) => Home::reached(device, Device::of(home)?),
@@ -194,7 +196,7 @@ impl<D: Dialect> Shares for Family<D> {
     }
 }
 
-/// What arrived, as memory of `home` that those of `devices` can use which reach it.
+/// Maps imported memory of `home`, accessible to those of `devices` that can access `home`'s memory.
 fn map<D: Dialect>(
     arrived: Arrived,
     home: &Arc<DriverDevice<D>>,
@@ -229,7 +231,7 @@ fn map<D: Dialect>(
             let (base, all) =
                 (usize::try_from(base).map_err(too_large)?, lengths(said, fds.len(), exposes)?);
             let exposed = usize::try_from(exposes).map_err(too_large)?;
-            // Each descriptor is closed as soon as the driver has what it names.
+            // Each descriptor is closed as soon as the driver has imported it.
             let parts =
                 fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
             let granule = granule(home)?;
@@ -250,7 +252,7 @@ fn map<D: Dialect>(
     base.offset(bytes)?;
     OpenedMemory::new(base, bytes, home, reaching, memory)
 }
-/// Physical memory of `home` behind a descriptor; the size is the exporter's word until it is mapped.
+/// Imports physical memory of `home`. The size comes from the exporter and is verified only by mapping it.
 fn physical<D: Dialect>(
     home: &DriverDevice<D>,
     fd: std::os::fd::BorrowedFd<'_>,
@@ -263,8 +265,8 @@ fn physical<D: Dialect>(
     }
     Physical::import(home, fd, bytes)
 }
-/// What it means that the driver does not map `bytes` of what was imported: more than the device has is
-/// not for want of memory.
+/// The error for a failed mapping of `bytes` of imported memory: a size larger than the device's memory is an
+/// invalid offer, not a lack of memory.
 fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: Error) -> Error {
     match native::memory::<D>(home.number()) {
         Ok(most) if bytes > most as u64 => contradiction("it is larger than its device's memory"),

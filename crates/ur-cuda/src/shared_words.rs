@@ -1,11 +1,12 @@
-//! Words that processes share, as streams write them and wait for them: events that processes share are pairs (counter,
-//! value) in memory of `ur_ipc`'s, as on the CPU, except that a stream writes the counter's word, and that streams wait for
-//! words. So a signal costs no host thread, and an event can order a stream of this process behind a stream, or a thread, of
-//! another one. Which word an event stands for is the core's.
+//! Events that processes share, as streams signal them and wait for them. As on the CPU, such an event is a
+//! pair (counter, value) in shared memory of `ur_ipc`. Here a stream writes the counter's word, and streams
+//! wait for words. So a signal needs no host thread, and an event can order a stream of this process after a
+//! stream or a thread of another one. The core knows which word an event stands for.
 //!
-//! A stream that waits cannot be told of a death. Whoever learns of one sets a bit above all values,
-//! and the stream goes on; what it ran then ran too early. So a stream remembers what its lanes wait
-//! for, and points behind it are in error, as finishing the stream is.
+//! A waiting stream cannot be told that the signalling process has died. The process that finds out sets a
+//! bit above all values in the word, which releases the stream; its commands then run although their
+//! dependency failed. So a queue records what its lanes wait for, and reports an error for its points and
+//! when it is finished.
 use super::{
     Attribute, DriverDevice,
     driver::{Dialect, RawContext},
@@ -21,13 +22,13 @@ use ur_hal::{Error, ErrorKind, Result};
 use ur_ipc::arena::{Arena, Counter, DeviceWait, PendingSignal, Progress, protocol::word_of};
 use ur_lock::locked;
 
-/// A part of an arena that is registered with the driver at once.
+/// Bytes of an arena that are registered with the driver at once.
 const PIECE: usize = 64 << 10;
-/// What a stream that is captured refuses.
+/// The start of the message for a wait that a captured stream refuses.
 pub(super) const WAITS_FOR_WORDS: &str = "a wait for an event that processes share, each replay of which would wait for \
                                           the same old signal,";
 
-/// By arena and number.
+/// By the id of the arena and the index of the piece.
 type Pieces<D> = BTreeMap<(u64, usize), Weak<Piece<D>>>;
 /// The pieces that are registered in this process.
 pub struct RegisteredPieces<D: Dialect>(Mutex<Pieces<D>>);
@@ -42,15 +43,15 @@ impl<D: Dialect> fmt::Debug for RegisteredPieces<D> {
     }
 }
 
-/// A registered part of an arena, which it keeps.
+/// A registered part of an arena; it keeps the arena alive.
 #[derive(Debug)]
 struct Piece<D: Dialect> {
-    /// First, so that it goes before the memory does.
+    /// Declared first, so that it is unregistered before the memory is unmapped.
     words: Words<D>,
     _arena: Arena,
 }
 impl<D: Dialect> Piece<D> {
-    /// The piece that has the word at `address`.
+    /// The piece that contains the word at `address`; registers it if necessary.
     fn with(
         on: &Entered<D>,
         context: RawContext,
@@ -67,7 +68,7 @@ impl<D: Dialect> Piece<D> {
         let start = base + number * PIECE;
         let words = match Words::register(on, context, start, PIECE.min(base + bytes - start)) {
             Ok(words) => words,
-            // Another thread was as quick.
+            // Another thread registered it meanwhile.
             Err(error) => {
                 return pieces().get(&key).and_then(Weak::upgrade).ok_or_else(|| error.into());
             }
@@ -80,24 +81,24 @@ impl<D: Dialect> Piece<D> {
     }
 }
 
-/// What a word needs as long as lanes write it or wait for it.
+/// What must be kept while lanes write a word or wait for it.
 #[derive(Debug)]
 #[expect(dead_code, reason = "kept until the lanes are idle, no more")]
 enum WordResource<D: Dialect> {
-    /// Pages.
+    /// The registered memory.
     Piece(Arc<Piece<D>>),
-    /// When it goes, values that are not written fail.
+    /// Dropping a counter fails the values that have not been written yet.
     Counter(Arc<Counter>),
 }
-/// By address.
+/// By address of the object.
 type Held<D> = BTreeMap<usize, WordResource<D>>;
-/// The pieces that a stream's lanes have been told to write or wait in, and the counters that they complete. A word may be
-/// reached, and known to be, before the lane that waits for it has looked at it: so they stay registered until
-/// the stream is idle, and mostly as long as it lives.
+/// The pieces that the lanes of a queue write or wait in, and the counters that they complete. A word may
+/// have its value, and this may be known, before the lane that waits for it has read it. So they are kept
+/// until the queue is idle, and normally as long as it lives.
 #[derive(Debug)]
 pub struct Registered<D: Dialect>(Mutex<Held<D>>);
 impl<D: Dialect> Registered<D> {
-    /// With more than so many, an idle stream lets go of all.
+    /// With more entries than this, all are released when the queue is idle.
     const MANY: usize = 32;
 
     pub(super) fn new() -> Self {
@@ -106,7 +107,7 @@ impl<D: Dialect> Registered<D> {
     fn all(&self) -> MutexGuard<'_, Held<D>> {
         locked(&self.0)
     }
-    /// Keeps a piece that something in one of the lanes is about, and a counter that it completes.
+    /// Keeps a piece that a command in one of the lanes uses, and the counter that it completes.
     fn keep(&self, work: &QueueState<D>, piece: Arc<Piece<D>>, counter: Option<&Arc<Counter>>) {
         let mut all = self.all();
         all.insert(Arc::as_ptr(&piece).addr(), WordResource::Piece(piece));
@@ -116,17 +117,17 @@ impl<D: Dialect> Registered<D> {
         if all.len() <= Self::MANY {
             return;
         }
-        // What is put into a lane from here on is kept behind this; what was before is seen.
+        // Commands enqueued from here on are recorded in the new map; `is_idle` covers those before.
         let before = std::mem::take(&mut *all);
         drop(all);
         match work.is_idle() {
-            Ok(true) => drop(before), // the driver's calls, and no lock
+            Ok(true) => drop(before), // calls the driver, so outside the lock
             _ => self.all().extend(before),
         }
     }
 }
 
-/// A word, as a device's streams know it.
+/// A word, with its address for a device.
 pub(super) struct Word<D: Dialect> {
     piece: Arc<Piece<D>>,
     at: u64,
@@ -137,7 +138,7 @@ impl<D: Dialect> Word<D> {
         let at = piece.words.on_device(address);
         Ok(Self { piece, at })
     }
-    /// That of a counter, which streams complete from now on.
+    /// The word of a counter, which only streams complete from now on.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -153,12 +154,13 @@ impl<D: Dialect> Word<D> {
     pub(super) fn at(&self) -> u64 {
         self.at
     }
-    /// Keeps what it needs for what a lane of `work` has been told to do with it, and the counter that it completes.
+    /// Keeps what the word needs while a lane of `work` uses it, and the counter that the lane completes.
     pub(super) fn keep(self, work: &QueueState<D>, counter: Option<&Arc<Counter>>) {
         work.registered().keep(work, self.piece, counter);
     }
 }
-/// What is put into `stream`, a lane of `work` whose context is current, from now on waits for a word.
+/// Makes everything enqueued to `stream` from now on wait for a word. `stream` is a lane of `work`, whose
+/// context is current.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -175,7 +177,7 @@ pub(super) fn order<D: Dialect>(
     work.owe(debt.clone());
     Ok(())
 }
-/// What is said of a command that ran behind a signal that never came.
+/// The error of a command that waited for a signal that never came.
 pub(super) fn lost() -> Error {
     Error::new(
         ErrorKind::DependencyFailed,
@@ -185,8 +187,8 @@ pub(super) fn lost() -> Error {
     .because(ur_ipc::ErrorKind::ExporterGone)
 }
 
-/// Whether the device has such events: a shared event is a word of host memory that streams write and
-/// wait for.
+/// Whether the device supports shared events: streams must be able to write and wait for words in registered
+/// host memory.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -194,22 +196,23 @@ pub(super) fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool>
     Ok(device.has(Attribute::HostRegister)? && device.has(Attribute::StreamWords)?)
 }
 
-/// What a queue's streams wait for, as far as it is not known to have come.
+/// The signals of other processes that a queue's streams wait for and that are not known to have come.
 #[derive(Debug, Default)]
 pub(super) struct PendingSignals {
     owed: Vec<(PendingSignal, Option<DeviceWait>)>,
-    /// What will never come, until the streams have gone on: a write of the dead one's device may come late, and they
-    /// have to be released again.
+    /// Signals that will never come. The streams may have to be released again until they have continued,
+    /// because a late write of the dead process's device can overwrite the word.
     lost: Vec<DeviceWait>,
 }
 impl PendingSignals {
     pub(super) fn add(&mut self, owed: PendingSignal) {
         self.owed.retain(|(one, _)| one.progress() != Progress::Complete);
-        // Of one counter's values the greatest says it all: if a lesser one never comes, it does not.
+        // Of one counter only the greatest value is kept: if a smaller one never comes, neither does the
+        // greater one.
         let same = |(one, _): &&mut (PendingSignal, _)| {
             one.word_address() == owed.word_address() && one.progress() == Progress::Pending
         };
-        // None in a forked child alone, where the driver does not work.
+        // Fails only in a forked child, where the driver does not work anyway.
         let awaited = || owed.awaited_by_device().ok();
         match self.owed.iter_mut().find(same) {
             Some((one, _)) if one.value() >= owed.value() => {}
@@ -220,23 +223,24 @@ impl PendingSignals {
             }
         }
     }
-    /// Those that are still owed.
+    /// The signals that have not come.
     pub(super) fn open(&self) -> Vec<PendingSignal> {
         let open = self.owed.iter().map(|(one, _)| one);
         open.filter(|one| one.progress() != Progress::Complete).cloned().collect()
     }
-    /// What will never come, and a stream may wait for it still.
+    /// Takes the failed signals that a stream may still wait for.
     pub(super) fn take_lost(&mut self) -> Vec<DeviceWait> {
         std::mem::take(&mut self.lost)
     }
-    /// It may: back with it.
+    /// Puts back signals of `take_lost` for which a stream may still wait.
     pub(super) fn put_lost_back(&mut self, lost: Vec<DeviceWait>) {
         self.lost.extend(lost);
     }
-    /// Forgets what has come, and what never will, but for what streams may wait for. Whether something is left.
+    /// Removes the signals that have come or failed; returns whether there are pending ones, or failed ones
+    /// that streams may still wait for.
     ///
     /// # Errors
-    /// [`ErrorKind::DependencyFailed`] once for what never will come.
+    /// [`ErrorKind::DependencyFailed`], once for each failed signal.
     pub(super) fn check(&mut self) -> Result<bool> {
         let mut has_failed = false;
         for (one, awaited) in std::mem::take(&mut self.owed) {
@@ -255,13 +259,13 @@ impl PendingSignals {
         }
     }
 }
-/// Sleeps until each has come, or never will.
+/// Blocks until each has come or failed.
 pub(super) fn await_all(debts: &[PendingSignal]) {
     for debt in debts {
-        let _how = debt.wait(None); // asked for again by whom it concerns
+        let _how = debt.wait(None); // callers check the result by `have_failed` or `check`
     }
 }
-/// Whether one of them will never come.
+/// Whether one of them has failed.
 pub(super) fn have_failed(debts: &[PendingSignal]) -> bool {
     debts.iter().any(|debt| debt.progress() == Progress::Failed)
 }

@@ -1,7 +1,8 @@
-//! Copies between a device and memory of C's that the driver does not know, and from host memory to
-//! host memory. The driver would have the calling thread wait until the stream gets to such a copy; so, where the stream has something else
-//! to do first, they go through a pinned piece, and a host function copies between that and C's
-//! memory, in the stream's order. Nothing here waits. Ends on devices out of reach are `crossing.rs`'s.
+//! Copies between a device and host memory that the driver does not know (pageable memory), and from host
+//! memory to host memory. For such a copy the driver would block the calling thread until the stream reaches
+//! it. So if the stream is busy, the copy goes through a piece of pinned memory: a host function, in stream
+//! order, copies between that and the pageable memory. Nothing here blocks. Memory that the device cannot
+//! access is handled in `crossing.rs`.
 use super::{
     Device, DriverDevice, crossing,
     driver::{Dialect, layout::Copy3d},
@@ -20,17 +21,17 @@ use std::{
 use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::memory::allocation::Usm;
 
-/// The sizes of pieces.
+/// The sizes of pinned pieces in bytes.
 const SIZES: [usize; 2] = [64 << 10, 4 << 20];
-/// How many pieces of each size there are at most; then the driver does it in its own way.
+/// The largest number of pieces of each size. If all are in use, the driver makes the copy and may block.
 const MOST: [usize; 2] = [256, 16];
-/// `CU_MEMORYTYPE_UNIFIED`: an end of a copy that is told by its address.
+/// `CU_MEMORYTYPE_UNIFIED`: an end of a copy that is given by its address.
 pub(super) const BY_ADDRESS: i32 = 4;
 
-/// The pieces of this process.
+/// The pinned pieces of this process, one shelf for each size.
 #[derive(Debug)]
 pub struct Pool<D: Dialect>(Mutex<[Shelf<D>; 2]>);
-/// Those of one size.
+/// The pieces of one size.
 #[derive(Debug)]
 struct Shelf<D: Dialect> {
     idle: Vec<Piece<D>>,
@@ -44,16 +45,16 @@ impl<D: Dialect> Pool<D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-/// A piece that one copy has for itself; it goes back without a call of the driver's, for a host
-/// function may be the last to have it.
+/// A piece in use by one copy. Its return to the pool calls no driver function, because the last reference
+/// may be dropped in a host function.
 struct Lent<D: Dialect> {
     piece: Option<Piece<D>>,
     size: usize,
-    /// More bytes than fit into it, which pass through it one part after another.
+    /// Data that is larger than the piece, and passes through it in parts.
     waiting: Vec<u8>,
 }
 impl<D: Dialect> Lent<D> {
-    /// One for `bytes`, which may be less than all of them; `None` if there are enough in use.
+    /// Takes a piece for a copy of `bytes`; it may be smaller than that. `None` if all pieces are in use.
     fn take(device: &DriverDevice<D>, bytes: usize) -> Result<Option<Arc<Self>>> {
         let (pool, size) = (&D::statics().staging, usize::from(bytes > SIZES[0]));
         let lent =
@@ -76,12 +77,13 @@ impl<D: Dialect> Lent<D> {
     fn bytes(&self) -> usize {
         SIZES[self.size]
     }
-    /// It goes back when the stream comes there, also where a part of the copy was refused: the others may use it yet.
+    /// Returns the piece when the stream has executed the copy. Also if a part of the copy failed: other
+    /// parts may have been enqueued.
     fn go_back(self: Arc<Self>, stream: &Stream<D>, copied: Result<()>) -> Result<bool> {
         let last = Arc::clone(&self);
         let goes = stream.host_fn(move || drop(last));
         if goes.is_err() {
-            mem::forget(self); // what is in the stream may use it yet
+            mem::forget(self); // enqueued commands may still use it
         }
         copied.and(goes).map(|()| true)
     }
@@ -92,15 +94,15 @@ impl<D: Dialect> Drop for Lent<D> {
     }
 }
 
-/// Which ends of a copy host functions have to see to.
+/// Which ends of a copy a host function must access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unknown {
     To,
     From,
     Both,
 }
-/// `None`: the driver can do it without waiting. It waits for ends that it does not know, and for
-/// copies from host memory to host memory, known or not.
+/// `None` if the driver can make the copy without blocking. It blocks for pageable memory, and for copies
+/// from host memory to host memory of any kind.
 fn unknown(to: Place, from: Place) -> Option<Unknown> {
     match (to, from) {
         (Place::Device, Place::Pageable) => Some(Unknown::From),
@@ -109,14 +111,15 @@ fn unknown(to: Place, from: Place) -> Option<Unknown> {
         _ => Some(Unknown::Both),
     }
 }
-/// What is at one end, for a stream of some device.
+/// One end of a copy, as seen from a device.
 enum End<D: Dialect> {
-    /// What it reaches.
+    /// Memory that the device can access.
     Within(Place),
-    /// Memory of that device, which it does not reach.
+    /// Memory of another device that the device cannot access.
     Beyond(&'static Arc<DriverDevice<D>>),
 }
-/// `None` is an array. Of memory that we allocated on that device nobody is asked.
+/// Classifies an end; `None` is an array. The driver is not queried for memory of this adapter on the same
+/// device.
 fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<End<D>> {
     let Some(at) = end else { return Ok(End::Within(Place::Device)) };
     let ours = UsmPtr::from_addr(at as usize).and_then(Allocation::<D>::find);
@@ -134,7 +137,7 @@ fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<En
     Ok(crossing::beyond(device, at)?.map_or(End::Within(place), End::Beyond))
 }
 
-/// The device whose memory is at `at`, if `device` does not reach it.
+/// The device whose memory is at `at`, if `device` cannot access it.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -151,7 +154,8 @@ pub(super) fn beyond<D: Dialect>(
     }
 }
 
-/// Copies bytes behind what `stream` has to do yet. Whether it did: if not, the driver can do it.
+/// Enqueues a copy of bytes, if the driver would block for it or cannot do it alone. Returns whether it did;
+/// otherwise the caller should call the driver.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -165,7 +169,7 @@ pub(super) fn copy<D: Dialect>(
     let what = Copy3d { width: bytes, height: 1, depth: 1, ..between(by(to), by(from)) };
     copy_3d(device, stream, &what)
 }
-/// Where one end begins in memory.
+/// One end of a copy in memory: address, pitch in bytes, rows of a slice, and the position where it starts.
 struct Corner {
     address: u64,
     pitch: usize,
@@ -193,7 +197,7 @@ fn between(to: Corner, from: Corner) -> Copy3d {
         ..Copy3d::default()
     }
 }
-/// The same for rows.
+/// As [`copy`], for `height` rows of `width` bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -206,7 +210,7 @@ pub(super) fn copy_2d<D: Dialect>(
     let by = |(address, pitch)| Corner { address, pitch, rows: height, x: 0, y: 0, z: 0 };
     copy_3d(device, stream, &Copy3d { width, height, depth: 1, ..between(by(to), by(from)) })
 }
-/// The same for a box.
+/// As [`copy`], for a box.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -249,7 +253,7 @@ pub(super) fn copy_3d<D: Dialect>(
     });
     lent.go_back(stream, outcome)
 }
-/// What fits into `room` at once, in order.
+/// Divides a copy into parts of at most `room` bytes, in order. A part lies in one slice.
 fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
     let what = *what;
     let across = what.width.min(room);
@@ -267,17 +271,18 @@ fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
         part
     })
 }
-/// Where the rows of a part begin in memory.
+/// The address and the pitch of the rows that a part reads.
 pub(super) fn source(part: &Copy3d) -> Rows {
     let row = part.src_z * part.src_height + part.src_y;
     (part.src_device + (row * part.src_pitch + part.src_x) as u64, part.src_pitch)
 }
-/// The same of where they go.
+/// The address and the pitch of the rows that a part writes.
 pub(super) fn target(part: &Copy3d) -> Rows {
     let row = part.dst_z * part.dst_height + part.dst_y;
     (part.dst_device + (row * part.dst_pitch + part.dst_x) as u64, part.dst_pitch)
 }
-/// With its ends in memory beginning where they begin: pitches of long rows are more than drivers take.
+/// The same part with its memory ends given by start addresses instead of positions, and with a small pitch
+/// for a single row: drivers limit the pitch.
 fn folded(part: &Copy3d) -> Copy3d {
     let mut folded = *part;
     let pitch = |pitch| if part.height == 1 { part.width } else { pitch };
@@ -305,7 +310,8 @@ fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) 
     stream.copy_3d_now(&rest)?;
     stream.host_fn(move || copy_rows(to, (keep.at(), size.0), size))
 }
-/// Copies rows of `width` bytes that the caller does not keep. Whether it did.
+/// Enqueues a copy of rows of `width` bytes from memory that the caller may change on return. Returns whether
+/// it did; otherwise the caller should call the driver.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -344,7 +350,7 @@ pub(super) fn upload_copy_of<D: Dialect>(
     };
     lent.go_back(stream, copied)
 }
-/// From C's memory to C's memory.
+/// Copies from host memory to host memory in a host function.
 fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {
     let parts: Vec<_> = parts(what, usize::MAX).collect();
     stream.host_fn(move || {

@@ -1,9 +1,10 @@
-//! Where the bytes of memory objects are. Each device of the context has a copy, made when a command
-//! first needs it; a command on a device whose copy is out of date is preceded by a copy from one
-//! that is not, in the same stream. Host memory, and memory that C made, has one address for all.
+//! The memory of memory objects. Each device of the context has a copy, which is created at its first use. If
+//! a command runs on a device whose copy is out of date, a copy from an up-to-date device is enqueued before
+//! it in the same stream. Host memory, and memory that the application allocated, has one address for all
+//! devices.
 //!
-//! Commands that use one memory object are ordered by C, on whichever devices they run: so a copy that
-//! precedes a command comes after everything that may have written what it copies.
+//! The application orders commands that use the same memory object, on whichever devices they run. So the
+//! copy before a command runs after all commands that may have written its source.
 use super::{
     Context, Device, Family,
     driver::{Dialect, layout::ArrayDesc},
@@ -25,53 +26,53 @@ use ur_adapter::{
 use ur_core::memory::{deferred_free, image_layout::Layout};
 use ur_core::over_driver::{block::Block, mem};
 
-/// The bytes of a memory object and of its parts.
+/// The memory of a memory object and of its sub-buffers.
 #[derive(Debug)]
 pub struct Storage<D: Dialect> {
     context: Owned<Context<D>>,
     shape: Shape,
     place: Place<D>,
 }
-/// What there is a copy of.
+/// What each device's copy consists of.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Shape {
-    /// Bytes in a row.
+    /// Linear memory of this many bytes.
     Bytes(usize),
-    /// An array of the driver's, and how its pixels are counted.
+    /// A driver array, and the layout of its pixels.
     Pixels(ArrayDesc, Layout),
 }
 #[derive(Debug)]
 enum Place<D: Dialect> {
-    /// One address for everybody.
+    /// One address for all devices.
     One { at: u64, host: Option<UsmPtr>, _keep: Keep<D> },
     /// One copy for each device of the context, in its order.
     Each { copies: Box<[OnceLock<Copy<D>>]>, state: Mutex<Box<[State<D>]>> },
 }
-/// What holds memory with one address in place.
+/// Keeps memory with one address alive.
 #[derive(Debug)]
 #[expect(dead_code, reason = "dropped with the storage, no more")]
 enum Keep<D: Dialect> {
-    /// C does.
+    /// The application owns it.
     Nothing,
-    /// It was given away.
+    /// Memory whose ownership was transferred to the memory object.
     Piece(Piece<D>),
     Block(Block<Family<D>>),
     Registered(Registered<D>),
 }
-/// What a device has.
+/// The copy of one device.
 #[derive(Debug)]
 pub(super) enum Copy<D: Dialect> {
-    /// Bytes.
+    /// Linear memory.
     Bytes(Block<Family<D>>),
-    /// Pixels.
+    /// An array.
     Pixels(Arc<Pixels<D>>),
 }
-/// How good a device's copy is.
+/// Whether a device's copy is up to date.
 #[derive(Debug)]
 enum State<D: Dialect> {
     /// Another one is newer, or nothing was ever written.
     Old,
-    /// On its way, in some stream.
+    /// Being copied in some stream; the event is recorded behind the copy.
     Coming(Arc<Pooled<D>>),
     Good,
 }
@@ -83,7 +84,7 @@ enum Before<D: Dialect> {
 }
 
 impl<D: Dialect> Storage<D> {
-    /// A copy for each device, of nothing yet.
+    /// A copy for each device, without contents.
     pub(super) fn each(context: Owned<Context<D>>, shape: Shape) -> Self {
         deferred_free::sweep::<Memory<D>>();
         let count = context.devices().len();
@@ -91,7 +92,7 @@ impl<D: Dialect> Storage<D> {
         let state = Mutex::new((0..count).map(|_| State::Old).collect());
         Self { context, shape, place: Place::Each { copies, state } }
     }
-    /// An array that C made on `device`, where alone it is.
+    /// An array that the application created on `device`, which has the only copy.
     pub(super) fn of_array(
         context: Owned<Context<D>>,
         device: usize,
@@ -101,12 +102,12 @@ impl<D: Dialect> Storage<D> {
         let made = Self::each(context, shape);
         if let (Place::Each { copies, state }, Shape::Pixels(_, layout)) = (&made.place, shape) {
             let pixels = Arc::new(Pixels::new(array, layout));
-            let _ = copies[device].set(Copy::Pixels(pixels)); // it was just made empty
+            let _ = copies[device].set(Copy::Pixels(pixels)); // it was created empty above
             lock(state)[device] = State::Good;
         }
         made
     }
-    /// Pinned memory of the host.
+    /// Pinned host memory.
     ///
     /// # Errors
     /// `OUT_OF_HOST_MEMORY`; else the driver's error.
@@ -117,7 +118,7 @@ impl<D: Dialect> Storage<D> {
         let place = Place::One { at, host, _keep: Keep::Block(block) };
         Ok(Self { context, shape: Shape::Bytes(bytes), place })
     }
-    /// C's own memory, made known to the driver. `None` where the driver does not take it.
+    /// Memory of the application, registered with the driver. `None` if the driver refuses it.
     pub(super) fn registered(
         context: &Owned<Context<D>>,
         host: UsmPtr,
@@ -130,7 +131,7 @@ impl<D: Dialect> Storage<D> {
         let place = Place::One { at, host: Some(host), _keep: keep };
         Some(Self { context: context.clone(), shape: Shape::Bytes(bytes), place })
     }
-    /// Memory that C made and keeps, or gives away with `piece`.
+    /// Memory that the application allocated; with `piece` the object owns it.
     pub(super) fn foreign(
         context: Owned<Context<D>>,
         at: u64,
@@ -163,10 +164,10 @@ impl<D: Dialect> Storage<D> {
                 Copy::Pixels(Arc::new(Pixels::new(Array::new(device, what)?, *layout)))
             }
         };
-        // Another thread may have been faster: then nobody has seen this one.
+        // If another thread was faster, this one is dropped unused.
         Ok(copies[index].get_or_init(|| fresh))
     }
-    /// Makes the first device have a copy, so that it is known that one can be made.
+    /// Allocates the copy of the first device, so that a lack of memory is reported now.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -191,18 +192,18 @@ impl<D: Dialect> mem::Storage<Family<D>> for Storage<D> {
 fn lock<D: Dialect>(state: &Mutex<Box<[State<D>]>>) -> MutexGuard<'_, Box<[State<D>]>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
-/// What a command finds.
+/// What a command uses.
 pub(super) enum Found<'s, D: Dialect> {
-    /// Bytes at an address.
+    /// Linear memory at this address.
     At(u64),
-    /// Pixels.
+    /// An array.
     Pixels(&'s Arc<Pixels<D>>),
 }
 impl<D: Dialect> Storage<D> {
-    /// Where bytes are for commands on `device`; they may be out of date there.
+    /// The address for commands on `device`; the contents may be out of date there.
     ///
     /// # Errors
-    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for pixels.
+    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for an image.
     pub(super) fn address(&self, device: &Owned<Device<D>>) -> Result<u64> {
         match &self.place {
             Place::One { at, .. } => Ok(*at),
@@ -212,10 +213,10 @@ impl<D: Dialect> Storage<D> {
             },
         }
     }
-    /// The image for commands on `device`; it may be out of date there.
+    /// The image for commands on `device`; the contents may be out of date there.
     ///
     /// # Errors
-    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for bytes.
+    /// As for [`Storage::at`]; `INVALID_MEM_OBJECT` for a buffer.
     pub(super) fn pixels(&self, device: &Owned<Device<D>>) -> Result<&Arc<Pixels<D>>> {
         let Place::Each { copies, .. } = &self.place else {
             return Err(ErrorCode::InvalidMemObject.into());
@@ -225,8 +226,8 @@ impl<D: Dialect> Storage<D> {
             Copy::Bytes(_) => Err(ErrorCode::InvalidMemObject.into()),
         }
     }
-    /// What a command on `device` uses, up to date at this point of `stream`; if it `writes`, the
-    /// other devices' copies are out of date from here on.
+    /// The copy for a command on `device`, up to date at this point of `stream`. If the command `writes`, the
+    /// copies of the other devices are out of date from here on.
     ///
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context; else the driver's error.
@@ -266,19 +267,19 @@ impl<D: Dialect> Storage<D> {
         })
     }
     fn settle(&self, state: &Mutex<Box<[State<D>]>>, index: usize, now: State<D>, writes: bool) {
-        let mut gone = Vec::new(); // events go back to their pool, but not under the lock
+        let mut gone = Vec::new(); // events return to their pool outside the lock
         let mut all = lock(state);
         let nobody = all.iter().all(|one| matches!(one, State::Old));
         if writes {
             gone.extend(all.iter_mut().map(|one| std::mem::replace(one, State::Old)));
         }
-        // What was never written is as good on any device: none is newer than another.
+        // While nothing was written, no copy is newer than another: all stay as they are.
         if writes || !nobody {
             gone.push(std::mem::replace(&mut all[index], now));
         }
         drop(all);
     }
-    /// Puts the bytes of one device's copy into another's.
+    /// Enqueues a copy of one device's copy to another's.
     fn bring(&self, stream: &Stream<D>, to: &Copy<D>, from: &Copy<D>) -> Result<()> {
         match (to, from, &self.shape) {
             (Copy::Bytes(to), Copy::Bytes(from), Shape::Bytes(bytes)) => {
@@ -292,16 +293,16 @@ impl<D: Dialect> Storage<D> {
             _ => Err(Error::new(ErrorCode::Unknown, "the copies of one storage are of one kind")),
         }
     }
-    /// What `device` has, up to date when this returns; the first device of the context if none is
-    /// named. Waits for copies, not for commands.
+    /// The copy of `device`, or of the context's first device, up to date on return. Waits for copies between
+    /// devices, not for commands.
     ///
     /// # Errors
     /// As for [`Storage::at`].
     pub(super) fn now(&self, device: Option<&Owned<Device<D>>>) -> Result<Found<'_, D>> {
         self.aside(device, |_, _| Ok(()))
     }
-    /// Runs `work` on a device, in a stream of its own, and waits for it. For what C wants done
-    /// before the call returns, and when nothing else uses the memory yet.
+    /// Runs `work` on a device in a temporary stream, and waits for it. For work that must be done before an
+    /// entry returns, while no command uses the memory yet.
     ///
     /// # Errors
     /// As for [`Storage::at`], and those of `work`.
@@ -318,7 +319,7 @@ impl<D: Dialect> Storage<D> {
         stream.synchronize()?;
         Ok(found)
     }
-    /// The first device has the newest bytes.
+    /// Records that the first device has the newest contents.
     pub(super) fn written_first(&self) {
         if let Place::Each { state, .. } = &self.place {
             self.settle(state, 0, State::Good, true);
@@ -343,12 +344,12 @@ fn before<D: Dialect>(all: &[State<D>], index: usize) -> Before<D> {
     }
 }
 impl<D: Dialect> Drop for Storage<D> {
-    /// Commands that were enqueued before may use it still.
+    /// Frees the memory when the commands enqueued so far are complete.
     fn drop(&mut self) {
         let nothing = Place::One { at: 0, host: None, _keep: Keep::Nothing };
         let place = std::mem::replace(&mut self.place, nothing);
         match (place, &self.shape) {
-            // Blocks wait for these commands by themselves.
+            // Blocks are freed deferred by themselves.
             (Place::Each { copies, .. }, Shape::Bytes(_)) => drop(copies),
             (place, _) => {
                 deferred_free::leave::<Memory<D>>(self.context.as_handle().addr(), place);

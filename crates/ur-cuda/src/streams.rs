@@ -1,8 +1,8 @@
-//! Streams and points of CUDA and HIP, of which the core makes queues and events. An in-order stream is one of the driver's;
-//! an out-of-order one has several, its lanes, which commands take in turn (`work.rs`). How a command gets into a lane is in
-//! `submission.rs`; a point is an event of the driver's (`point.rs`).
+//! Streams and points of CUDA and HIP, of which the core makes queues and events. An in-order stream is one
+//! driver stream. An out-of-order one has several, called lanes, which are used in turn (`work.rs`). Commands
+//! are enqueued in `submission.rs`; a point is a driver event (`point.rs`).
 //!
-//! What the flags of a queue come to:
+//! The effect of the flags of a queue:
 //!
 //! | Flags | |
 //! | --- | --- |
@@ -10,7 +10,7 @@
 //! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the least and the greatest priority of streams |
 //! | `USE_DEFAULT_STREAM` | an in-order queue is the driver's default stream |
 //! | `SYNC_WITH_DEFAULT_STREAM` | its streams are ordered with the default stream |
-//! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
+//! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
     Device, DriverDevice, Event, Family, Mem, Queue, UsmPool,
@@ -52,7 +52,7 @@ use ur_hal::{
 };
 use ur_ipc::arena::{Counter, protocol::word_of};
 
-/// Over a stream of the application's, or over lanes of its own.
+/// Creates a stream object over an existing driver stream, or with lanes of its own.
 fn make<D: Dialect>(
     context: &DriverContext<D>,
     device: &Arc<DriverDevice<D>>,
@@ -74,8 +74,8 @@ fn make<D: Dialect>(
     Ok(Lanes::of(work))
 }
 
-/// Has a lane write the value of a counter, behind what the submission says. Without a write nobody learns of the value, and
-/// the next write passes it.
+/// Enqueues a write of a counter's value behind the dependencies of the submission. If this fails, waiters of
+/// the value do not hang: the next write exceeds it.
 fn signal<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
@@ -90,10 +90,10 @@ fn signal<D: Dialect>(
     )?;
     let word = Word::of_counter(work, &on, counter)?;
     let written = put(work, what, |stream| Ok(stream.write_value(word.at(), word_of(value))?));
-    word.keep(work, Some(counter)); // behind what is in the lane now
+    word.keep(work, Some(counter)); // after the write was enqueued
     written.map(drop)
 }
-/// Lets the application put commands of its own into the first lane, between two barriers.
+/// Lets the application enqueue commands of its own on the first lane, between two barriers.
 fn call_native<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
@@ -105,7 +105,7 @@ fn call_native<D: Dialect>(
     call.call()?;
     put(work, &Submission { waits: &[], ..*what }, |_| Ok(()))
 }
-/// Puts a command into a lane, behind what `bring` puts there.
+/// Enqueues a command in a lane, after `bring` has enqueued what must precede it.
 #[inline]
 fn submit<D: Dialect>(
     work: &QueueState<D>,
@@ -124,15 +124,16 @@ fn submit<D: Dialect>(
     }
 }
 
-/// The number that names another stream on each thread: `CU_STREAM_PER_THREAD`.
+/// `CU_STREAM_PER_THREAD`: a different stream on each thread.
 const PER_THREAD: usize = 2;
-/// Up to this number, handles name the default streams of the current context.
+/// Stream handles up to this number are default streams of the current context.
 const DEFAULTS: usize = 2;
 
-/// The device whose context an adopted stream belongs to: the one that is `wished`, or any of the context's where none is.
+/// The device that an adopted stream belongs to: the `wished` one, or if there is none any device of the
+/// context.
 ///
 /// # Errors
-/// `INVALID_VALUE` for a stream of another context, and for one that each thread has of its own.
+/// `INVALID_VALUE` for a stream of another context, and for the per-thread default stream.
 fn whose<D: Dialect>(
     stream: &native::Stream<D>,
     all: &[Arc<DriverDevice<D>>],
@@ -204,7 +205,7 @@ impl<D: Dialect> Streams for Family<D> {
     ) -> ur_hal::Result<Option<Point<D>>> {
         submit(stream.work(), submission, |_| Ok(()))
     }
-    /// Whatever is submitted is on its way.
+    /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
         stream.work().device().context()?;
         Ok(())
@@ -238,12 +239,12 @@ impl<D: Dialect> Streams for Family<D> {
     fn times(point: &Point<D>) -> ur_hal::Result<Option<Times>> {
         point.times()
     }
-    /// The stream: of an out-of-order queue the first of several.
+    /// The driver stream; of an out-of-order queue the first lane.
     fn native_stream(stream: &Lanes<D>) -> ur_hal::Result<NativeHandle> {
         let first = stream.work().lend_first()?;
         Ok(NativeHandle(first.raw().map_or(0, RawStream::addr) as u64))
     }
-    /// An in-order stream over one of the driver's; 0 is the default stream.
+    /// An in-order stream over a driver stream; 0 is the default stream.
     fn adopt_stream(
         context: &DriverContext<D>,
         (devices, wished): (&[Arc<DriverDevice<D>>], Option<&Arc<DriverDevice<D>>>),
@@ -295,8 +296,8 @@ impl<D: Dialect> HasStreams for Family<D> {
             Ok(())
         })
     }
-    /// Others may capture the streams of queues, too: then a wait for an event that processes share is refused, also where it
-    /// has come already and would be left out.
+    /// Other code may capture the queue's streams too. A wait for a shared event is refused then, even if the
+    /// event is already signalled and the wait would be omitted.
     #[inline]
     fn is_recording(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
         if events.iter().any(|event| event.is_shared()) {

@@ -1,5 +1,5 @@
-//! How any command gets into a lane: what is wanted to know of it, where it stands among the others of its stream, what it
-//! waits for, and the point at its end.
+//! Submits commands to lanes: the choice of the lane, the waits before the command, its place relative to
+//! barriers, its profiling marks, and the point at its end.
 use super::{
     Family,
     driver::Dialect,
@@ -11,10 +11,11 @@ use super::{
 };
 use ur_hal::{Completion, Order, Result, Submission, Wait};
 
-/// Submits a command: `body` puts what it consists of into the lane that it is given, whose device's context is current.
+/// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
+/// is current.
 ///
 /// # Errors
-/// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; `body`'s, and the driver's own.
+/// `IN_EVENT_LIST_EXEC_STATUS` if a dependency has failed; the errors of `body`; else the driver's error.
 pub(super) fn put<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
@@ -32,8 +33,8 @@ pub(super) fn put<D: Dialect>(
     if is_captured && what.waits.iter().any(|wait| matches!(wait, Wait::Word(_))) {
         return Err(captured(WAITS_FOR_WORDS).into());
     }
-    // What waits, and what is replayed, goes to the driver as it is and not by way of pinned memory.
-    // While the stream has something to do, the host does not wait inside of the driver for its turn.
+    // Blocking and captured commands are passed to the driver directly, not through pinned staging memory. If
+    // the stream is busy, a blocking command waits for the stream here, not within the driver.
     let is_busy = waits_anyway && !(what.waits.is_empty() && lane.is_known_idle());
     let plain = match (is_captured, waits_anyway) {
         (false, false) => None,
@@ -41,7 +42,7 @@ pub(super) fn put<D: Dialect>(
         _ => Some(lane.stream().waiting()),
     };
     let stream = plain.as_ref().unwrap_or(lane.stream());
-    // What comes next may wait for ever: memory that was freed before is not to wait with it.
+    // What follows may wait for a long time: record the mark for earlier deferred frees before it.
     if (!what.waits.is_empty() || what.order != Order::Free) && lane.wants_mark() {
         lane.put_mark(device, &on)?;
     }
@@ -83,7 +84,7 @@ pub(super) fn put<D: Dialect>(
             true => drop(putting),
             false => putting.end(before),
         }
-        work.check()?; // a lost signal is said here, and once
+        work.check()?; // reports a failed signal, once
         done?;
     }
     Ok(what.completion.wants_point().then_some(Point::Command(end)))

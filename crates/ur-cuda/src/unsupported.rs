@@ -1,5 +1,5 @@
-//! Families that this adapter has not: every entry answers `UNSUPPORTED_FEATURE`, and the device
-//! queries say so.
+//! Families that this adapter does not support: every entry returns `UNSUPPORTED_FEATURE`, and the device
+//! queries report it.
 use super::{Family, driver::Dialect};
 use ur_adapter::api::{BindlessImagesExpApi, CommandApi, MemoryExportExpApi};
 impl<D: Dialect> BindlessImagesExpApi for Family<D> {}

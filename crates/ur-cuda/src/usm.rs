@@ -1,4 +1,4 @@
-//! Where USM comes from, and the driver's own pools behind those that callers see.
+//! USM: chunks for the core's pools, and the driver pools for allocations in stream order.
 use super::DriverDevice;
 use super::{
     Context, Family,
@@ -26,14 +26,14 @@ use ur_lock::locked;
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool<D> = usm_pool::UsmPool<Family<D>>;
 
-/// The alignment of what nobody aligns: what the driver promises of its own.
+/// The alignment in bytes of allocations without a requested one; the driver guarantees at least this.
 const NATURAL: usize = 256;
-/// Up to so many bytes the driver is not asked how many there are.
+/// Up to this size in bytes the device's memory size is not queried to check an allocation.
 const SMALL: usize = 64 << 20;
 
-/// The driver's pools that memory in a stream's order comes from, by the number of the device.
+/// The driver pools for allocations in stream order, by the number of the device.
 pub type DriverPools<D> = Mutex<HashMap<i32, Ordered<D>>>;
-/// A pool of the driver's that is known as ours while this lives.
+/// A driver pool that is recorded as belonging to this adapter while this lives.
 #[derive(Debug)]
 pub struct Ordered<D: Dialect>(Arc<DriverPool<D>>);
 impl<D: Dialect> Ordered<D> {
@@ -47,8 +47,8 @@ impl<D: Dialect> Drop for Ordered<D> {
         locked(&D::statics().memory.get().pools).remove(&self.0.raw());
     }
 }
-/// The driver's pool for memory in a stream's order on `device`; `None` where the device has none
-/// that could be shared.
+/// The driver pool for allocations in stream order on `device`; created at first use. `None` if the device
+/// has no pools that can be shared.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -76,7 +76,7 @@ pub(super) fn ordered<D: Dialect>(
     let chosen = all.get(&device.number()).map(|one| Arc::clone(&one.0));
     drop(all);
     let is_new = unused.is_none();
-    drop(unused); // not under the lock
+    drop(unused); // outside the lock
     if let (true, Some(pool)) = (is_new, &chosen) {
         D::statics().memory.get().peers.enter_pool(device, pool, reaching)?;
     }

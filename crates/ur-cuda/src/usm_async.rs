@@ -1,5 +1,5 @@
-//! Device memory for which callers name no pool is from a pool of the driver's that can be shared: it is allocated and
-//! freed by the stream itself.
+//! Allocations and frees in stream order. Device memory from the default pool comes from a driver pool that
+//! can be shared, and is allocated and freed by the stream itself.
 use super::{
     Event, Family, Queue,
     driver::Dialect,
@@ -25,7 +25,7 @@ use ur_core::{
 };
 use ur_sys::ur_command_t;
 
-/// Submits what `body` puts into a lane.
+/// Submits the commands that `body` enqueues in a lane.
 fn submit<D: Dialect>(
     queue: Borrowed<'_, Queue<D>>,
     name: ur_command_t,
@@ -38,10 +38,11 @@ fn submit<D: Dialect>(
         put(queue.stream().work(), what, |stream| Ok(body(stream)?))
     })
 }
-/// Has the stream itself allocate, if it is device memory and the driver has a pool that can be shared.
+/// Allocates in stream order, if it is device memory of the default pool and the driver has pools that can be
+/// shared; else `None`.
 ///
 /// # Errors
-/// As `urEnqueueUSMDeviceAllocExp` documents them; then nothing is allocated.
+/// As documented for `urEnqueueUSMDeviceAllocExp`; nothing is allocated then.
 pub(super) fn allocate<D: Dialect>(
     usm: Usm,
     queue: Borrowed<'_, Queue<D>>,
@@ -84,10 +85,10 @@ pub(super) fn allocate<D: Dialect>(
         }
     }
 }
-/// Frees an allocation once the queue comes to it, if the stream itself allocated it.
+/// Frees an allocation in stream order, if it was allocated so.
 ///
 /// # Errors
-/// What submitting fails with; then nothing is freed.
+/// The errors of the submission; nothing is freed then.
 pub(super) fn free<D: Dialect>(
     queue: Borrowed<'_, Queue<D>>,
     freeing: Freeing<D>,
@@ -99,10 +100,10 @@ pub(super) fn free<D: Dialect>(
     }
     let body = |stream: &Stream<D>| match take_ordered(&freeing) {
         Some(memory) => memory.free_on(stream.raw()),
-        None => Ok(()), // it goes back once the queues have come so far
+        None => Ok(()), // other processes have it open: it is freed deferred
     };
     let submitted = submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, report, body);
-    // Where the stream has it, callers cannot have it back.
+    // If the stream already has the free, it cannot be undone.
     if submitted.is_ok() || !has_memory(freeing.allocation()) {
         freeing.finish(|since| queue.context().queues().ticket(since).into_moments());
     } else {

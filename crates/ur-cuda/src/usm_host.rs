@@ -1,4 +1,4 @@
-//! How this driver takes host memory that C allocated itself: it pins it and maps it for all devices.
+//! Registration of host memory that the application allocated: it is pinned and mapped for all devices.
 use super::{Family, context::DriverContext, driver::Dialect, native::memory::Registered};
 use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::over_driver::usm_host::HostRegistration;

@@ -1,4 +1,4 @@
-//! Virtual memory: what the driver does about reserved addresses, physical memory, and who reaches what is mapped.
+//! Virtual memory: reserved addresses, physical memory, mappings, and the devices that can access them.
 use super::DriverDevice;
 use super::{
     Family,
@@ -15,20 +15,20 @@ use ur_hal::{
 
 /// What `ur_physical_mem_handle_t` points at.
 pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
-/// Physical memory, with the device that has it.
+/// Physical memory and its device.
 #[derive(Debug)]
 pub struct Physical<D: Dialect> {
     memory: Handle<D>,
     device: Arc<DriverDevice<D>>,
-    /// Whether another process made it.
+    /// Whether it was imported from another process.
     is_opened: bool,
 }
 impl<D: Dialect> Physical<D> {
-    /// What another process made.
+    /// Physical memory imported from another process.
     pub(super) fn opened(device: &Arc<DriverDevice<D>>, memory: Handle<D>) -> Self {
         Self { memory, device: device.clone(), is_opened: true }
     }
-    /// The descriptor that others can open it by.
+    /// The descriptor with which other processes can open it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -37,7 +37,7 @@ impl<D: Dialect> Physical<D> {
     }
 }
 
-/// Reserved addresses, which are known to be ours while this lives.
+/// Reserved addresses, recorded as belonging to this adapter while this lives.
 #[derive(Debug)]
 pub struct Reservation<D: Dialect> {
     range: Range,
@@ -54,7 +54,7 @@ impl<D: Dialect> Drop for Reservation<D> {
     }
 }
 
-/// Whether the driver maps physical memory from elsewhere than its start: tried once a process.
+/// Whether the driver can map physical memory at an offset; tried once in a process.
 fn takes_offsets<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     let known = &D::statics().memory.get().takes_offsets;
     if let Some(known) = known.get() {
@@ -69,7 +69,7 @@ fn takes_offsets<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     }
     Ok(*known.get_or_init(|| takes))
 }
-/// The driver's number for an access.
+/// The driver's access flags.
 fn rights(access: Access) -> i32 {
     match access {
         Access::None => 0,
@@ -105,7 +105,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         D::statics().memory.get().claim(range.start().get(), bytes);
         Ok(Reservation { range, _reserved: reserved })
     }
-    /// Others can open all of it, where the driver has descriptors.
+    /// All physical memory can be shared if the driver supports descriptors.
     fn physical(
         _: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
@@ -118,7 +118,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         let memory = Handle::create(device, bytes)?;
         Ok(Physical { memory, device: device.clone(), is_opened: false })
     }
-    /// Maps, and gives the devices their access.
+    /// Maps the memory and sets the access of the devices.
     fn map(
         _: &Reservation<D>,
         to: Range,
@@ -147,7 +147,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
             error => error,
         };
         let mapped = native::map(device, at, size, memory, offset);
-        // The size is the exporter's word; whether it is true shows here.
+        // The size of imported memory comes from the exporter; mapping it shows whether it is true.
         let mapped = mapped.map_err(|e| if *is_opened { native::foreign(e) } else { e });
         mapped.map_err(refusal)?;
         let given = reaching(device, devices).and_then(|all| {
@@ -167,7 +167,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
     ) -> Result<()> {
         let ((at, size), rights) = (numbers(part), rights(access));
         let (device, peers) = (&memory.device, &D::statics().memory.get().peers);
-        // Before the others are chosen: who starts from now on has these.
+        // Before the devices are selected, so that one that is started meanwhile gets the new rights.
         peers.set_rights(at..at + size as u64, rights);
         let reaching = peers.started_of(device, &reaching(device, devices)?);
         Ok(native::set_access(device, at, size, &reaching, rights)?)
