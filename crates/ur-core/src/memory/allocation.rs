@@ -1,6 +1,6 @@
-//! USM allocations: whose they are, how often they are open in this process, and how they are freed. What one
-//! consists of is each backend's ([`Memory`]); which address belongs to which is `allocations.rs`'s, when
-//! memory goes back `waiting.rs`'s.
+//! USM allocations: which context, device and pool they belong to, how often they are open in this process, and how
+//! they are freed. What an allocation consists of is up to each backend ([`Memory`]); `allocations.rs` finds
+//! allocations by address, and `waiting.rs` delays the reuse of freed memory until it is no longer in use.
 use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
     objects::{next_object, number_of},
@@ -28,15 +28,15 @@ use ur_sys::ur_usm_type_t;
 /// The three kinds of USM.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Usm {
-    /// The host's.
+    /// Memory of the host.
     Host,
-    /// The device's; the only one that can be shared.
+    /// Memory of the device; the only kind that can be shared between processes.
     Device,
-    /// Memory that moves between the two.
+    /// Memory that migrates between host and device.
     Shared,
 }
 impl Usm {
-    /// What callers know it as.
+    /// The kind in UR's enumeration.
     pub fn for_c(self) -> ur_usm_type_t {
         match self {
             Self::Host => ur_usm_type_t::HOST,
@@ -65,11 +65,11 @@ impl From<Usm> for MemoryKind {
     }
 }
 
-/// Whose an allocation is, as the addresses of C's handles; 0 for none. Only ever compared, and given
-/// back to C: an allocation keeps none of them alive.
+/// What an allocation belongs to, as the addresses of UR handles; 0 for none. The addresses are only compared and
+/// returned to the caller: an allocation keeps none of these objects alive.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Home {
-    /// `ur_context_handle_t`; 0 belongs to every context.
+    /// `ur_context_handle_t`; 0 if it belongs to every context.
     pub context: usize,
     /// `ur_device_handle_t`
     pub device: usize,
@@ -79,58 +79,62 @@ pub struct Home {
     pub access: ur_ipc::Access,
 }
 
-/// What the allocations of a backend consist of: memory of its own, or of another process. Dropped, it is free.
+/// What the allocations of a backend consist of: memory of this process, or memory imported from another one. Dropping
+/// it frees the memory.
 pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
-    /// Whose it is.
+    /// The backend.
     const BACKEND: Backend;
-    /// Where its pools get their chunks.
+    /// The type from which its pools get their chunks.
     type Source: Counted;
-    /// What commands were submitted before something was freed.
+    /// A point in a queue's commands; freed memory waits for such points before it is reused.
     type Moment: Moment + Send + 'static;
     /// All allocations of this process.
     fn allocations() -> &'static Allocations<Allocation<Self>>;
-    /// What waits in this process for commands and for other processes.
+    /// Memory of this process that waits for commands or for other processes before it is reused.
     fn deferred() -> &'static DeferredFree<Self::Moment, DeferredItem<Self>>;
-    /// What was submitted so far to queues of the context with this handle; 0: of all contexts.
+    /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
+    /// this handle, or of all contexts if it is 0.
     fn submitted(context: usize) -> Vec<Self::Moment>;
-    /// A part of a pool.
+    /// Makes memory of a block of a pool.
     fn pooled(part: Pooled<Self::Source>) -> Self;
-    /// Whether another process made it.
+    /// Whether it is imported from another process.
     fn is_opened(&self) -> bool;
-    /// Whether what is freed is used for other allocations, so that it must stay while others have it open.
+    /// Whether freed memory is reused for other allocations. It is then kept as long as other processes have it open.
     fn is_reused(&self) -> bool {
         !self.is_opened()
     }
-    /// Whether a command allocates it in a queue's order. Any other is there before the commands that use it.
+    /// Whether it is allocated in queue order. Any other memory exists before the commands that use it are enqueued.
     fn is_ordered(&self) -> bool {
         false
     }
-    /// Whether it was made for callers to export, and is freed as such.
+    /// Whether it was allocated as exportable memory, and has to be freed by the entry for that.
     fn is_exportable(&self) -> bool {
         false
     }
-    /// Whether this process may only read it: another process made it so.
+    /// Whether this process may only read it, because the exporter said so.
     fn is_read_only(&self) -> bool {
         false
     }
+    /// Checks whether a command may access `range`, which overlaps no allocation, as far as the backend knows what is
+    /// there.
+    ///
     /// # Errors
-    /// Those of commands that use `range`, which touches no allocation, as `needs` says: as far as the backend knows what
-    /// is there.
+    /// Those of a command that accesses `range` as `needs` states.
     fn check_elsewhere(_range: Range, _needs: Access) -> Result<()> {
         Ok(())
     }
 }
-/// Where pools get their chunks, whose blocks are counted.
+/// A source of chunks for pools; the blocks that are cut from them are counted.
 pub trait Counted: pool::Source + fmt::Debug + 'static {
-    /// What is counted for all pools behind one handle.
+    /// The counters of all pools behind one handle.
     fn totals(&self) -> &Arc<Totals>;
-    /// Fills a block with zeros, if C wants that of the pool.
+    /// Fills a block with zeros, if the pool was created with that flag.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error, mapped as in `error.rs`.
     fn prepare(&self, at: UsmPtr, bytes: usize) -> Result<()>;
 }
-/// A part of a pool, counted as used by its totals while this lives.
+/// A block of a pool, which its totals count as used while this exists.
 #[derive(Debug)]
 pub struct Pooled<S: Counted>(pool::Block<S>);
 impl<S: Counted> Pooled<S> {
@@ -138,7 +142,7 @@ impl<S: Counted> Pooled<S> {
         block.pool().source().totals().take(block.bytes());
         Self(block)
     }
-    /// Where it is.
+    /// The block.
     pub fn block(&self) -> &pool::Block<S> {
         &self.0
     }
@@ -149,7 +153,7 @@ impl<S: Counted> Drop for Pooled<S> {
     }
 }
 
-/// One allocation, or the whole of an object that was opened.
+/// One allocation, or the whole of an imported object.
 #[derive(Debug)]
 pub struct Allocation<M: Memory> {
     base: UsmPtr,
@@ -159,20 +163,21 @@ pub struct Allocation<M: Memory> {
     object: u64,
     exported: AtomicBool,
     freed: AtomicBool,
-    /// How often it is open in this process. Changes only under the registry's lock.
+    /// How often it is open in this process. Changed only under the registry's lock.
     holds: AtomicU64,
-    /// Taken by drop.
+    /// Taken by `drop`.
     memory: Option<M>,
 }
 impl<M: Memory> Allocation<M> {
-    /// Enters `memory` at `base`, of which C asked for `bytes`.
+    /// Registers `memory` at `base`; `bytes` is the size that the caller requested.
     pub fn enter(base: UsmPtr, bytes: usize, usm: Usm, home: Home, memory: M) -> Arc<Self> {
         let (exported, freed) = (AtomicBool::new(false), AtomicBool::new(false));
         let (object, holds) = (next_object(M::BACKEND), AtomicU64::new(0));
         let memory = Some(memory);
         enter(Self { base, bytes, usm, home, object, exported, freed, holds, memory })
     }
-    /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`.
+    /// Allocates `bytes`, at least one, at a multiple of `align`, from `pool`. If memory has run out, frees deferred
+    /// memory and tries again.
     ///
     /// # Errors
     /// As for [`Pool::take`].
@@ -195,15 +200,15 @@ impl<M: Memory> Allocation<M> {
         pool.source().prepare(base, block.bytes())?;
         Ok(Self::enter(base, bytes, usm, home, M::pooled(Pooled::new(block))).base)
     }
-    /// The one that has the byte at `at`, opened ones and such as are freed and open included.
+    /// The allocation that contains the byte at `at`, including imported ones, and freed ones that are still open.
     pub fn find(at: UsmPtr) -> Option<Arc<Self>> {
         allocations::find(at)
     }
-    /// Whether the one called `object` is there and not freed.
+    /// Whether the allocation with the number `object` exists and is not freed.
     pub fn is_live(object: u64) -> bool {
         allocations::is_live::<Self>(object)
     }
-    /// Whether `[at, at + bytes)` shares a byte with one.
+    /// Whether `[at, at + bytes)` overlaps an allocation.
     pub fn touches(at: UsmPtr, bytes: usize) -> bool {
         allocations::touches::<Self>(at, bytes)
     }
@@ -211,7 +216,7 @@ impl<M: Memory> Allocation<M> {
     pub fn base(&self) -> UsmPtr {
         self.base
     }
-    /// How many bytes C asked for.
+    /// The size in bytes that the caller requested.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -219,7 +224,7 @@ impl<M: Memory> Allocation<M> {
     pub fn usm(&self) -> Usm {
         self.usm
     }
-    /// Whose it is.
+    /// What it belongs to.
     pub fn home(&self) -> Home {
         self.home
     }
@@ -227,40 +232,40 @@ impl<M: Memory> Allocation<M> {
     pub fn is_of(&self, context: usize) -> bool {
         self.home.context == 0 || self.home.context == context
     }
-    /// Its name among the objects of this process, never used again.
+    /// Its number among the objects of this process, which is never reused.
     pub fn object(&self) -> u64 {
         self.object
     }
-    /// Commands that were begun before there was an object with this number do not know it.
+    /// Its object number. Commands that were submitted before an object had this number cannot use the allocation.
     pub fn since(&self) -> u64 {
         let is_ordered = self.memory.as_ref().is_some_and(M::is_ordered);
-        // What a stream allocates is known to the command that does.
+        // Memory allocated in queue order may be used by the very command that allocates it.
         if is_ordered { 0 } else { number_of(self.object) }
     }
-    /// What it consists of; nothing is left only while it is dropped.
+    /// What it consists of; `None` only while it is being dropped.
     pub fn memory(&self) -> Option<&M> {
         self.memory.as_ref()
     }
-    /// Whether another process made it.
+    /// Whether it is imported from another process.
     pub fn is_opened(&self) -> bool {
         self.memory.as_ref().is_some_and(M::is_opened)
     }
-    /// Whether C freed it, so that only opens of it keep it.
+    /// Whether it has been freed, and exists only because it is still open.
     pub fn is_freed(&self) -> bool {
-        self.freed.load(SeqCst) // see `expose`
+        self.freed.load(SeqCst) // ordered with `expose`
     }
-    /// How many bytes there are from `at` to its end.
+    /// The number of bytes from `at` to its end.
     pub fn bytes_from(&self, at: UsmPtr) -> usize {
         self.bytes.saturating_sub(at.addr().saturating_sub(self.base.addr()))
     }
-    /// What others can open, of which it is told here that they may: from now on a free is announced
-    /// to them. Whoever exports it looks at `is_freed` afterwards: with both in one order, either they
-    /// see the free or the free sees them.
+    /// Marks it as exported, so that freeing it is announced to importers, and returns its memory. The exporting thread
+    /// must check `is_freed` afterwards: both flags are sequentially consistent, so either the exporter sees the free,
+    /// or the free sees the export and is announced.
     pub fn expose(&self) -> Option<&M> {
         self.exported.store(true, SeqCst);
         self.memory.as_ref()
     }
-    /// Tells whoever was told of the memory that it is free.
+    /// Announces to importers that the memory is freed, if it was exported.
     fn announce(&self) {
         if self.exported.load(SeqCst) {
             ur_adapter::share::freed(self.object, Kind::Memory);
@@ -297,23 +302,23 @@ impl<M: Memory> Allocated for Allocation<M> {
     }
 }
 
-/// The last lease of an object has ended.
+/// Called when the last lease of an object has ended.
 pub(super) fn unleased<M: Memory>(object: u64, kind: Kind) {
     M::deferred().release(object, kind);
 }
-/// What is dropped once the commands before have ended.
+/// What is dropped when the commands submitted before are complete.
 #[derive(Debug)]
 pub enum DeferredItem<M: Memory> {
     /// A freed allocation.
     Allocation(Arc<Allocation<M>>),
-    /// Anything else that commands may use.
+    /// Any other object that commands may use.
     Other(Box<dyn Any + Send>),
 }
 
-/// Frees the allocation that starts at `at`. Its memory is used again when the commands that were enqueued in
-/// the context so far have ended, when it is closed wherever this process opened it, and, if it was shared and
-/// is used for others, when no other process has it open. `before` says which commands may know an allocation
-/// that was made since the object with the given number.
+/// Frees the allocation that starts at `at`. Its memory is reused when the commands enqueued so far in the context are
+/// complete, when this process has closed all opens of it, and, if it was exported and its memory is reusable, when no
+/// other process has it open. `before` returns the points to wait for, given an object number: commands submitted
+/// before an object had that number cannot use the allocation.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
@@ -326,12 +331,13 @@ pub fn free<M: Memory>(
     Ok(())
 }
 
-/// An allocation that C may not name any more, and whose memory is in use until a command has run.
-/// Dropped, its memory is free.
+/// An allocation that the caller has freed, and whose memory may be in use until a command has run. Dropping it makes
+/// the memory free.
 #[derive(Debug)]
 pub struct Freeing<M: Memory>(Arc<Allocation<M>>);
 impl<M: Memory> Freeing<M> {
-    /// Takes the allocation that starts at `at` out of C's hands.
+    /// Frees the allocation that starts at `at` as far as the caller is concerned: its address is no longer valid in
+    /// any entry.
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT`, with the reason.
@@ -343,7 +349,7 @@ impl<M: Memory> Freeing<M> {
             false => Ok(()),
         })
     }
-    /// The same for memory that `check` has nothing against.
+    /// Like [`begin`](Self::begin), for memory that `check` accepts.
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT`, with the reason.
@@ -368,7 +374,7 @@ impl<M: Memory> Freeing<M> {
             if let Err(why) = found.memory.as_ref().map_or(Ok(()), check) {
                 return refused(why);
             }
-            found.freed.store(true, SeqCst); // see `expose`
+            found.freed.store(true, SeqCst); // ordered with `expose`
             let found = Arc::clone(found);
             all.forget_name(&found);
             if found.holds.load(Relaxed) == 0 {
@@ -377,31 +383,32 @@ impl<M: Memory> Freeing<M> {
             Ok(Self(found))
         })
     }
-    /// What is freed.
+    /// The allocation.
     pub fn allocation(&self) -> &Allocation<M> {
         &self.0
     }
-    /// Whether anybody else knows it: another process, or another open of it in this one.
+    /// Whether another process may have it open, or this process has opened it again.
     pub fn is_shared(&self) -> bool {
         self.0.exported.load(SeqCst) || self.0.holds.load(Relaxed) > 0
     }
-    /// Another view of the same, so that one can be undone when the other was given away.
+    /// A second value for the same allocation, so that [`undo`](Self::undo) is possible after the first was passed to a
+    /// command.
     #[must_use]
     pub fn again(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
-    /// The command is on its way: importers are told.
+    /// Announces the free to importers; called when the command that frees the memory has been enqueued.
     pub fn announce(&self) {
         self.0.announce();
     }
-    /// Importers are told, and the memory goes when all commands are over that `before` says.
+    /// Announces the free to importers, and drops the memory when the points that `before` returns have passed.
     pub fn finish(self, before: impl FnOnce(u64) -> Vec<M::Moment>) {
-        // After it left the registry: a command that found it there is older than this.
+        // Only now, after it has left the registry: no command submitted from here on can have found it there.
         let before = before(self.0.since());
         self.announce();
         M::deferred().after(before, DeferredItem::Allocation(self.0));
     }
-    /// Nothing was enqueued: the allocation is C's as before.
+    /// Restores the allocation, because no command was enqueued.
     pub fn undo(self) {
         write(|all: &mut Entries<Allocation<M>>| {
             all.enter(&self.0);
@@ -410,11 +417,11 @@ impl<M: Memory> Freeing<M> {
     }
 }
 
-/// One open of an allocation in the process that made it: keeps its memory, freed or not.
+/// One open of an allocation in the process that allocated it. Keeps its memory alive, whether freed or not.
 #[derive(Debug)]
 pub struct Hold<M: Memory>(Arc<Allocation<M>>);
 impl<M: Memory> Hold<M> {
-    /// The live allocation that is called `object`.
+    /// Opens the allocation with the number `object`, unless it is freed.
     pub fn of(object: u64) -> Option<Self> {
         write(|all: &mut Entries<Allocation<M>>| {
             let found = all.named(object)?;
@@ -422,7 +429,7 @@ impl<M: Memory> Hold<M> {
             Some(Self(Arc::clone(found)))
         })
     }
-    /// What it holds.
+    /// The allocation.
     pub fn allocation(&self) -> &Allocation<M> {
         &self.0
     }

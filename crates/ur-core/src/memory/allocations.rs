@@ -1,5 +1,5 @@
-//! Which allocations a backend has, by address and by object: any address inside an allocation finds it. What an
-//! allocation consists of, and when it goes, is each backend's.
+//! The registry of a backend's allocations, by address and by object number: any address inside an allocation finds it.
+//! What an allocation consists of and how long it lives is up to the backend.
 use std::{
     cell::Cell,
     collections::HashMap,
@@ -11,25 +11,27 @@ use std::{
 use ur_adapter::{error, memory::UsmPtr, object::Backend};
 use ur_hal::{Access, Address, AddressMap, Range};
 
-/// An allocation of a backend's, or the whole of an object that was opened.
+/// An allocation of a backend, or the whole of an imported object.
 pub trait Allocated: Send + Sync + Sized + 'static {
-    /// Whose it is.
+    /// The backend.
     const BACKEND: Backend;
-    /// All that this process has of them.
+    /// All allocations of this process.
     fn all() -> &'static Allocations<Self>;
     /// Its first byte.
     fn base(&self) -> UsmPtr;
     /// How many bytes it has.
     fn bytes(&self) -> usize;
-    /// Its name among the objects of this process.
+    /// Its number among the objects of this process.
     fn object(&self) -> u64;
     /// Whether this process may only read it.
     fn is_read_only(&self) -> bool {
         false
     }
+    /// Checks whether a command may access `range`, which overlaps no allocation, as far as the backend knows what is
+    /// there.
+    ///
     /// # Errors
-    /// Those of commands that use `range`, which touches no allocation, as `needs` says: as far as the backend knows what
-    /// is there.
+    /// Those of a command that accesses `range` as `needs` states.
     fn check_elsewhere(_range: Range, _needs: Access) -> error::Result<()> {
         Ok(())
     }
@@ -42,55 +44,56 @@ impl<A> Default for Allocations<A> {
         Self(RwLock::new(Entries { at: AddressMap::new(), objects: HashMap::new() }))
     }
 }
-/// They by address; and where each object is that was not freed.
+/// The allocations by address, and the address of each object that is not freed.
 pub struct Entries<A> {
     at: AddressMap<Arc<A>>,
     objects: HashMap<u64, Address>,
 }
 impl<A: Allocated> Entries<A> {
-    /// Makes one known.
+    /// Adds an allocation.
     pub fn enter(&mut self, one: &Arc<A>) {
         self.objects.insert(one.object(), one.base().into());
-        // Without bytes it would be nowhere.
+        // An empty allocation has no addresses by which it could be found.
         if let Ok(range) = Range::new(one.base().into(), one.bytes()) {
             self.at.insert(range, Arc::clone(one));
         }
     }
-    /// The one that begins there.
+    /// The allocation that begins at `at`.
     pub fn starting_at(&self, at: UsmPtr) -> Option<&Arc<A>> {
         self.at.starting_at(at.into())
     }
-    /// The one that is called `object` and was not freed.
+    /// The allocation with the number `object`, unless it is freed.
     pub fn named(&self, object: u64) -> Option<&Arc<A>> {
         let found = self.at.starting_at(*self.objects.get(&object)?);
         found.filter(|one| one.object() == object)
     }
-    /// Whether one has a byte of `range`.
+    /// Whether an allocation overlaps `range`.
     pub fn touches(&self, range: Range) -> bool {
         self.at.touches(range)
     }
-    /// It has no name any more.
+    /// Removes its object number; its addresses still find it.
     pub fn forget_name(&mut self, one: &A) {
         self.objects.remove(&one.object());
     }
-    /// Takes out the one that begins there.
+    /// Removes the allocation that begins at `at`.
     pub fn remove(&mut self, at: UsmPtr) -> Option<Arc<A>> {
         self.at.remove(at.into())
     }
 }
 
-/// Looks at all of them.
+/// Calls `look` with all allocations, under the lock for reading.
 pub fn read<A: Allocated, R>(look: impl FnOnce(&Entries<A>) -> R) -> R {
     look(&ur_lock::read_locked(&A::all().0))
 }
-/// Changes something. What `change` takes out it returns, to be dropped when the lock is free.
+/// Calls `change` under the lock for writing. What `change` removes it should return, so that it is dropped after the
+/// lock is released.
 pub fn write<A: Allocated, R>(change: impl FnOnce(&mut Entries<A>) -> R) -> R {
     let mut entries = ur_lock::write_locked(&A::all().0);
     let taken = change(&mut entries);
-    CHANGES.fetch_add(1, Release); // before the lock is free; pairs with the load in `room`
+    CHANGES.fetch_add(1, Release); // before the lock is released; pairs with the load in `room`
     taken
 }
-/// Makes an allocation known.
+/// Adds an allocation.
 pub fn enter<A: Allocated>(one: A) -> Arc<A> {
     if one.is_read_only() {
         ANY_READ_ONLY.store(true, Release); // pairs with `is_read_only`
@@ -99,7 +102,7 @@ pub fn enter<A: Allocated>(one: A) -> Arc<A> {
     write(|entries: &mut Entries<A>| entries.enter(&one));
     one
 }
-/// Makes it unknown.
+/// Removes an allocation.
 pub fn leave<A: Allocated>(one: &Arc<A>) {
     let last = write(|entries: &mut Entries<A>| {
         entries.forget_name(one);
@@ -107,33 +110,34 @@ pub fn leave<A: Allocated>(one: &Arc<A>) {
     });
     drop(last);
 }
-/// The allocation that has the byte at `at`, opened ones and such as are freed and open included.
+/// The allocation that contains the byte at `at`, including imported ones, and freed ones that are still open.
 pub fn find<A: Allocated>(at: UsmPtr) -> Option<Arc<A>> {
     read(|entries: &Entries<A>| entries.at.find(at.into()).map(|(_, found)| Arc::clone(found)))
 }
 /// Whether `range` is in an allocation that this process may only read.
 #[inline]
 pub fn is_read_only<A: Allocated>(range: Range) -> bool {
-    // Pairs with `enter`. A thread that was given an address of such memory is behind that in any case.
+    // Pairs with `enter`. A thread can only have such an address after `enter` returned, so it sees the store.
     ANY_READ_ONLY.load(Acquire)
         && find::<A>(range.start().into()).is_some_and(|found| found.is_read_only())
 }
-/// Whether this process ever had such an allocation.
+/// Whether this process has ever had a read-only allocation.
 static ANY_READ_ONLY: AtomicBool = AtomicBool::new(false);
-/// Whether the allocation called `object` is there and not freed.
+/// Whether the allocation with the number `object` exists and is not freed.
 pub fn is_live<A: Allocated>(object: u64) -> bool {
     read(|entries: &Entries<A>| entries.objects.contains_key(&object))
 }
-/// Whether `[at, at + bytes)` shares a byte with an allocation, as far as there are addresses.
+/// Whether `[at, at + bytes)`, cut off at the end of the address space, overlaps an allocation.
 pub fn touches<A: Allocated>(at: UsmPtr, bytes: usize) -> bool {
     let bytes = bytes.min(usize::MAX - at.addr());
     let range = Range::new(at.into(), bytes);
     range.is_ok_and(|range| read(|entries: &Entries<A>| entries.at.touches(range)))
 }
-/// Whether `range` is within one allocation; if not, it touches none.
+/// Whether `range` is inside one allocation; `false` if it overlaps none.
 ///
 /// # Errors
-/// If not, how many bytes there are from its start to where its allocation ends, or the next one begins.
+/// If it is only partly inside an allocation: the number of bytes from its start to where that allocation ends, or the
+/// next one begins.
 #[inline]
 pub fn room<A: Allocated>(range: Range) -> Result<bool, usize> {
     let change = CHANGES.load(Acquire); // pairs with `write`
@@ -150,10 +154,10 @@ fn look_for_room<A: Allocated>(range: Range, change: u64) -> Result<bool, usize>
     Ok(within.is_some())
 }
 
-/// Counts the changes of what is allocated, in all backends.
+/// The number of changes to the allocations of all backends.
 static CHANGES: AtomicU64 = AtomicU64::new(1);
-/// The addresses of one allocation, as of a change: a thread that copies to and fro names the same ones again and again.
-/// The number of the change is read before the lookup that it goes with, so that a change in between makes it an old one.
+/// The addresses of one allocation, cached by a thread that uses the same memory repeatedly. Valid while `change`
+/// equals [`CHANGES`], which was read before the lookup, so that a change during the lookup invalidates the entry.
 #[derive(Clone, Copy)]
 struct Seen {
     change: u64,
@@ -162,7 +166,7 @@ struct Seen {
     end: usize,
 }
 thread_local! {
-    /// What this thread saw last.
+    /// The last two allocations that this thread looked up.
     static SEEN: Cell<[Seen; 2]> = const { Cell::new([Seen { change: 0, of: 0, start: 0, end: 0 }; 2]) };
 }
 impl Seen {

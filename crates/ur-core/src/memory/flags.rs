@@ -1,9 +1,11 @@
-//! What memory objects may be: their flags, those of their parts, their sizes, and what is within them.
+//! Flags, sizes and ranges of memory objects.
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::{ur_buffer_region_t, ur_mem_flags_t};
 
+/// Checks that flags do not contradict each other.
+///
 /// # Errors
-/// `INVALID_VALUE` for flags that contradict each other.
+/// `INVALID_VALUE` if they do.
 pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
     use ur_mem_flags_t as F;
     let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
@@ -18,24 +20,30 @@ pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
     }
     Ok(())
 }
+/// Checks the size of a memory object.
+///
 /// # Errors
-/// `code` for no bytes, and for more than there are addresses for.
+/// `code` for 0 bytes, and for more than `isize::MAX`.
 pub fn check_size(size: usize, code: ErrorCode) -> Result<()> {
     match (1..=isize::MAX as usize).contains(&size) {
         true => Ok(()),
         false => Err(Error::new(code, format!("no memory object has {size} bytes"))),
     }
 }
+/// Checks that a range is inside a buffer of `has` bytes.
+///
 /// # Errors
-/// `INVALID_SIZE` for 0 bytes and for such as are not all in a buffer of `has` bytes.
+/// `INVALID_SIZE` for 0 bytes, and for a range that is not completely inside.
 pub fn check_range(has: usize, offset: usize, size: usize) -> Result<()> {
     match size > 0 && ends_within(has, offset, size) {
         true => Ok(()),
         false => Err(outside(ErrorCode::InvalidSize, has, offset, size)),
     }
 }
+/// Checks that a sub-buffer is inside a buffer of `has` bytes.
+///
 /// # Errors
-/// `INVALID_BUFFER_SIZE` for a part that is not all in a buffer of `has` bytes.
+/// `INVALID_BUFFER_SIZE` if it is not completely inside.
 pub fn check_part(has: usize, part: &ur_buffer_region_t) -> Result<()> {
     match ends_within(has, part.origin, part.size) {
         true => Ok(()),
@@ -48,10 +56,11 @@ fn ends_within(has: usize, offset: usize, size: usize) -> bool {
 fn outside(code: ErrorCode, has: usize, offset: usize, size: usize) -> Error {
     Error::new(code, format!("{size} bytes from {offset} on are not in a buffer of {has} bytes"))
 }
-/// A part is accessed as its buffer is, unless it says that it is accessed less.
+/// The flags of a sub-buffer: it has the access of its buffer, unless its own flags restrict it.
 ///
 /// # Errors
-/// `INVALID_VALUE` for what the buffer does not allow; where its bytes are is the buffer's to say.
+/// `INVALID_VALUE` for access that the buffer does not allow, and for flags that say where the bytes are: a
+/// sub-buffer's bytes are its buffer's.
 pub fn of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_flags_t> {
     use ur_mem_flags_t as F;
     check_flags(part)?;

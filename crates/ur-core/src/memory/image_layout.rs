@@ -1,5 +1,5 @@
-//! Images as C describes them: how many pixels they have along each side, and how those lie in memory
-//! of the host's. What the driver has for them is the rooms' `image.rs`'s.
+//! Images as callers describe them: their sizes in pixels, and the layout of their pixels in host memory. The driver's
+//! image objects are in each backend's `image.rs`.
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
@@ -10,11 +10,13 @@ use ur_sys::{
     ur_rect_region_t,
 };
 
-/// More pixels along a side than any driver has; what it has is its own to say.
+/// A limit for the sides of images, in pixels, that exceeds every driver's own limit.
 pub const LONGEST_SIDE: usize = 1 << 20;
 
+/// The sizes of an image in pixels.
+///
 /// # Errors
-/// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for an image that is none of the kinds.
+/// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for a type that is not an image type.
 fn sides(desc: &ur_image_desc_t, longest: usize) -> Result<[usize; 3]> {
     use ur_mem_type_t as T;
     let sides = match desc.r#type {
@@ -38,13 +40,13 @@ fn sides(desc: &ur_image_desc_t, longest: usize) -> Result<[usize; 3]> {
         )),
     }
 }
-/// Row pitch and slice pitch; where C leaves them 0 nothing is between the pixels.
+/// Row pitch and slice pitch in bytes. A pitch of 0 means that rows or slices are contiguous.
 ///
 /// # Errors
-/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit.
+/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for a pitch that is too small or not a multiple of its element.
 fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[usize; 2]> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidImageFormatDescriptor, why));
-    let width = sides[0] * pixel; // of 2^20 pixels at most
+    let width = sides[0] * pixel; // no overflow: at most 2^20 pixels
     let row = if desc.rowPitch == 0 { width } else { desc.rowPitch };
     if row < width || !row.is_multiple_of(pixel) {
         return refused(format!(
@@ -66,47 +68,49 @@ fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[u
     Ok([row, slice])
 }
 
-/// Pixels in memory of C's: the first one, and bytes from row to row and from slice to slice.
+/// The place of pixels in host memory.
 #[derive(Clone, Copy, Debug)]
 pub struct OnHost {
-    /// The address of the first one.
+    /// The address of the first pixel.
     pub at: usize,
     /// Bytes from row to row, and from slice to slice.
     pub pitches: [usize; 2],
 }
 
-/// What makes an image of bytes.
+/// The shape and the format of an image.
 #[derive(Debug)]
 pub struct Image {
     format: ur_image_format_t,
     kind: ur_mem_type_t,
-    /// Pixels, as regions count them: of an array the last side that it has is its layers.
+    /// Sizes in pixels, in the order of a region's sides. The last side of an array is its number of layers.
     sides: [usize; 3],
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pixel: usize,
-    /// Bytes from row to row, and from slice or layer to the next, in memory of the host's.
+    /// Bytes from row to row, and from slice or layer to the next, in host memory.
     pitches: [usize; 2],
 }
 
 /// How the pixels of an image are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pub pixel: usize,
-    /// Whether its second side are layers of one row each.
+    /// Whether it is a 1D array, whose second side counts layers of one row each.
     pub is_1d_array: bool,
 }
-/// A part of an image: pixels, as regions count them.
+/// A region of an image, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Its first pixel.
     pub origin: [usize; 3],
-    /// How many there are along each side; none is 0.
+    /// Pixels along each side; none is 0.
     pub region: [usize; 3],
 }
 impl Part {
+    /// A region in the terms of UR's entries.
+    ///
     /// # Errors
-    /// `INVALID_SIZE` for numbers that no memory can hold.
+    /// `INVALID_SIZE` for numbers that do not fit `usize`.
     pub fn new(origin: ur_rect_offset_t, region: ur_rect_region_t) -> Result<Self> {
         let number = |n: u64| usize::try_from(n).map_err(|_| Error::from(ErrorCode::InvalidSize));
         Ok(Self {
@@ -114,18 +118,18 @@ impl Part {
             region: [number(region.width)?, number(region.height)?, number(region.depth)?],
         })
     }
-    /// Whether it has pixels in common with another part of the image that is as large.
+    /// Whether it overlaps another region of the same image with the same size.
     pub fn shares_pixels(self, other: Self) -> bool {
         (0..3).all(|side| self.origin[side].abs_diff(other.origin[side]) < self.region[side])
     }
 }
 
 impl Image {
-    /// An image of pixels of so many bytes, with at most `longest` of them along each side.
+    /// An image with `pixel` bytes per pixel, and at most `longest` pixels along each side.
     ///
     /// # Errors
-    /// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for an image that is none of the kinds,
-    /// and for pitches that do not fit.
+    /// `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for a type that is not an image type, and for invalid
+    /// pitches.
     pub fn new(
         format: ur_image_format_t,
         pixel: usize,
@@ -136,27 +140,27 @@ impl Image {
         let pitches = pitches(desc, sides, pixel)?;
         Ok(Self { format, kind, sides, pixel, pitches })
     }
-    /// Bytes of a pixel.
+    /// Bytes per pixel.
     pub fn pixel(&self) -> usize {
         self.pixel
     }
-    /// Which sides it has, and what they are.
+    /// The type of the image, which determines the sides that it has.
     pub fn kind(&self) -> ur_mem_type_t {
         self.kind
     }
-    /// How many pixels it has along each side; 1 along those that it does not have.
+    /// Pixels along each side; 1 along sides that it does not have.
     pub fn sides(&self) -> [usize; 3] {
         self.sides
     }
-    /// What each pixel means.
+    /// The format of each pixel.
     pub fn format(&self) -> ur_image_format_t {
         self.format
     }
-    /// Bytes from row to row, and from slice or layer to the next.
+    /// Bytes from row to row, and from slice or layer to the next, in host memory.
     pub fn pitches(&self) -> [usize; 2] {
         self.pitches
     }
-    /// Whether its second side are layers of one row each.
+    /// Whether it is a 1D array, whose second side counts layers of one row each.
     pub fn is_1d_array(&self) -> bool {
         self.kind == ur_mem_type_t::IMAGE1D_ARRAY
     }
@@ -164,16 +168,18 @@ impl Image {
     pub fn layout(&self) -> Layout {
         Layout { pixel: self.pixel, is_1d_array: self.is_1d_array() }
     }
-    /// The whole of it.
+    /// The region that is the whole image.
     pub fn whole(&self) -> Part {
         Part { origin: [0; 3], region: self.sides }
     }
-    /// How many bytes its pixels have.
+    /// The bytes of all its pixels, without padding; `None` if they do not fit `usize`.
     pub fn bytes(&self) -> Option<usize> {
         self.sides.iter().try_fold(self.pixel, |all, side| all.checked_mul(*side))
     }
+    /// Checks that a region is inside the image and not empty.
+    ///
     /// # Errors
-    /// `INVALID_SIZE` for what is not all within the image.
+    /// `INVALID_SIZE` if it is not.
     pub fn check(&self, part: Part) -> Result<()> {
         let is_inside = |side: usize| {
             let end = part.origin[side].checked_add(part.region[side]);
@@ -188,20 +194,22 @@ impl Image {
             format!("{region:?} pixels from {origin:?} on are not in an image of {sides:?}"),
         ))
     }
-    /// Where in memory of C's at `base` all of its pixels lie.
+    /// The place of all its pixels in the caller's memory at `base`.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that would wrap around.
+    /// `INVALID_VALUE` for memory that would exceed the address space.
     pub fn whole_on_host(&self, base: UsmPtr) -> Result<OnHost> {
         base.offset(self.pitches[1].saturating_mul(self.sides[2]))?;
         Ok(OnHost { at: base.addr(), pitches: self.pitches })
     }
+    /// Answers `urMemImageGetInfo`.
+    ///
     /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for what it does not know; as for `Answer::value`.
+    /// `UNSUPPORTED_ENUMERATION` for an unknown property; as for `Answer::value`.
     pub fn info(&self, name: ur_image_info_t, answer: &mut Answer<'_>) -> Result<()> {
         use ur_mem_type_t as T;
         let ([width, second, third], [row, slice]) = (self.sides, self.pitches);
-        // A side that an image of this kind does not have is 0.
+        // Sides that an image of this type does not have are reported as 0.
         let given = |has: bool, value: usize| if has { value } else { 0 };
         let is_array = matches!(self.kind, T::IMAGE1D_ARRAY | T::IMAGE2D_ARRAY);
         let is_flat = matches!(self.kind, T::IMAGE1D | T::IMAGE1D_ARRAY);
@@ -227,12 +235,12 @@ impl Image {
         }
     }
 }
-/// Where in memory of C's at `base` a region of an image lies, which is `width` bytes by rows by slices,
-/// and how many bytes that takes; 0 as a pitch leaves nothing between rows or slices. Of a 1D array each
+/// The place of an image region in the caller's memory at `base`, and how many bytes it spans. The region has `width`
+/// bytes by `height` rows by `depth` slices. A pitch of 0 means that rows or slices are contiguous. In a 1D array, each
 /// row is a slice.
 ///
 /// # Errors
-/// `INVALID_SIZE` for pitches that do not fit.
+/// `INVALID_SIZE` for pitches that are too small, and for memory that would exceed the address space.
 pub fn on_host(
     is_1d_array: bool,
     base: UsmPtr,
@@ -263,7 +271,7 @@ pub fn on_host(
     Ok((OnHost { at: base.addr(), pitches: [row, slice] }, bytes))
 }
 
-/// How C describes an image with nothing between its pixels.
+/// The descriptor of an image with contiguous rows and slices.
 pub fn described(kind: ur_mem_type_t, sides: [usize; 3]) -> ur_image_desc_t {
     let [width, second, third] = sides;
     let layers = if kind == ur_mem_type_t::IMAGE1D_ARRAY { second } else { third };

@@ -1,7 +1,7 @@
-//! What of this process's addresses is memory.
+//! Which addresses of this process are mapped.
 use std::fs;
 
-/// Whether every byte of `[start, end)` is mapped. Where the kernel does not tell, C is believed.
+/// Whether every byte of `[start, end)` is mapped. Returns true if `/proc/self/maps` cannot be read.
 pub fn is_mapped(start: usize, end: usize) -> bool {
     let Ok(maps) = fs::read_to_string("/proc/self/maps") else { return true };
     let number = |text: &str| usize::from_str_radix(text, 16).ok();

@@ -1,5 +1,5 @@
-//! What adapters have in common about memory: what C says of it is judged here, what is reserved and
-//! mapped is noted, and what pools hold is counted, with no driver in sight.
+//! What all adapters have in common about memory: checks of what callers pass, registries of what is allocated,
+//! reserved and mapped, and counters of pools. Nothing here calls a driver directly.
 pub mod allocation;
 pub mod allocations;
 pub mod deferred_free;

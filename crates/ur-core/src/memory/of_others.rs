@@ -1,14 +1,15 @@
-//! What was shared of memory that somebody else in this process allocated, found by its object and by its addresses.
-//! What that is, and whether it is there still, is the backend's to say: nobody announces the frees of others.
+//! Shared memory that other code in this process allocated, found by object number and by address. The backend decides
+//! whether it still exists, because other code does not announce its frees.
 use std::collections::{BTreeMap, HashMap};
 
-/// Such memory, by object. What was freed and replaced stays until it is taken out, so that ranges may overlap.
+/// Such memory, by object number. Memory that was freed and allocated again stays until it is removed, so ranges may
+/// overlap.
 #[derive(Debug)]
 pub struct OfOthers<T> {
     by_object: HashMap<u64, (u64, T)>,
-    /// By where it begins and its object: how long it is.
+    /// The length in bytes, by first address and object number.
     by_address: BTreeMap<(u64, u64), usize>,
-    /// The length of the longest that was ever in it.
+    /// The length of the longest range that was ever inserted.
     longest: usize,
 }
 impl<T> Default for OfOthers<T> {
@@ -17,24 +18,24 @@ impl<T> Default for OfOthers<T> {
     }
 }
 impl<T> OfOthers<T> {
-    /// Takes in what has `bytes` from `base` on, in place of what the object was before.
+    /// Inserts memory of `bytes` from `base` on, replacing what the object was before.
     pub fn insert(&mut self, object: u64, base: u64, bytes: usize, shared: T) {
         self.remove(object);
         self.by_object.insert(object, (base, shared));
         self.by_address.insert((base, object), bytes);
         self.longest = self.longest.max(bytes);
     }
-    /// Takes it out.
+    /// Removes it.
     pub fn remove(&mut self, object: u64) -> Option<T> {
         let (base, shared) = self.by_object.remove(&object)?;
         self.by_address.remove(&(base, object));
         Some(shared)
     }
-    /// What the object stands for.
+    /// The memory of an object.
     pub fn get(&self, object: u64) -> Option<&T> {
         self.by_object.get(&object).map(|(_, shared)| shared)
     }
-    /// All that has one of the `bytes` from `base` on, and its objects.
+    /// All memory that overlaps `[base, base + bytes)`, with its object numbers.
     pub fn touching(&self, base: u64, bytes: usize) -> impl Iterator<Item = (u64, &T)> {
         let end = base.saturating_add(bytes as u64);
         let first = base.saturating_sub(self.longest as u64);

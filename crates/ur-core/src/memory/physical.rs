@@ -1,13 +1,13 @@
-//! Physical memory as C asks for it and asks about it, and who may use it.
+//! Physical memory: its properties as callers pass and query them, and a check for forks.
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::{ur_physical_mem_flags_t, ur_physical_mem_properties_t, ur_structure_type_t};
 
-/// Whether C wants memory that it can share.
+/// Whether the caller requests memory that can be shared between processes.
 pub fn is_shareable(asked: Option<&ur_physical_mem_properties_t>) -> bool {
     asked.is_some_and(|p| p.flags.contains(ur_physical_mem_flags_t::ENABLE_IPC))
 }
-/// A `ur_physical_mem_properties_t` word by word, with what is between its members: `stype`, a gap,
-/// a null `pNext`, `flags`, a gap.
+/// A `ur_physical_mem_properties_t` as 32-bit words, including padding: `stype`, padding, a null `pNext` (two words),
+/// `flags`, padding.
 pub fn properties(is_shareable: bool) -> [u32; 6] {
     const { assert!(size_of::<ur_physical_mem_properties_t>() == size_of::<[u32; 6]>()) }
     const { assert!(std::mem::offset_of!(ur_physical_mem_properties_t, flags) == 16) }
@@ -17,7 +17,7 @@ pub fn properties(is_shareable: bool) -> [u32; 6] {
     };
     [ur_structure_type_t::PHYSICAL_MEM_PROPERTIES.0, 0, 0, 0, flags.bits(), 0]
 }
-/// Whether memory that was made or opened when there had been `fork` forks is this process's.
+/// Checks that memory which was made or opened after `fork` forks belongs to this process.
 ///
 /// # Errors
 /// `UNINITIALIZED` in a forked child.

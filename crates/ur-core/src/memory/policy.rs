@@ -1,5 +1,5 @@
-//! Who may open an allocation, and whether they may write it: what callers chain to the descriptor of USM
-//! (`causeway/policy.h`).
+//! The sharing policy of an allocation: which processes may open it, and whether they may write it. Callers chain it to
+//! the USM descriptor (`causeway/policy.h`).
 use ur_adapter::{
     chain,
     error::{Error, ErrorCode, Result},
@@ -11,20 +11,21 @@ use ur_sys::{
     cw_ipc_policy_desc_t, ur_usm_desc_t,
 };
 
-/// What an allocation is made for beside its size.
+/// The policy that a caller requests for an allocation.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// Who may open it.
     pub access: Access,
-    /// Whether only its maker may write it.
+    /// Whether only the process that allocates it may write it.
     pub is_read_only: bool,
     held: *mut u32,
 }
 impl Policy {
-    /// What a descriptor asks for, if it asks for any.
+    /// The policy in the descriptor's chain, if there is one.
     ///
     /// # Errors
-    /// `INVALID_ENUMERATION` for kinds and flags that there are not, `UNSUPPORTED_FEATURE` for a process that there is not.
+    /// `INVALID_ENUMERATION` for unknown kinds of access and unknown flags; `UNSUPPORTED_FEATURE` for a process that
+    /// does not exist.
     pub fn of(desc: &ur_usm_desc_t) -> Result<Option<Self>> {
         let Some(asked) = chain::extension::<cw_ipc_policy_desc_t>(desc)? else { return Ok(None) };
         let unknown = |what: String| Err(Error::new(ErrorCode::InvalidEnumeration, what));
@@ -40,11 +41,11 @@ impl Policy {
         let is_read_only = asked.flags & CW_IPC_POLICY_READ_ONLY != 0;
         Ok(Some(Self { access, is_read_only, held: asked.held }))
     }
-    /// Whether any allocation does.
+    /// Whether it is the default policy, which every allocation can satisfy.
     pub fn is_usual(&self) -> bool {
         self.access == Access::SameUser && !self.is_read_only
     }
-    /// Tells the caller that it is held to.
+    /// Confirms to the caller, through the pointer in the descriptor, that the policy is enforced.
     pub fn confirm(&self) {
         if let Ok(held) = UsmPtr::new(self.held.cast()) {
             held.write(1_u32);

@@ -1,5 +1,5 @@
-//! What pools of USM are to C, whatever memory they have: whose a pool is, and which one a device of a
-//! context uses. What they hold together is `totals.rs`'s.
+//! USM pools independent of their memory: to which context and device a pool belongs, and which pool a device of a
+//! context uses. Their sizes are counted in `totals.rs`.
 use std::{
     collections::HashMap,
     sync::{
@@ -12,50 +12,52 @@ use ur_adapter::{
     object::{Body, Borrowed, Owned},
 };
 
-/// Whose a pool is.
+/// What a pool belongs to.
 #[derive(Debug)]
 pub struct Identity<C: Body, V: Body> {
-    /// The handle of its context.
+    /// The address of its context's handle.
     context: usize,
-    /// Keeps the context; a context's own pools do not.
+    /// Keeps the context alive; `None` for the context's own pools, which would otherwise keep it forever.
     _kept: Option<Owned<C>>,
-    /// The device it was made for, if for one.
+    /// The device for which it was made; `None` for all devices of the context.
     device: Option<Owned<V>>,
-    /// Its number among the pools of this process, never used again.
+    /// Its number among the pools of this process, which is never reused.
     number: u64,
     is_default: bool,
 }
 impl<C: Body, V: Body> Identity<C, V> {
-    /// Of a pool of the context's own, which does not keep it.
+    /// For a pool of the context itself, which does not keep the context alive.
     pub fn of_context(context: usize) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let number = NEXT.fetch_add(1, Relaxed); // a number, nothing more
+        let number = NEXT.fetch_add(1, Relaxed); // only uniqueness matters, so any ordering will do
         Self { context, _kept: None, device: None, number, is_default: false }
     }
-    /// Of the pool that a device starts out with, which C cannot destroy.
+    /// For a device's default pool, which callers cannot destroy.
     pub fn of_default(context: usize) -> Self {
         Self { is_default: true, ..Self::of_context(context) }
     }
-    /// Of a pool that C makes, for all devices of the context or for one.
+    /// For a pool that a caller creates, for one device or for all devices of the context.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile.
+    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that have been released meanwhile.
     pub fn of_pool(context: Borrowed<'_, C>, device: Option<Borrowed<'_, V>>) -> Result<Self> {
         let (kept, device) = (Some(context.own()?), device.map(Borrowed::own).transpose()?);
         Ok(Self { _kept: kept, device, ..Self::of_context(context.as_handle().addr()) })
     }
-    /// The handle of the context it belongs to.
+    /// The address of its context's handle.
     pub fn context(&self) -> usize {
         self.context
     }
-    /// The device it was made for, if for one.
+    /// The device for which it was made; `None` for all devices of the context.
     pub fn device(&self) -> Option<&Owned<V>> {
         self.device.as_ref()
     }
-    /// Whether a device starts out with it.
+    /// Whether it is a device's default pool.
     pub fn is_default(&self) -> bool {
         self.is_default
     }
+    /// Checks that it belongs to a context.
+    ///
     /// # Errors
     /// `INVALID_VALUE` for a pool of another context.
     pub fn check_context(&self, context: Borrowed<'_, C>) -> Result<()> {
@@ -67,6 +69,8 @@ impl<C: Body, V: Body> Identity<C, V> {
             }
         }
     }
+    /// Checks that it may be used for a device of a context.
+    ///
     /// # Errors
     /// `INVALID_VALUE` for a pool of another context, or for a device that it was not made for.
     pub fn check(&self, context: Borrowed<'_, C>, device: Borrowed<'_, V>) -> Result<()> {
@@ -80,24 +84,25 @@ impl<C: Body, V: Body> Identity<C, V> {
         }
     }
 }
-/// A pool that devices can be told to use.
+/// A pool that can be set as the one that a device uses.
 pub trait Identified: Body {
-    /// What its context is.
+    /// The type of its context.
     type Context: Body;
-    /// What its device is.
+    /// The type of its device.
     type Device: Body;
-    /// Whose it is.
+    /// What it belongs to.
     fn identity(&self) -> &Identity<Self::Context, Self::Device>;
 }
 
-/// Which pools the devices of one context use when C names none: what C can ask for and change, by the
-/// device's handle.
+/// The pools that the devices of one context use if the caller passes none, by the address of the device's handle.
+/// Callers can query and set them.
 #[derive(Debug)]
 pub struct ByDevice<P: Identified>(Mutex<HashMap<usize, DevicePool<P>>>);
 #[derive(Debug)]
 struct DevicePool<P: Identified> {
     default: Owned<P>,
-    /// What C chose instead: the handle and its number. Not kept: C may destroy it.
+    /// The pool that the caller set instead: the address of its handle, and its number. Not kept alive: the caller may
+    /// destroy it.
     chosen: Option<(usize, u64)>,
 }
 impl<P: Identified> Default for ByDevice<P> {
@@ -120,7 +125,7 @@ impl<P: Identified> ByDevice<P> {
         let default = Owned::new(make()?);
         Ok(look(all.entry(device).or_insert(DevicePool { default, chosen: None })))
     }
-    /// The pool that `device` starts out with, which `make` makes at first.
+    /// The default pool of `device`, which `make` creates on first use.
     ///
     /// # Errors
     /// Those of `make`.
@@ -131,7 +136,7 @@ impl<P: Identified> ByDevice<P> {
     ) -> Result<Owned<P>> {
         self.with(device, make, |pools| pools.default.clone())
     }
-    /// The pool that C chose for `device`, while it lives; else the default one.
+    /// The pool that the caller set for `device`, if it still exists; otherwise the default pool.
     ///
     /// # Errors
     /// Those of `make`.
@@ -147,7 +152,7 @@ impl<P: Identified> ByDevice<P> {
         });
         Ok(found.unwrap_or(default))
     }
-    /// Has `device` use `pool` from now on.
+    /// Makes `device` use `pool` from now on.
     ///
     /// # Errors
     /// Those of `make`.
@@ -162,7 +167,7 @@ impl<P: Identified> ByDevice<P> {
         let chosen = (!identity.is_default).then_some((handle, identity.number));
         self.with(device, make, |pools| pools.chosen = chosen)
     }
-    /// The pools that devices started out with.
+    /// The default pools of all devices.
     pub fn defaults(&mut self) -> impl Iterator<Item = &P> {
         let pools = ur_lock::unpoisoned(self.0.get_mut());
         pools.values().map(|one| &**one.default)

@@ -1,5 +1,5 @@
-//! What commands say of memory: ranges, rows and patterns are judged here, by the rules of `ur_hal` and by what a
-//! backend has allocated. Of memory that it has not, the caller must know.
+//! Checks of the ranges, rows and patterns of commands against the rules of `ur_hal` and the backend's allocations. For
+//! memory that the backend did not allocate, the caller is responsible.
 use super::allocations::{Allocated, find, is_read_only, room};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -11,11 +11,11 @@ fn refused<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidSize, why))
 }
 
-/// The range of a command that reads there, or writes as well: `needs` says which.
+/// The range of a command that accesses it as `needs` states.
 ///
 /// # Errors
-/// `INVALID_SIZE` for 0 bytes, for more than there are from `at` to the end of its allocation, and for such as begin
-/// outside of one and reach into it; those of [`Allocated::check_elsewhere`].
+/// `INVALID_SIZE` for 0 bytes, and for a range that is only partly inside an allocation; the errors of
+/// [`Allocated::check_elsewhere`].
 #[inline]
 pub fn check_range<A: Allocated>(
     at: impl Into<Address>,
@@ -51,7 +51,7 @@ fn check<A: Allocated>(range: Range, needs: Access) -> Result<()> {
 /// Checks `height` rows of `width` bytes, `pitch` bytes apart.
 ///
 /// # Errors
-/// `INVALID_SIZE` for rows longer than their pitch, and for more than the allocation has; as for [`check_range`].
+/// `INVALID_SIZE` for rows longer than their pitch, and for more bytes than the allocation has; as for [`check_range`].
 pub fn check_rows<A: Allocated>(
     rows: Rows,
     (width, height): (usize, usize),
@@ -59,7 +59,7 @@ pub fn check_rows<A: Allocated>(
 ) -> Result<()> {
     let span = rows.span(width, height)?;
     let pitch = rows.pitch;
-    let whole = pitch * height; // `span` saw that there is such a number
+    let whole = pitch * height; // no overflow: `span` has checked it
     match find::<A>(rows.start.into()).map(|found| found.bytes()).filter(|has| whole > *has) {
         Some(has) => refused(format!(
             "{height} rows, {pitch} bytes apart, exceed the allocation's {has} bytes"
@@ -67,11 +67,11 @@ pub fn check_rows<A: Allocated>(
         None => check::<A>(span, needs),
     }
 }
-/// A pattern that fills `total` bytes.
+/// The pattern of a command that fills `total` bytes.
 ///
 /// # Errors
-/// `INVALID_SIZE` unless the pattern has 1 to `total` bytes and `total` is a multiple of that.
+/// `INVALID_SIZE` unless the pattern has 1 to `total` bytes and `total` is a multiple of its length.
 pub fn pattern_of(bytes: HostBytes<'_>, total: usize) -> Result<Pattern<'_>> {
-    let length = PatternLength::new(bytes.len(), total)?; // before the bytes are looked at
+    let length = PatternLength::new(bytes.len(), total)?; // checked before the bytes are read
     Ok(length.of(bytes.at_most(total).ok_or(ErrorCode::InvalidSize)?))
 }

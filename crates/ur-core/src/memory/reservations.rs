@@ -1,6 +1,6 @@
-//! Addresses that C reserves, and what is mapped there: the books of it. Every range is checked against
-//! what is reserved and mapped; what is mapped keeps its memory. While the driver works on a part, the
-//! books say that it is busy: no lock is held meanwhile. What the driver does is `over_driver/virtual_mem.rs`'s.
+//! The registry of reserved address ranges and of what is mapped there. Every range that a caller passes is checked
+//! against it, and mapped memory is kept alive. While the driver works on a part, that part is marked busy, and no lock
+//! is held. The driver's calls are in `over_driver/virtual_mem.rs`.
 use std::{
     collections::BTreeMap,
     ops::Range,
@@ -15,29 +15,29 @@ use ur_adapter::{
 };
 use ur_sys::ur_virtual_mem_access_flags_t as Access;
 
-/// A range of addresses that C names, in the context with this handle.
+/// A range of addresses that a caller passes, and the context.
 #[derive(Clone, Copy)]
 pub struct Span {
-    /// The handle of the context.
+    /// The address of the context's handle.
     pub context: usize,
     /// The first byte.
     pub start: UsmPtr,
-    /// How many there are.
+    /// The length in bytes.
     pub bytes: usize,
 }
-/// One mapping, or a part of it with an access of its own.
+/// One mapping, or a part of a mapping that has its own access.
 struct Piece<K> {
     bytes: usize,
     access: Access,
-    /// The whole mapping, which the driver only takes back as one.
+    /// The whole mapping, by offsets in the reservation. Some drivers can only unmap it as a whole.
     mapping: Range<usize>,
-    /// The driver is at work on it.
+    /// Whether the driver is working on it.
     is_busy: bool,
-    /// Held so that the memory is nobody else's while it is mapped.
+    /// Keeps the memory alive while it is mapped.
     kept: K,
 }
 impl<K: Clone> Piece<K> {
-    /// So many bytes of it, with an access of their own.
+    /// A part of it, with its own access.
     fn part(&self, bytes: usize, access: Access) -> Self {
         let (mapping, kept) = (self.mapping.clone(), self.kept.clone());
         Self { bytes, access, mapping, is_busy: false, kept }
@@ -48,9 +48,9 @@ impl<K: Clone> Clone for Piece<K> {
         Self { is_busy: self.is_busy, ..self.part(self.bytes, self.access) }
     }
 }
-/// What C reserved in one call.
+/// One reservation.
 struct Reserved<R, K> {
-    /// The driver's word for it.
+    /// The driver's object for it.
     range: Arc<R>,
     base: usize,
     bytes: usize,
@@ -59,10 +59,10 @@ struct Reserved<R, K> {
     /// What is mapped, by offset; pieces never overlap.
     pieces: BTreeMap<usize, Piece<K>>,
 }
-/// All that is reserved, by first address: a driver's ranges `R`, and what their mappings keep.
+/// All reservations by first address. `R` is the driver's object of a reservation, `K` what keeps mapped memory alive.
 pub struct Reservations<R, K> {
     all: Mutex<BTreeMap<usize, Reserved<R, K>>>,
-    /// Whether there were any so far: most programs have none, and none of their commands looks for one.
+    /// Whether there has ever been one. Most programs reserve nothing; their commands only read this flag.
     any: AtomicBool,
 }
 impl<R, K> Default for Reservations<R, K> {
@@ -71,7 +71,7 @@ impl<R, K> Default for Reservations<R, K> {
     }
 }
 
-/// How much an access allows; each one allows all that those below it do.
+/// The rank of an access; each allows everything that a lower one does.
 fn rights(access: Access) -> u8 {
     match access {
         Access::READ_WRITE => 2,
@@ -80,11 +80,11 @@ fn rights(access: Access) -> u8 {
     }
 }
 
-/// What C asks for and cannot have.
+/// The error for an invalid request.
 pub fn refused<T>(why: impl Into<String>) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidValue, why.into()))
 }
-/// A length that granules can make up.
+/// Checks that a length is a multiple of the granularity, and not 0.
 ///
 /// # Errors
 /// `INVALID_SIZE`
@@ -97,8 +97,10 @@ pub fn whole(size: usize, granule: usize) -> Result<usize> {
         )),
     }
 }
+/// Checks the part of a physical memory that is to be mapped.
+///
 /// # Errors
-/// `INVALID_VALUE` for what are no granules of physical memory of so many bytes.
+/// `INVALID_VALUE` if the offset is not a multiple of the granularity, or the part exceeds the `memory` bytes.
 pub fn check_offset((offset, size): (usize, usize), granule: usize, memory: usize) -> Result<()> {
     let end = offset.checked_add(size);
     if !offset.is_multiple_of(granule) || end.is_none_or(|end| end > memory) {
@@ -110,14 +112,16 @@ pub fn check_offset((offset, size): (usize, usize), granule: usize, memory: usiz
 }
 
 impl<R, K: Clone> Reserved<R, K> {
-    /// What part of it `[start, start + size)` is, if that is a part.
+    /// The offsets of `[start, start + size)`, if all of it is inside the reservation.
     fn part(&self, start: UsmPtr, size: usize) -> Option<Range<usize>> {
         let at = start.addr().checked_sub(self.base)?;
         let end = at.checked_add(size)?;
         (end <= self.bytes).then_some(at..end)
     }
+    /// Checks that nothing is mapped in a part.
+    ///
     /// # Errors
-    /// `INVALID_VALUE` where anything is mapped in a part.
+    /// `INVALID_VALUE` if something is.
     fn check_unmapped(&self, part: &Range<usize>) -> Result<()> {
         let last = self.pieces.range(..part.end).next_back();
         match last.is_none_or(|(&at, piece)| at + piece.bytes <= part.start) {
@@ -125,14 +129,14 @@ impl<R, K: Clone> Reserved<R, K> {
             false => refused("memory is mapped there already: unmap it first"),
         }
     }
-    /// The pieces that have a byte of a part.
+    /// The pieces that overlap a part.
     fn pieces(&self, part: &Range<usize>) -> Vec<(usize, Piece<K>)> {
         let before = self.pieces.range(..part.start).next_back();
         let before = before.filter(|(at, piece)| *at + piece.bytes > part.start);
         let within = before.into_iter().chain(self.pieces.range(part.clone()));
         within.map(|(&at, piece)| (at, piece.clone())).collect()
     }
-    /// The pieces in a part that is mapped from end to end.
+    /// The pieces that overlap a part, which must be mapped completely and not be busy.
     fn mapped(&self, part: &Range<usize>) -> Result<Vec<(usize, Piece<K>)>> {
         let within = self.pieces(part);
         if within.iter().any(|(_, piece)| piece.is_busy) {
@@ -146,7 +150,7 @@ impl<R, K: Clone> Reserved<R, K> {
             _ => refused("part of the range is not mapped: map it first"),
         }
     }
-    /// The first byte of a part where nothing is mapped with the access that is needed.
+    /// The first offset in a part that is not mapped with the needed access.
     fn hole(&self, part: Range<usize>, needs: ur_hal::Access) -> Option<usize> {
         let first = self.pieces.range(..=part.start).next_back().map_or(part.start, |(&at, _)| at);
         let pieces = self.pieces.range(first..part.end);
@@ -163,12 +167,13 @@ impl<R, K: Clone> Reserved<R, K> {
         let reached = mapped.fold(part.start, adjoining);
         (reached < part.end).then_some(reached)
     }
-    /// Says of the pieces in a part whether the driver is at work on them.
+    /// Marks the pieces that overlap a part as busy or not.
     fn mark(&mut self, part: &Range<usize>, is_busy: bool) {
         let first = self.pieces.range(..=part.start).next_back().map_or(part.start, |(&at, _)| at);
         self.pieces.range_mut(first..part.end).for_each(|(_, piece)| piece.is_busy = is_busy);
     }
-    /// Takes a part out of the books, and returns its pieces; what those have before and behind it stays.
+    /// Removes a part from the registry, and returns the pieces that overlapped it. What they have outside the part
+    /// stays.
     fn cut(&mut self, part: &Range<usize>) -> Vec<(usize, Piece<K>)> {
         let pieces = self.pieces(part);
         for (at, piece) in &pieces {
@@ -184,7 +189,7 @@ impl<R, K: Clone> Reserved<R, K> {
         pieces
     }
 }
-/// The reservation that a span is a part of, and which part.
+/// The reservation that contains a span, and the offsets of the span in it.
 fn find<R, K: Clone>(
     all: &mut BTreeMap<usize, Reserved<R, K>>,
     Span { context, start, bytes }: Span,
@@ -214,7 +219,7 @@ impl<R, K: Clone> Reservations<R, K> {
     fn all(&self) -> MutexGuard<'_, BTreeMap<usize, Reserved<R, K>>> {
         ur_lock::locked(&self.all)
     }
-    /// Works on the reservation of a span.
+    /// Calls `work` with the reservation that contains a span, under the lock.
     fn within<T>(
         &self,
         span: Span,
@@ -224,7 +229,7 @@ impl<R, K: Clone> Reservations<R, K> {
         let (reserved, part) = find(&mut all, span)?;
         work(reserved, part)
     }
-    /// Notes what was just reserved.
+    /// Adds a new reservation.
     pub fn enter(&self, span: Span, granule: usize, range: R) {
         let (base, pieces) = (span.start.addr(), BTreeMap::new());
         let (context, bytes, range) = (span.context, span.bytes, Arc::new(range));
@@ -233,11 +238,13 @@ impl<R, K: Clone> Reservations<R, K> {
         debug_assert!(replaced.is_none(), "the driver reserves no address twice");
         self.any.store(true, Release); // pairs with `check_mapped`
     }
+    /// Checks that a range contains no reserved byte that is not mapped with the needed access. A host thread that
+    /// accesses such a byte, also one inside a driver, is killed by a signal.
+    ///
     /// # Errors
-    /// `INVALID_VALUE` where a part of the range is reserved and nothing is mapped there with the access that is needed:
-    /// whoever copies there as the host does, a driver too, is killed.
+    /// `INVALID_VALUE` if it does.
     pub fn check_mapped(&self, range: ur_hal::Range, needs: ur_hal::Access) -> Result<()> {
-        // Pairs with `enter`. A thread that was given a reserved address is behind that in any case.
+        // Pairs with `enter`. A thread can only have a reserved address after `enter` returned, so it sees the store.
         if !self.any.load(Acquire) {
             return Ok(());
         }
@@ -257,15 +264,15 @@ impl<R, K: Clone> Reservations<R, K> {
             let start = range.start.saturating_sub(base);
             let end = (range.end - base).min(reserved.bytes);
             if start >= end {
-                return None; // it ends before
+                return None; // the reservation ends before the range
             }
             reserved.hole(start..end, needs).map(|at| base + at)
         })
     }
-    /// Takes a whole reservation out, for the driver to have back.
+    /// Removes a whole reservation, so that the driver can release it.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is none, or only a part of one, and while memory is mapped there.
+    /// `INVALID_VALUE` if the span is not exactly one reservation, or while memory is mapped there.
     pub fn take(&self, span: Span) -> Result<Arc<R>> {
         let mut all = self.all();
         let (reserved, part) = find(&mut all, span)?;
@@ -279,11 +286,11 @@ impl<R, K: Clone> Reservations<R, K> {
         let taken = all.remove(&base).expect("it was just found");
         Ok(taken.range)
     }
-    /// Maps: `work` is what the driver does.
+    /// Maps memory; `work` makes the driver's call.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a span that is not reserved, or where memory is mapped; `INVALID_SIZE` for one that granules do
-    /// not make up; those of `work`.
+    /// `INVALID_VALUE` for a span that is not reserved, or where memory is mapped already; `INVALID_SIZE` for one that
+    /// is not a multiple of the granularity; the errors of `work`.
     pub fn map(
         &self,
         span: Span,
@@ -302,15 +309,15 @@ impl<R, K: Clone> Reservations<R, K> {
             reserved.mark(&part, false);
             Ok(if mapped.is_err() { reserved.pieces.remove(&part.start) } else { None })
         })?;
-        drop(settled); // not under the lock
+        drop(settled); // after the lock is released
         mapped
     }
-    /// Unmaps whole mappings, or parts of them if it `may_cut`: when `wait` returns, nothing uses the addresses any more, and
-    /// `work` is what the driver does for each.
+    /// Unmaps whole mappings or, if `may_cut`, parts of mappings. `wait` returns when no command uses the addresses any
+    /// more; then `work` makes the driver's call for each piece.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a span that is not mapped from end to end, or cuts a mapping though it may not;
-    /// `INVALID_SIZE`; the first of `work`.
+    /// `INVALID_VALUE` for a span that is not mapped completely, or that contains only a part of a mapping if not
+    /// `may_cut`; `INVALID_SIZE`; the error of `wait`, or the first error of `work`.
     pub fn unmap(
         &self,
         (span, may_cut): (Span, bool),
@@ -329,7 +336,7 @@ impl<R, K: Clone> Reservations<R, K> {
                 );
             }
             reserved.mark(&part, true);
-            // A mapping with parts of different access goes in one call.
+            // A mapping whose parts have different access is unmapped in one call.
             let first = |(at, piece): &(usize, Piece<K>)| may_cut || *at == piece.mapping.start;
             let ends = |(at, piece): (usize, Piece<K>)| match may_cut {
                 true => (part.start.max(at)..part.end.min(at + piece.bytes), piece.kept),
@@ -338,8 +345,7 @@ impl<R, K: Clone> Reservations<R, K> {
             let pieces: Vec<_> = pieces.into_iter().filter(first).map(ends).collect();
             Ok((Arc::clone(&reserved.range), reserved.base, pieces))
         })?;
-        // The addresses are free to be mapped again when this returns, so what uses them now must be
-        // over.
+        // After the return, something else may be mapped at these addresses, so no command may use them any longer.
         let waited = wait();
         let (mut ended, mut failure) = (vec![], waited.err());
         if failure.is_none() {
@@ -356,15 +362,15 @@ impl<R, K: Clone> Reservations<R, K> {
             reserved.mark(&part, false);
             Ok(ended.into_iter().map(|part| reserved.cut(part)).collect::<Vec<_>>())
         })?;
-        drop((taken, pieces)); // which may have been the last of the memory
+        drop((taken, pieces)); // this may be the last reference to the memory
         failure.map_or(Ok(()), Err)
     }
-    /// Changes what may be done with what is mapped: `work` is what the driver does, given what the
-    /// first mapping keeps. Where that takes a right away, `wait` comes before it: a command that was enqueued before may
-    /// be using the right, and would end the process.
+    /// Changes the access to mapped memory. `work` makes the driver's call, given what keeps the first mapping alive.
+    /// If the change takes a right away, `wait` is called first: a command enqueued earlier may still need the right,
+    /// and without it the process would be killed.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a span that is not mapped from end to end; `INVALID_SIZE`; those of `wait` and `work`.
+    /// `INVALID_VALUE` for a span that is not mapped completely; `INVALID_SIZE`; the errors of `wait` and `work`.
     pub fn set_access(
         &self,
         span: Span,
@@ -392,11 +398,10 @@ impl<R, K: Clone> Reservations<R, K> {
         });
         settled.and(changed)
     }
-    /// What may be done with what is mapped.
+    /// The access to mapped memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a span that is not mapped from end to end, or of parts of different access;
-    /// `INVALID_SIZE`.
+    /// `INVALID_VALUE` for a span that is not mapped completely, or whose parts have different access; `INVALID_SIZE`.
     pub fn access(&self, span: Span) -> Result<Access> {
         self.within(span, |reserved, part| {
             let pieces = reserved.mapped(&part)?;

@@ -1,4 +1,4 @@
-//! What the pools behind one handle of C's hold together, and the most that they may.
+//! The total size of the pools behind one UR handle, and its limit.
 use std::sync::{
     Arc,
     atomic::{AtomicUsize, Ordering::*},
@@ -6,17 +6,17 @@ use std::sync::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::ur_usm_pool_info_t;
 
-/// How much of something there is, and the most there ever was; in bytes.
+/// A number of bytes, and the highest value that it has had.
 #[derive(Debug, Default)]
 pub struct Gauge {
-    /// How much there is.
+    /// The current value.
     pub current: AtomicUsize,
-    /// The most there ever was.
+    /// The highest value.
     pub high: AtomicUsize,
 }
 impl Gauge {
-    // Numbers, which nothing else is read by: none of the orderings matters.
-    /// There are so many more.
+    // Nothing else is synchronised through these counters, so relaxed orderings suffice.
+    /// Increases the value.
     pub fn add(&self, bytes: usize) {
         let now = self.current.fetch_add(bytes, Relaxed) + bytes;
         self.high.fetch_max(now, Relaxed);
@@ -24,40 +24,40 @@ impl Gauge {
     fn subtract(&self, bytes: usize) {
         self.current.fetch_sub(bytes, Relaxed);
     }
-    /// From now on, the most is what there is.
+    /// Resets the highest value to the current one.
     pub fn reset(&self) {
         self.high.store(self.current.load(Relaxed), Relaxed);
     }
 }
 
-/// What all pools behind one handle have together, and the most that they may have.
+/// The sizes of all pools behind one handle, and their limit.
 #[derive(Debug)]
 pub struct Totals {
-    /// What they have of the driver.
+    /// Bytes allocated from the driver.
     pub reserved: Gauge,
-    /// What of it is handed out.
+    /// Bytes of these that are in use.
     pub used: Gauge,
-    /// The most that they may have of the driver.
+    /// The limit for `reserved`.
     pub maximum: AtomicUsize,
 }
 impl Totals {
-    /// Nothing yet, and no limit.
+    /// Counters at 0, and no limit.
     pub fn new() -> Arc<Self> {
         let (reserved, used) = (Gauge::default(), Gauge::default());
         Arc::new(Self { reserved, used, maximum: AtomicUsize::new(usize::MAX) })
     }
-    /// A block of so many bytes was cut.
+    /// Counts a block that is now in use.
     pub fn take(&self, bytes: usize) {
         self.used.add(bytes);
     }
-    /// Such a block came back.
+    /// Counts a block that is no longer in use.
     pub fn put(&self, bytes: usize) {
         self.used.subtract(bytes);
     }
-    /// Sets so many bytes more aside.
+    /// Counts bytes that are about to be allocated from the driver.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` where that would exceed the maximum.
+    /// `OUT_OF_RESOURCES` if that would exceed the limit.
     pub fn claim(&self, bytes: usize) -> Result<()> {
         let maximum = self.maximum.load(Relaxed);
         let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
@@ -75,7 +75,7 @@ impl Totals {
             )),
         }
     }
-    /// What a property of a pool is, if it is counted here.
+    /// The value of a pool's property, if it is counted here.
     pub fn size(&self, name: ur_usm_pool_info_t) -> Option<usize> {
         use ur_usm_pool_info_t as I;
         let counted = match name {
@@ -87,11 +87,11 @@ impl Totals {
         };
         Some(counted.load(Relaxed))
     }
-    /// Changes such a property, or the maximum; 0 is none.
+    /// Sets such a property, or the limit; 0 means no limit.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is only
-    /// read.
+    /// `INVALID_VALUE` for a high mark that is not set to 0; `UNSUPPORTED_ENUMERATION` for a property that cannot be
+    /// set.
     pub fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
         use ur_usm_pool_info_t as I;
         let high = match name {
@@ -119,7 +119,7 @@ impl Totals {
             )),
         }
     }
-    /// Those went back.
+    /// Counts bytes that were returned to the driver.
     pub fn unclaim(&self, bytes: usize) {
         self.reserved.subtract(bytes);
     }

@@ -1,4 +1,4 @@
-//! What C says of the USM that it asks for: hints, alignments, rows, and what pools are to be like.
+//! Checks of USM requests: hints, alignments, pitches of rows, and limits of pools.
 use ur_adapter::{
     chain,
     error::{Error, ErrorCode, Result},
@@ -10,12 +10,11 @@ use ur_sys::{
     ur_usm_pool_limits_desc_t,
 };
 
-/// What a descriptor hangs on its chain: flags for one kind of memory. All of them are hints, but
-/// none may be unknown. Where memory lies (`ur_usm_alloc_location_desc_t`) is a hint too: there is
-/// one memory.
+/// Checks the flags in a USM descriptor and its chain. All of them are hints, but unknown flags are refused. The
+/// location (`ur_usm_alloc_location_desc_t`) is ignored, as a hint too: a device has one memory.
 ///
 /// # Errors
-/// `INVALID_ENUMERATION` for flags that there are not; `INVALID_VALUE` for a chain that does not end.
+/// `INVALID_ENUMERATION` for unknown flags; `INVALID_VALUE` for a chain that does not end.
 pub fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
     let unknown = desc.hints.unknown_bits()
         | chain::extension::<ur_usm_host_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits())
@@ -28,10 +27,10 @@ pub fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
         )),
     }
 }
-/// The alignment that memory gets if C asks for `align`: `natural` for 0, and never more than `most`.
+/// The alignment for a request of `align` bytes: `natural` for 0, and at most `most`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for what is no power of two, and for more.
+/// `INVALID_VALUE` unless it is 0 or a power of two up to `most`.
 pub fn alignment(align: usize, natural: usize, most: usize) -> Result<usize> {
     match align {
         0 => Ok(natural),
@@ -42,11 +41,11 @@ pub fn alignment(align: usize, natural: usize, most: usize) -> Result<usize> {
         }
     }
 }
-/// How far apart rows of so many bytes lie, and how many bytes all of them take: each starts where any
-/// type can, at a multiple of `start`, and the pitch is a whole number of elements.
+/// The pitch of rows of `width` bytes, and the size of all of them, in bytes. The pitch is a multiple of `start`, so
+/// that every row begins at an address suitable for any type, and of the element size.
 ///
 /// # Errors
-/// `INVALID_USM_SIZE` for more than there are addresses for.
+/// `INVALID_USM_SIZE` if the size does not fit `usize`.
 pub fn rows(start: usize, element: usize, width: usize, height: usize) -> Result<(usize, usize)> {
     let unit = lcm(start, element.max(1));
     let pitch = unit.and_then(|unit| width.checked_next_multiple_of(unit));
@@ -54,11 +53,11 @@ pub fn rows(start: usize, element: usize, width: usize, height: usize) -> Result
     let none = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows");
     pitch.zip(size).ok_or_else(none)
 }
-/// The least common multiple, if there is one.
+/// The least common multiple; `None` if it does not fit `usize`.
 fn lcm(one: usize, other: usize) -> Option<usize> {
     (one / greatest_common_divisor(one, other)).checked_mul(other)
 }
-/// What blocks of a pool are cut from, as C describes it.
+/// The limits in the descriptor of a pool.
 ///
 /// # Errors
 /// `INVALID_VALUE` for a chain that does not end.

@@ -1,11 +1,12 @@
-//! Memory on its way back: freed or closed here, but perhaps still used by commands enqueued before, or
-//! still open in another process. Nothing here waits; it is looked at again whenever memory is asked
-//! for or given up, and when the last lease of a freed object ends.
+//! Deferred free: memory that was freed or closed in this process, but may still be used by commands enqueued before,
+//! or be open in another process. No thread waits here; entries are checked whenever memory is allocated or freed, and
+//! when the last lease of a freed object ends.
 //!
-//! What waits stands in the line of one of the lanes that it waits for, in the order of the lane's
-//! commands, and moves on to the next lane when that one has come so far. So a look costs one question
-//! for each lane and not for each block, and a lane that stands still holds up nothing but what waits for
-//! it. Lines are spread over several locks, and none is held while the driver is asked.
+//! An entry waits for several moments, each a position in a lane: a sequence of commands that complete in order. It is
+//! in the queue of one lane at a time, sorted by position, and moves to the next lane when that position has passed. So
+//! a check costs one query for each lane instead of one for each entry, and a lane that does not progress delays only
+//! the entries that wait for it. The queues are spread over several locks, none of which is held while the driver is
+//! queried.
 use std::{
     any::Any,
     collections::{BTreeMap, HashMap},
@@ -18,45 +19,46 @@ use ur_adapter::error::{Error, ErrorCode};
 use ur_ipc::Kind;
 use ur_lock::locked;
 
-/// A place in a lane, up to which the lane must have come.
+/// A position in a lane that the lane must have reached.
 pub trait Moment: Clone {
-    /// What no other lane of the process has.
+    /// Identifies the lane within the process.
     fn lane(&self) -> (usize, u32);
-    /// Where in the lane: what is behind has greater numbers.
+    /// The position: later ones have greater numbers.
     fn number(&self) -> u64;
-    /// Whether the lane is known to have come so far, without asking the driver. So it is where the driver
-    /// failed: nothing runs there any more.
+    /// Whether the lane is known to have reached this position, without querying the driver. Also true where the driver
+    /// has failed, because nothing runs there any more.
     fn has_passed(&self) -> bool;
-    /// Asks the driver how far the lane is; `may_mark`: something may be put into it that tells later.
+    /// Queries the driver how far the lane is. `may_mark`: a marker may be put into the lane whose completion will
+    /// tell.
     fn ask(&self, may_mark: bool);
 }
 
-/// What waits for the last of its moments first.
+/// Something that waits for the last of its moments first.
 struct Entry<M, S> {
     moments: Vec<M>,
     spent: S,
 }
-/// All that waits for one lane, by its number there.
+/// The entries that wait for one lane, by position.
 type Line<M, S> = BTreeMap<u64, Vec<Entry<M, S>>>;
-/// The lines behind one lock.
+/// The queues of some lanes, behind one lock.
 struct Shard<M, S> {
-    /// How many lines there are: mostly none, which is seen without the lock.
+    /// The number of queues, mostly 0, which is read without the lock.
     count: AtomicUsize,
     lines: Mutex<HashMap<(usize, u32), Line<M, S>>>,
 }
-/// How many locks there are.
+/// The number of locks.
 const SHARDS: usize = 16;
-/// How many lanes are asked about when memory is allocated.
+/// How many lanes are queried when memory is allocated.
 const ASKED: usize = 4;
 
-/// All that waits in a process.
+/// Everything that waits in a process.
 pub struct DeferredFree<M, S> {
-    /// How many entries there are: mostly none, which is seen by one look.
+    /// The number of entries, mostly 0, which is read without a lock.
     count: AtomicUsize,
     shards: [Shard<M, S>; SHARDS],
-    /// Where the next look begins, so that each line has its turn.
+    /// Where the next check begins, so that every lane is checked in turn.
     turn: AtomicUsize,
-    /// Freed memory that others have open, by object; its like is lent again.
+    /// Freed memory that other processes have open, by object number.
     leased: Mutex<HashMap<(u64, Kind), Box<dyn Any + Send>>>,
     listening: OnceLock<()>,
 }
@@ -69,8 +71,8 @@ impl<M, S> Default for DeferredFree<M, S> {
     }
 }
 
-/// Whether memory that is given back may help against a failure: it ran out, or a pool is at the limit that
-/// C set. What a driver refuses for other reasons it refuses again.
+/// Whether freeing deferred memory may help against this error: memory has run out, or a pool has reached the limit
+/// that its creator set. After other errors of the driver a second attempt would fail too.
 pub fn is_for_room(error: &Error) -> bool {
     match error.code() {
         ErrorCode::OutOfDeviceMemory | ErrorCode::OutOfHostMemory => true,
@@ -87,20 +89,20 @@ impl<M: Moment, S> Shard<M, S> {
         lines.entry(lane).or_default().entry(number).or_default().push(entry);
         self.count.store(lines.len(), Release); // pairs with `lanes`
     }
-    /// The lanes that something waits for.
+    /// The lanes that entries wait for.
     fn lanes(&self) -> Vec<(usize, u32)> {
         match self.count.load(Acquire) {
             0 => vec![],
             _ => locked(&self.lines).keys().copied().collect(),
         }
     }
-    /// The last moment that a lane is waited for: what is known of that one is known of all before it.
+    /// The latest moment for which an entry in this lane waits. Querying that one tells about all before it.
     fn last(&self, lane: (usize, u32)) -> Option<M> {
         let lines = locked(&self.lines);
         let (_, entries) = lines.get(&lane)?.last_key_value()?;
         entries.first()?.moments.last().cloned()
     }
-    /// Takes out what a lane is known to have passed.
+    /// Removes and returns the entries whose position in the lane is known to have passed.
     fn passed(&self, lane: (usize, u32)) -> Vec<Entry<M, S>> {
         let mut lines = locked(&self.lines);
         let Some(line) = lines.get_mut(&lane) else { return vec![] };
@@ -121,16 +123,16 @@ impl<M: Moment, S> Shard<M, S> {
 }
 impl<M: Moment, S> DeferredFree<M, S> {
     fn shard(&self, (lane, number): (usize, u32)) -> &Shard<M, S> {
-        // Addresses of large objects: their low bits are alike.
+        // The lane is the address of a large object, whose low bits are always the same.
         &self.shards[((lane >> 7) + number as usize) % SHARDS]
     }
     fn is_empty(&self) -> bool {
         self.count.load(Acquire) == 0 // pairs with `enter`
     }
-    /// Drops `spent` as soon as all of `moments` have passed. The driver is asked up to the first lane that
-    /// has not come so far, and nothing is put into any.
+    /// Drops `spent` as soon as all of `moments` have passed. Queries the driver until one has not; puts no marker into
+    /// those lanes. Then checks one lane for other entries.
     pub fn after(&self, moments: Vec<M>, spent: impl Into<S>) {
-        self.enter(moments, spent); // without moments nobody is asked for anything
+        self.enter(moments, spent); // without moments, the driver is not queried
         self.look(1);
     }
     pub(super) fn enter(&self, mut moments: Vec<M>, spent: impl Into<S>) {
@@ -145,15 +147,15 @@ impl<M: Moment, S> DeferredFree<M, S> {
             }
             moments.pop();
         }
-        drop(spent); // which may come here again
+        drop(spent); // its `drop` may call this function again
     }
-    /// Asks about at most so many lanes, in turn.
+    /// Checks at most `most` lanes, in turn.
     fn look(&self, most: usize) {
         if self.is_empty() {
             return;
         }
         let lanes: Vec<_> = self.shards.iter().flat_map(Shard::lanes).collect();
-        let start = self.turn.fetch_add(most.min(lanes.len()), Relaxed); // any place will do
+        let start = self.turn.fetch_add(most.min(lanes.len()), Relaxed); // only fairness depends on it, so any ordering will do
         for index in 0..lanes.len().min(most) {
             let lane = lanes[start.wrapping_add(index) % lanes.len()];
             let shard = self.shard(lane);
@@ -167,17 +169,16 @@ impl<M: Moment, S> DeferredFree<M, S> {
             }
         }
     }
-    /// Drops what no command uses any more, as far as a few questions tell.
+    /// Drops some of the objects that no command uses any more; queries a few lanes only.
     pub fn sweep(&self) {
         self.look(ASKED);
     }
-    /// Drops all that no command uses any more: where memory has run out.
+    /// Drops everything that no command uses any more. For use when memory has run out.
     pub fn sweep_all(&self) {
         self.look(usize::MAX);
     }
-    /// Takes the memory of an object that was exported and is no more. It goes back for others to have
-    /// when no other process has the object open: then `ended` is called, which gives it back by
-    /// [`release`](Self::release).
+    /// Takes the memory of an exported object that has been freed. When no other process has the object open, `ended`
+    /// is called, which must call [`release`](Self::release) to drop the memory.
     pub(super) fn when_unleased(
         &self,
         (object, kind): (u64, Kind),
@@ -189,17 +190,17 @@ impl<M: Moment, S> DeferredFree<M, S> {
             heard.expect("an adapter asks for one function, and 32 may");
         });
         locked(&self.leased).insert((object, kind), Box::new(kept));
-        // In this order: a lease that ends in between finds the memory here.
+        // In this order: if the last lease ends in between, `ended` finds the memory.
         if !ur_ipc::leased(object, kind) {
             self.release(object, kind);
         }
     }
-    /// Gives back what waits for the leases of an object, on whatever thread saw the last of them end.
+    /// Drops the memory of an object after its last lease has ended; called on the thread that noticed it.
     pub(super) fn release(&self, object: u64, kind: Kind) {
         let kept = locked(&self.leased).remove(&(object, kind));
-        drop(kept); // not under the lock: it calls the driver
+        drop(kept); // after the lock is released, because it calls the driver
     }
-    /// Whether memory waits for other processes to close it.
+    /// Whether the memory of an object waits for other processes to close it.
     pub(super) fn is_leased_out(&self, object: u64, kind: Kind) -> bool {
         locked(&self.leased).contains_key(&(object, kind))
     }
@@ -210,7 +211,7 @@ mod tests {
     use super::*;
     use std::{cell::Cell, rc::Rc};
 
-    /// A lane that says how far it is, and counts how often it is asked.
+    /// A lane that reports how far it is, and counts queries.
     #[derive(Default)]
     struct Lane {
         done: Cell<u64>,

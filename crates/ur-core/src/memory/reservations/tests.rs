@@ -1,4 +1,4 @@
-//! What is reserved, mapped and busy.
+//! Tests of the registry of reservations.
 use super::*;
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ fn span(granule: usize, count: usize) -> Span {
     let start = UsmPtr::from_addr(BASE + granule * G).unwrap();
     Span { context: 1, start, bytes: count * G }
 }
-/// Eight granules, of which nothing is mapped.
+/// A reservation of eight granules, nothing mapped.
 fn reserved() -> Reservations<&'static str, Rc<()>> {
     let all = Reservations::default();
     all.enter(span(0, 8), G, "range");
@@ -81,7 +81,7 @@ fn access_is_of_parts_and_what_the_driver_refuses_changes_nothing() {
     assert_eq!(all.access(span(3, 1)).unwrap(), Access::READ_WRITE);
     assert_eq!(code(all.access(span(0, 4))), REFUSED, "of different access");
     assert_eq!(code(all.access(span(3, 2))), REFUSED, "not all mapped");
-    // It is one mapping still, which the driver takes back as one.
+    // It is still one mapping, which is unmapped in one call.
     let mut unmapped = vec![];
     let work = |_: &_, _: &Rc<()>, at: ur_hal::Range| {
         unmapped.push(at.bytes());
