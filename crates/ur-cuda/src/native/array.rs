@@ -1,5 +1,5 @@
-//! Arrays: the driver's images, in an order of bytes of its own; the surfaces through which kernels
-//! see them, and the copies that reach them.
+//! Arrays: the driver's images, whose memory layout is opaque; the surfaces through which kernels access
+//! them, and copies from and to them.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -18,9 +18,9 @@ use ur_adapter::{
     log,
 };
 
-/// In [`ArrayDesc`]'s flags: its depth are layers.
+/// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
-/// ... kernels read and write it through surfaces.
+/// A flag of [`ArrayDesc`]: kernels access it through surfaces.
 pub const SURFACES: u32 = 2;
 /// Memory types of [`Copy3d`].
 const ARRAY: i32 = 3;
@@ -32,24 +32,24 @@ pub struct Array<D: Dialect> {
     raw: RawArray,
     is_ours: bool,
     context: RawContext,
-    /// Made when a kernel first needs it.
+    /// Created when a kernel first needs it.
     surface: OnceLock<u64>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Array<D> {
-    /// A new one.
+    /// Creates an array.
     ///
     /// # Errors
-    /// The driver's own: `INVALID_VALUE` for sizes and formats that it has not.
+    /// Returns the driver's error; `INVALID_VALUE` for sizes and formats that it does not support.
     pub fn new(device: &DriverDevice<D>, what: &ArrayDesc) -> Result<Self> {
         let _on = device.enter()?;
         let mut raw = None;
-        // SAFETY: `raw` is writable, `what` is whole.
+        // SAFETY: `raw` is writable, `what` is initialized.
         unsafe { D::driver().array_create(&raw mut raw, what) }.ok::<D>()?;
         let raw = raw.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no array"))?;
         Self::adopted(device, raw, true)
     }
-    /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
+    /// Wraps an existing array, which must outlive this; with `owned` it is destroyed with this.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
@@ -57,7 +57,7 @@ impl<D: Dialect> Array<D> {
         let (context, surface) = (device.context()?, OnceLock::new());
         Ok(Self { raw, is_ours: owned, context, surface, _dialect: PhantomData })
     }
-    /// The driver's name of it.
+    /// The driver's handle.
     pub fn raw(&self) -> RawArray {
         self.raw
     }
@@ -65,21 +65,21 @@ impl<D: Dialect> Array<D> {
     pub fn context(&self) -> RawContext {
         self.context
     }
-    /// What it is.
+    /// Its size and format.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn describe(&self) -> Result<ArrayDesc> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut what = ArrayDesc::default();
-        // SAFETY: `what` is writable; the driver judges an array that is not ours.
+        // SAFETY: `what` is writable; the driver checks a handle that the application passed.
         unsafe { D::driver().array_describe(&raw mut what, self.raw) }.ok::<D>()?;
         Ok(what)
     }
-    /// What a kernel is given of it.
+    /// The surface object that is passed to kernels; created at first use.
     ///
     /// # Errors
-    /// The driver's own: an array that was made without surfaces.
+    /// Returns the driver's error, also for an array that was created without surface support.
     pub fn surface(&self) -> Result<u64> {
         if let Some(surface) = self.surface.get() {
             return Ok(*surface);
@@ -89,13 +89,13 @@ impl<D: Dialect> Array<D> {
         // SAFETY: `surface` is writable, and the array outlives it.
         unsafe { D::driver().surface_create(&raw mut surface, &raw const resource) }.ok::<D>()?;
         if self.surface.set(surface).is_err() {
-            destroy_surface::<D>(surface); // somebody was faster
+            destroy_surface::<D>(surface); // another thread was faster
         }
         Ok(*self.surface.get().expect("it was just set"))
     }
 }
 fn destroy_surface<D: Dialect>(surface: u64) {
-    // SAFETY: ours, and no command uses it any more: the owner's promise.
+    // SAFETY: created here; the owner guarantees that no command uses it any more.
     let gone = unsafe { D::driver().surface_destroy(surface) }.released::<D>();
     gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
 }
@@ -124,18 +124,18 @@ impl<D: Dialect> Drop for Array<D> {
 /// One end of a copy of a box.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// In memory: its first byte, bytes from row to row, rows from slice to slice.
+    /// Linear memory: its address, the row pitch in bytes, and the rows of a slice.
     Memory(u64, usize, usize),
-    /// In an array: bytes into a row, row, slice or layer.
+    /// An array, and the position in it: byte in the row, row, slice or layer.
     Array(RawArray, [usize; 3]),
 }
 impl End {
-    /// In an array, from there on.
+    /// The position `at` in an array.
     pub fn of<D: Dialect>(array: &Array<D>, at: [usize; 3]) -> Self {
         Self::Array(array.raw, at)
     }
 }
-/// A copy of `width` bytes by rows by slices.
+/// The driver's description of a copy. The region is given as bytes of a row, rows, and slices.
 fn copy_of(to: End, from: End, [width, height, depth]: [usize; 3]) -> Copy3d {
     let mut copy = Copy3d { width, height, depth, ..Copy3d::default() };
     match from {
@@ -161,14 +161,15 @@ fn copy_of(to: End, from: End, [width, height, depth]: [usize; 3]) -> Copy3d {
     copy
 }
 impl<D: Dialect> Stream<D> {
-    /// Copies a box of `width` bytes by rows by slices from one end to the other.
+    /// Copies a box from one end to the other. The region is given as bytes of a row, rows, and slices.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn copy_box(&self, to: End, from: End, region: [usize; 3]) -> Result<()> {
         self.copy_3d(&copy_of(to, from, region))
     }
-    /// Copies bytes between two devices, told by contexts, be the one within the other's reach or not.
+    /// Copies bytes between two devices, given by their contexts, whether or not they can access each other's
+    /// memory.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -182,7 +183,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as for `copy`; primary contexts are never released.
         unsafe { driver.copy_peer(to, to_context, from, from_context, bytes, self.raw()) }.ok::<D>()
     }
-    /// The same for a box.
+    /// As [`Stream::copy_peer`], for a box.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -196,7 +197,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as for `copy_peer`; the driver reads `what` before it returns.
         unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok::<D>()
     }
-    /// Copies all of an array, as large as `region`, to that of another device.
+    /// Copies a whole array, of the size `region`, to that of another device.
     ///
     /// # Errors
     /// Returns the driver's error.

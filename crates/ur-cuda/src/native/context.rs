@@ -1,4 +1,4 @@
-//! Primary contexts: retained once a device, pushed for the time of a few driver calls.
+//! Primary contexts: each is retained once, and pushed for the duration of a few driver calls.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{Dialect, RawContext};
 use std::marker::PhantomData;
@@ -7,16 +7,16 @@ use ur_adapter::{
     log,
 };
 
-/// Starts the driver, or finds it started.
+/// Initialises the driver; no effect if it is initialised.
 ///
 /// # Errors
-/// The driver's own, "no device" among them.
+/// Returns the driver's error, also if there is no device.
 pub fn init<D: Dialect>() -> Result<()> {
     // SAFETY: may be called at any time, from any thread.
     unsafe { D::driver().init(0) }.ok::<D>()
 }
-/// Retains the primary context of the device with the driver's number `device`. It is never given
-/// back: it may be cudart's too, and costs nothing more once it is there.
+/// Retains the primary context of the device with the driver's number `device`. It is never released: the
+/// CUDA runtime may use it too, and keeping it costs nothing more.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -27,7 +27,7 @@ pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
     context.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave a null context"))
 }
 
-/// Whether somebody in this process has started the primary context of the device with that number.
+/// Whether the primary context of the device with this number is active in this process.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -38,15 +38,17 @@ pub fn is_primary_active<D: Dialect>(device: i32) -> Result<bool> {
     Ok(active != 0)
 }
 
-/// While this lives, a context is current on this thread; what was current before is afterwards.
+/// While this lives, a context is current on this thread; afterwards the previous one is current again.
 #[derive(Debug)]
 #[must_use]
 pub struct Entered<D: Dialect> {
     pushed: bool,
-    /// Not for another thread.
+    /// Not `Send`: contexts are current for one thread.
     _thread: PhantomData<*mut D>,
 }
 impl<D: Dialect> Entered<D> {
+    /// Makes `context` current.
+    ///
     /// # Errors
     /// Returns the driver's error.
     pub fn enter(context: RawContext) -> Result<Self> {
@@ -60,7 +62,7 @@ impl<D: Dialect> Entered<D> {
         }
         Ok(Self { pushed, _thread: PhantomData })
     }
-    /// Bytes of the device that are free, and all there are.
+    /// The device's free and total memory in bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -70,7 +72,7 @@ impl<D: Dialect> Entered<D> {
         unsafe { D::driver().memory_info(&raw mut free, &raw mut total) }.ok::<D>()?;
         Ok((free, total))
     }
-    /// The least and the greatest priority of streams; greater ones are smaller numbers.
+    /// The least and the greatest priority of streams; a smaller number is a greater priority.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -1,4 +1,4 @@
-//! What the driver says of a device.
+//! Queries of device properties.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Dialect, RawContext},
@@ -7,7 +7,7 @@ use super::{
 use std::ffi::{CStr, c_char};
 use ur_adapter::error::Result;
 
-/// The version of the API that the driver speaks: 1000 * major + 10 * minor.
+/// The driver's API version: 1000 * major + 10 * minor.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -17,7 +17,7 @@ pub fn version<D: Dialect>() -> Result<i32> {
     unsafe { D::driver().driver_version(&raw mut version) }.ok::<D>()?;
     Ok(version)
 }
-/// The driver's numbers of all devices that this process may see.
+/// The driver's numbers of all devices that are visible to this process.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -34,42 +34,42 @@ pub fn all<D: Dialect>() -> Result<Vec<i32>> {
         })
         .collect()
 }
-/// One attribute, by the driver's number.
+/// The value of an attribute, by the driver's number for it.
 ///
 /// # Errors
-/// The driver's own; an attribute that it does not know is `INVALID_VALUE`.
+/// Returns the driver's error; `INVALID_VALUE` for an attribute that it does not know.
 pub fn attribute<D: Dialect>(device: i32, attribute: i32) -> Result<i32> {
     let mut value = 0;
     // SAFETY: `value` is writable.
     unsafe { D::driver().device_attribute(&raw mut value, attribute, device) }.ok::<D>()?;
     Ok(value)
 }
-/// What the device is called.
+/// The device's name.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn name<D: Dialect>(device: i32) -> Result<String> {
     let mut bytes = [0 as c_char; 256];
-    // SAFETY: `bytes` has the room that is named.
+    // SAFETY: `bytes` has the length that is passed.
     unsafe { D::driver().device_name(bytes.as_mut_ptr(), 256, device) }.ok::<D>()?;
     Ok(text(&mut bytes))
 }
-/// Where it sits: `DDDD:BB:DD.F`.
+/// Its PCI address: `DDDD:BB:DD.F`.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn pci_address<D: Dialect>(device: i32) -> Result<String> {
     let mut bytes = [0 as c_char; 256];
-    // SAFETY: `bytes` has the room that is named.
+    // SAFETY: `bytes` has the length that is passed.
     unsafe { D::driver().device_pci(bytes.as_mut_ptr(), 256, device) }.ok::<D>()?;
     Ok(text(&mut bytes))
 }
 fn text(bytes: &mut [c_char; 256]) -> String {
     bytes[255] = 0;
-    // SAFETY: there is a NUL, at the end if nowhere else.
+    // SAFETY: the last byte is a NUL.
     unsafe { CStr::from_ptr(bytes.as_ptr()) }.to_string_lossy().into_owned()
 }
-/// Its UUID: the same in every process, whatever is visible there.
+/// Its UUID: the same in every process, whichever devices are visible there.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -79,7 +79,7 @@ pub fn uuid<D: Dialect>(device: i32) -> Result<[u8; 16]> {
     unsafe { D::driver().device_uuid(&raw mut uuid, device) }.ok::<D>()?;
     Ok(uuid)
 }
-/// Bytes of its memory.
+/// The size of its memory in bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -89,7 +89,7 @@ pub fn memory<D: Dialect>(device: i32) -> Result<usize> {
     unsafe { D::driver().device_memory(&raw mut bytes, device) }.ok::<D>()?;
     Ok(bytes)
 }
-/// Whether `device` can reach the memory of `peer`.
+/// Whether `device` can access the memory of `peer`.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -99,16 +99,16 @@ pub fn can_access<D: Dialect>(device: i32, peer: i32) -> Result<bool> {
     unsafe { D::driver().peer_can(&raw mut can, device, peer) }.ok::<D>()?;
     Ok(can != 0)
 }
-/// What the driver tells of the way from one device to another, by its number.
+/// Properties of the link from one device to another, by the driver's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
 pub enum PeerAttribute {
-    /// Whether one reaches the other's memory.
+    /// Whether the device can access the peer's memory.
     Access = 2,
-    /// Whether its atomic operations there are the other's too.
+    /// Whether its atomic operations on the peer's memory are atomic for the peer too.
     Atomics = 3,
 }
-/// One attribute of the way from `device` to `peer`: 1 or 0.
+/// A property of the link from `device` to `peer`: 1 or 0.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -122,19 +122,19 @@ pub fn peer_attribute<D: Dialect>(attribute: PeerAttribute, device: i32, peer: i
 }
 
 impl<D: Dialect> Entered<D> {
-    /// Lets the current context reach the memory of `peer`; nothing happens where it does already.
+    /// Enables access of the current context to the memory of `peer`; no effect if it is enabled.
     ///
     /// # Errors
-    /// The driver's own; `UNSUPPORTED_FEATURE` where it has no such switch.
+    /// `UNSUPPORTED_FEATURE` if the driver has no such function; else the driver's error.
     pub fn reach(&self, peer: RawContext) -> Result<()> {
-        // SAFETY: a context is current and the other one was retained. Flags are none.
+        // SAFETY: a context is current and the other one is retained. Flags 0.
         let outcome = unsafe { D::driver().peer_enable(peer, 0) };
         match outcome.status() {
             Some(704) => Ok(()), // enabled already
             _ => outcome.ok::<D>(),
         }
     }
-    /// Ends that; nothing happens where it does not reach it.
+    /// Disables access to the memory of `peer`; no effect if it is not enabled.
     ///
     /// # Errors
     /// As for [`Entered::reach`].

@@ -1,4 +1,4 @@
-//! The driver's events: points in a stream, pooled because making one costs more than recording it.
+//! The driver's events. They are pooled because creating one costs more than recording it.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -32,14 +32,14 @@ pub struct NativeEvent<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> NativeEvent<D> {
-    /// A new one in the context that is current; `timing`: its times can be asked for.
+    /// Creates an event in the current context; with `timing` its time can be queried.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn create(on: &Entered<D>, timing: bool) -> Result<Self> {
         Self::with(on, if timing { 0 } else { WITHOUT_TIMES })
     }
-    /// The same, whose waiters sleep and do not spin.
+    /// Creates an event without times, for which waiting threads sleep instead of spinning.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -53,15 +53,15 @@ impl<D: Dialect> NativeEvent<D> {
         let null = || Error::new(ErrorCode::Unknown, "the driver gave a null event");
         Ok(Self { raw: raw.ok_or_else(null)?, is_ours: true, _dialect: PhantomData })
     }
-    /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
+    /// Wraps an existing event, which must outlive this; with `owned` it is destroyed with this.
     pub fn adopted(raw: RawEvent, owned: bool) -> Self {
         Self { raw, is_ours: owned, _dialect: PhantomData }
     }
-    /// The driver's name of it.
+    /// The driver's handle.
     pub fn raw(&self) -> RawEvent {
         self.raw
     }
-    /// Marks the point that `stream` has come to.
+    /// Records the event behind everything in `stream` so far.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -69,36 +69,38 @@ impl<D: Dialect> NativeEvent<D> {
         // SAFETY: both are live.
         unsafe { D::driver().event_record(self.raw, stream.raw()) }.ok::<D>()
     }
-    /// Whether everything before the point is done; so it is if none was marked.
+    /// Whether everything before the recorded point is complete; also `true` if it was never recorded.
     ///
     /// # Errors
-    /// The driver's own, those of the commands before it among them.
+    /// Returns the driver's error, also those of the commands before it.
     pub fn is_complete(&self) -> Result<bool> {
-        // SAFETY: it is live.
+        // SAFETY: the event is live.
         unsafe { D::driver().event_query(self.raw) }.ready::<D>()
     }
-    /// The same; but an event whose record is part of a graph, of which nothing is known, is an error.
+    /// As [`NativeEvent::is_complete`], but with an error for an event that was recorded in a capture, whose
+    /// state is unknown.
     ///
     /// # Errors
     /// As for [`NativeEvent::is_complete`].
     pub fn has_happened(&self) -> Result<bool> {
-        // SAFETY: it is live.
+        // SAFETY: the event is live.
         let outcome = unsafe { D::driver().event_query(self.raw) };
         match outcome.status() {
             Some(status) if status == D::NOT_READY => Ok(false),
             _ => outcome.ok::<D>().map(|()| true),
         }
     }
-    /// Waits until everything before the point is done; spins, unless it was made for sleeping.
+    /// Waits until everything before the recorded point is complete. Spins, unless the event was created by
+    /// [`NativeEvent::blocking`].
     ///
     /// # Errors
     /// As for [`NativeEvent::is_complete`].
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: it is live, and any thread may wait.
+        // SAFETY: the event is live, and any thread may wait.
         unsafe { D::driver().event_synchronize(self.raw) }.ok::<D>()
     }
-    /// Nanoseconds from `other` to this, below 0 if this one was first; both are complete and have times. Exact to half a
-    /// microsecond near `other`, less far from it.
+    /// Nanoseconds from `other` to this event; negative if this one was earlier. Both must be complete and
+    /// have times. The precision is half a microsecond near `other`, and less for long times.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -113,25 +115,25 @@ impl<D: Dialect> NativeEvent<D> {
 impl<D: Dialect> Drop for NativeEvent<D> {
     fn drop(&mut self) {
         if self.is_ours && super::super::device::check_fork::<D>().is_ok() {
-            // SAFETY: ours, live, and never used again.
+            // SAFETY: owned, live, and never used again.
             let gone = unsafe { D::driver().event_destroy(self.raw) }.released::<D>();
             gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
         }
     }
 }
 
-/// Events of one device that are not in use, with times and without.
+/// The unused events of one device, without times (index 0) and with times (1).
 #[derive(Debug)]
 pub struct EventPool<D: Dialect> {
     idle: [Mutex<Vec<NativeEvent<D>>>; 2],
     device: i32,
 }
 impl<D: Dialect> EventPool<D> {
-    /// An empty one, for the device with that number.
+    /// An empty pool for the device with this number.
     pub const fn new(device: i32) -> Self {
         Self { idle: [const { Mutex::new(Vec::new()) }; 2], device }
     }
-    /// One that is in nobody's hands; what it marked before is forgotten by the next record.
+    /// An unused event; recording it replaces what it recorded before.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -142,21 +144,21 @@ impl<D: Dialect> EventPool<D> {
         Ok(Pooled { event: Some(event), timing, pool: Arc::clone(self) })
     }
 }
-/// How many idle events are kept at most.
+/// The largest number of unused events that are kept.
 const KEPT: usize = 4096;
 
-/// An event of a pool, which it goes back to.
+/// An event of a pool, to which it returns on drop.
 pub struct Pooled<D: Dialect> {
-    /// Taken by drop only.
+    /// `None` only during drop.
     event: Option<NativeEvent<D>>,
     timing: bool,
     pool: Arc<EventPool<D>>,
 }
 impl<D: Dialect> Pooled<D> {
-    /// Whose it is.
+    /// The event's device.
     ///
     /// # Errors
-    /// None: devices stay.
+    /// None in practice: devices are never removed.
     pub(in super::super) fn device(&self) -> Result<&'static Arc<DriverDevice<D>>> {
         let is_it = |one: &&Arc<DriverDevice<D>>| one.number() == self.pool.device;
         let found = device::all::<D>().iter().find(is_it);
@@ -176,7 +178,7 @@ impl<D: Dialect> Drop for Pooled<D> {
         if idle.len() < KEPT {
             idle.extend(self.event.take());
         }
-        // Else it is destroyed, but not under the lock.
+        // If it is not kept it is destroyed, but outside the lock.
         drop(idle);
     }
 }

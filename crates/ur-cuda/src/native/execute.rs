@@ -1,4 +1,4 @@
-//! Commands as a stream executes them.
+//! Enqueues the core's commands in a stream.
 use super::{
     super::{Family, driver::Dialect, image},
     array::End,
@@ -7,7 +7,7 @@ use super::{
 use ur_adapter::error::{Error, Result};
 use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
 
-/// The host, where the driver wants a device.
+/// `CU_DEVICE_CPU`: the host in place of a device number.
 const HOST: i32 = -1;
 
 fn number(at: Address) -> u64 {
@@ -19,8 +19,8 @@ fn rows(rows: Rows) -> (u64, usize) {
 fn end((base, span): (Address, BoxSpan)) -> End {
     End::Memory(number(base) + span.start as u64, span.row, span.slice / span.row)
 }
-/// The driver's word for a hint that is given, and whether it is about the host; it has one for taking it back, too,
-/// which is the next number.
+/// The driver's number for setting a hint, and whether it concerns the host; unsetting it is the next number.
+/// `None` for hints that the driver does not have.
 fn word(hint: Hint) -> Option<(i32, bool)> {
     Some(match hint {
         Hint::ReadMostly => (1, false),
@@ -33,14 +33,14 @@ fn word(hint: Hint) -> Option<(i32, bool)> {
 }
 
 impl<D: Dialect> Stream<D> {
-    /// Puts what a command consists of into the stream, which is one of the device with this number.
+    /// Enqueues a command in the stream, which belongs to the device with this number.
     ///
     /// # Errors
-    /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    /// `UNSUPPORTED_FEATURE` for commands that are not enqueued by this function; else the driver's error.
     #[inline]
     pub fn execute(&self, command: &Command<'_, Family<D>>, device: i32) -> Result<()> {
         match *command {
-            Command::Barrier | Command::Timestamp => Ok(()), // the point behind it is all there is to it
+            Command::Barrier | Command::Timestamp => Ok(()), // only the point behind it matters
             Command::Copy { to, from, bytes } => self.copy(number(to), number(from), bytes),
             Command::Copy2d { to, from, width, height } => {
                 self.copy_2d(rows(to), rows(from), (width, height))

@@ -1,4 +1,4 @@
-//! Memory shared by the driver's old handles: bytes that name a whole allocation of `cuMemAlloc`.
+//! Sharing memory by the driver's IPC handles: 64 bytes that identify a whole allocation of `cuMemAlloc`.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -11,19 +11,19 @@ use super::{
 use std::marker::PhantomData;
 use ur_adapter::error::Result;
 
-/// The bytes by which other processes can open the allocation at `at`, all of it.
+/// The handle with which other processes can open the whole allocation at `at`.
 ///
 /// # Errors
-/// The driver's own: memory of another kind.
+/// Returns the driver's error, also for memory of another kind.
 pub fn handle_of<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<IpcBytes> {
     let _on = device.enter()?;
     let mut bytes = [0; 64];
-    // SAFETY: `bytes` is as long as the driver's.
+    // SAFETY: `bytes` has the size of the driver's handle.
     unsafe { D::driver().ipc_get_memory(&raw mut bytes, at) }.ok::<D>()?;
     Ok(bytes)
 }
 
-/// Another process's allocation, closed on drop.
+/// An allocation of another process, closed on drop.
 #[derive(Debug)]
 pub struct OpenedHandle<D: Dialect> {
     at: u64,
@@ -31,15 +31,15 @@ pub struct OpenedHandle<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> OpenedHandle<D> {
-    /// Opens it for `device`, and for its peers when they reach for it.
+    /// Opens it for `device`; access of peers is enabled at their first use.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for bytes that name nothing; the driver refuses those of its own process.
+    /// `INVALID_VALUE` for an invalid handle, and for a handle of this process.
     pub fn open(device: &DriverDevice<D>, handle: IpcBytes) -> Result<Self> {
         let _on = device.enter()?;
         let (mut at, driver) = (0, D::driver());
         let outcome = match driver.has("ipc_open_memory_hip") {
-            // SAFETY: `at` is writable; the driver judges the bytes. Flags 1: peer access at need.
+            // SAFETY: `at` is writable; the driver checks the handle. Flags 1: enable peer access lazily.
             true => unsafe { driver.ipc_open_memory_hip(&raw mut at, handle, 1) },
             // SAFETY: as above.
             false => unsafe { driver.ipc_open_memory(&raw mut at, handle, 1) },
@@ -47,7 +47,7 @@ impl<D: Dialect> OpenedHandle<D> {
         outcome.ok::<D>().map_err(foreign)?;
         Ok(Self { at, context: device.context()?, _dialect: PhantomData })
     }
-    /// Its first byte here.
+    /// Its address in this process.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -55,7 +55,7 @@ impl<D: Dialect> OpenedHandle<D> {
 impl<D: Dialect> Drop for OpenedHandle<D> {
     fn drop(&mut self) {
         release::<D>(self.context, || {
-            // SAFETY: opened here and closed once.
+            // SAFETY: opened here, and closed once.
             unsafe { D::driver().ipc_close_memory(self.at) }.released::<D>()
         });
     }

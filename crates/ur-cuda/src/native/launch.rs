@@ -1,4 +1,5 @@
-//! Launches: the arguments are handed to the driver without a copy of ours: it copies them during the call.
+//! Kernel launches. The driver copies the arguments during the call, so they are passed without a further
+//! copy.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -16,39 +17,40 @@ use ur_adapter::error::{ErrorCode, Result};
 use ur_core::kernels::arguments::LONGEST;
 use ur_hal::{Address, Argument, Launch, place_local};
 
-/// Arguments that need no memory of the heap.
+/// Up to this many arguments are passed without a heap allocation.
 const INLINE: usize = 32;
-/// What an argument that C left out, where the driver does not tell how many there are, is read from.
+/// Zeros, read for arguments that the application did not set, if the number of parameters is unknown.
 static NOTHING: [u64; LONGEST.div_ceil(8)] = [0; LONGEST.div_ceil(8)];
 
-/// Groups, items of a group, bytes of dynamic local memory.
+/// Work-groups, work-items of a group, and bytes of dynamic local memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shape {
     grid: [u32; 3],
     block: [u32; 3],
     shared: u32,
 }
-/// What else is asked of a launch.
+/// Optional launch attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Extras {
-    /// Whether all groups are to run at once, so that they can wait for each other.
+    /// Whether all groups must be resident at once, so that they can wait for each other.
     cooperative: bool,
-    /// Groups of a cluster.
+    /// The work-groups of a cluster in each dimension.
     cluster: Option<[u32; 3]>,
 }
 
 impl<D: Dialect> Stream<D> {
-    /// Launches a function, of a module that stays loaded until it is done. A context is current, and the stream is of it.
+    /// Launches a function. Its module must stay loaded until the launch is complete. A context must be
+    /// current, and the stream must belong to it.
     ///
     /// # Errors
     /// `INVALID_VALUE` for an offset of more than 32 bits; else the driver's error.
     pub fn launch(&self, launch: &Launch<'_, Family<D>>) -> Result<()> {
-        // The twin takes an offset as an argument behind the others.
+        // This variant of the kernel takes the global offset as a last argument.
         let twin = launch.function.twin().zip(launch.geometry.offset_words()?);
         let (function, offset) =
             twin.map_or((launch.function.function(), None), |(twin, words)| (twin, Some(words)));
         let count = launch.arguments.len() + 1;
-        // Behind what there is come zeros: the driver reads as many as the kernel has.
+        // The remaining entries point at zeros: the driver reads as many as the kernel has parameters.
         let (mut words, mut pointers) = ([0; INLINE], [NOTHING.as_ptr().cast_mut().cast(); INLINE]);
         let (mut more_words, mut more_pointers);
         let (words, pointers): (&mut [u64], &mut [*mut c_void]) = if count < INLINE {
@@ -97,7 +99,8 @@ impl<D: Dialect> Stream<D> {
         let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared } = *shape;
         if extras == Extras::default() {
             let stream = self.raw();
-            // SAFETY: a loaded kernel, arguments of the sizes that it has, live during the call.
+            // SAFETY: the kernel is loaded; the arguments have the sizes of its parameters and live during
+            // the call.
             let outcome = unsafe {
                 D::driver()
                     .launch(function, gx, gy, gz, bx, by, bz, shared, stream, pointers, extra)
@@ -117,7 +120,7 @@ impl<D: Dialect> Stream<D> {
         unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) }.ok::<D>()
     }
 }
-/// What is asked for as the driver takes it, and how much of it is.
+/// The driver's launch attributes, and their number.
 fn attributes(extras: Extras) -> ([LaunchAttribute; 2], u32) {
     let none = LaunchAttribute { id: 0, pad: 0, value: [0; 16] };
     let (mut all, mut count) = ([none; 2], 0);

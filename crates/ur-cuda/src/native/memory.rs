@@ -1,5 +1,5 @@
-//! Memory that the driver gives in one piece with its address: device memory of the old kind, pinned
-//! host memory, managed memory; host memory that is made known to it; and what it says of any address.
+//! Memory that the driver allocates with its address: classic device memory, pinned host memory, managed
+//! memory; registered host memory; and queries about any address.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -16,18 +16,18 @@ use ur_adapter::{
     log,
 };
 
-/// What kind of memory a [`Piece`] is.
+/// The kind of memory of a [`Piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
-    /// The device's, which no descriptor names.
+    /// Device memory of `cuMemAlloc`, for which there are no descriptors.
     Device,
-    /// The host's, pinned and mapped for all devices.
+    /// Host memory, pinned and mapped for all devices.
     Host,
-    /// Memory that moves between the two.
+    /// Memory that migrates between host and devices.
     Managed,
 }
 
-/// Memory of one sort, given back on drop.
+/// An allocation, freed on drop.
 #[derive(Debug)]
 pub struct Piece<D: Dialect> {
     at: u64,
@@ -36,10 +36,10 @@ pub struct Piece<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Piece<D> {
-    /// `bytes` of memory, at least one, for `device`.
+    /// Allocates `bytes`, at least one, for `device`.
     ///
     /// # Errors
-    /// The driver's own, out of memory most of all.
+    /// Returns the driver's error, typically out of memory.
     pub fn new(device: &DriverDevice<D>, sort: Sort, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let mut at = 0;
@@ -49,12 +49,12 @@ impl<D: Dialect> Piece<D> {
                 unsafe { D::driver().alloc(&raw mut at, bytes) }.ok::<D>()?;
             }
             Sort::Managed => {
-                // SAFETY: as above. Flags 1: for all streams of all devices.
+                // SAFETY: as above. Flags 1: accessible by all streams of all devices.
                 unsafe { D::driver().managed_alloc(&raw mut at, bytes, 1) }.ok::<D>()?;
             }
             Sort::Host => {
                 let mut host = ptr::null_mut();
-                // SAFETY: `host` is writable. Flags 1 | 2: for all contexts, mapped for devices.
+                // SAFETY: `host` is writable. Flags 1 | 2: portable to all contexts, mapped for devices.
                 let outcome = unsafe { D::driver().host_alloc(&raw mut host, bytes, 3) };
                 outcome.ok::<D>().map_err(|error| match error.code() {
                     ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfHostMemory),
@@ -65,7 +65,7 @@ impl<D: Dialect> Piece<D> {
         }
         Ok(Self { at, sort, context: device.context()?, _dialect: PhantomData })
     }
-    /// Device memory that C made and gives away: freed on drop like our own.
+    /// Takes ownership of device memory that the application allocated: it is freed on drop.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
@@ -73,11 +73,11 @@ impl<D: Dialect> Piece<D> {
         let (sort, context) = (Sort::Device, device.context()?);
         Ok(Self { at, sort, context, _dialect: PhantomData })
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// What it is.
+    /// Its kind.
     pub fn sort(&self) -> Sort {
         self.sort
     }
@@ -85,7 +85,7 @@ impl<D: Dialect> Piece<D> {
 impl<D: Dialect> Drop for Piece<D> {
     fn drop(&mut self) {
         release::<D>(self.context, || match self.sort {
-            // SAFETY: it is ours, and nothing uses it any more: that is the owner's promise.
+            // SAFETY: owned; the owner guarantees that nothing uses it any more.
             Sort::Host => unsafe { D::driver().host_free(pointer(self.at)) }.released::<D>(),
             // SAFETY: as above.
             Sort::Device | Sort::Managed => unsafe { D::driver().free(self.at) }.released::<D>(),
@@ -93,12 +93,12 @@ impl<D: Dialect> Drop for Piece<D> {
     }
 }
 
-/// The pointer that the driver takes for host memory.
+/// The address as a pointer.
 pub(super) fn pointer(at: u64) -> *mut c_void {
     ptr::with_exposed_provenance_mut(at as usize)
 }
-/// Runs what gives something back to the driver, in a context. A forked child gives nothing back: what
-/// it has is its parent's. What fails is said, for there is nobody to return it to.
+/// Calls `work`, which releases something, with a context current. Does nothing in a forked child, where the
+/// objects belong to the parent. An error is logged, because callers are destructors.
 pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Result<()>) {
     if check_fork::<D>().is_err() {
         return;
@@ -110,7 +110,7 @@ pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Re
     done.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
 }
 
-/// Host memory of C's that the driver was told of, until this is dropped.
+/// Host memory of the application, registered with the driver until this is dropped.
 #[derive(Debug)]
 pub struct Registered<D: Dialect> {
     at: u64,
@@ -118,18 +118,18 @@ pub struct Registered<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Registered<D> {
-    /// Pins `bytes` at `at` and maps them for all devices, to read only if `read_only`.
+    /// Pins `bytes` at `at` and maps them for all devices; read-only for the devices if `read_only`.
     ///
     /// # Errors
-    /// The driver's own: memory that is not there, or known already.
+    /// Returns the driver's error, also for memory that does not exist or is registered already.
     pub fn new(device: &DriverDevice<D>, at: u64, bytes: usize, read_only: bool) -> Result<Self> {
         let _on = device.enter()?;
         let flags = 3 | if read_only { 8 } else { 0 };
-        // SAFETY: the driver checks the range; pinning it changes nothing for the host.
+        // SAFETY: the driver checks the range; pinning it does not affect the host's accesses.
         unsafe { D::driver().host_register(pointer(at), bytes, flags) }.ok::<D>()?;
         Ok(Self { at, context: device.context()?, _dialect: PhantomData })
     }
-    /// Its first byte, as devices know it.
+    /// Its address for devices.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -144,26 +144,26 @@ impl<D: Dialect> Registered<D> {
 impl<D: Dialect> Drop for Registered<D> {
     fn drop(&mut self) {
         release::<D>(self.context, || {
-            // SAFETY: it was registered here, and commands that use it have ended.
+            // SAFETY: registered here, and the commands that use it are complete.
             unsafe { D::driver().host_unregister(pointer(self.at)) }.released::<D>()
         });
     }
 }
 
-/// Fills device memory with zeros and waits for it. It is ordered with nothing else: what used the memory before has
-/// ended.
+/// Fills device memory with zeros and waits for it. Not ordered with other streams: earlier uses of the
+/// memory must be complete.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let on = device.enter()?;
     let stream = D::statics().utility.of(&on, device.context()?)?;
-    // SAFETY: whoever allocated the range asks for it.
+    // SAFETY: the caller allocated the range.
     unsafe { D::driver().set_d8(at, 0, bytes, stream.raw()) }.ok::<D>()?;
     patience::finish(&stream, device)
 }
-/// Copies between any two addresses that the driver knows and waits for it. It is ordered with nothing else: what
-/// writes the memory before has ended.
+/// Copies between any two addresses that the driver knows, and waits for it. Not ordered with other streams:
+/// earlier writes of the memory must be complete.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -180,31 +180,31 @@ pub fn copy<D: Dialect>(
     patience::finish(&stream, device)
 }
 
-/// What the driver says of an address that it knows.
+/// What the driver reports for an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// Whether it is device memory; managed memory is too.
+    /// Whether it is device memory; true also of managed memory.
     pub is_device: bool,
-    /// Whether it moves.
+    /// Whether it is managed memory.
     pub is_managed: bool,
     /// The driver's number of its device.
     pub device: i32,
-    /// Where what was allocated or reserved there begins.
+    /// The start of the allocation or reservation.
     pub base: u64,
-    /// How long that is.
+    /// Its length in bytes.
     pub bytes: usize,
 }
-/// One attribute of an address; `None` if it has none, or the driver does not know the address.
+/// An attribute of an address; `None` if the address does not have it, or is unknown to the driver.
 fn attribute<D: Dialect>(attribute: i32, at: u64) -> Result<Option<u64>> {
-    let mut word = 0_u64; // the widest of them; narrower ones fill its low bytes
-    // SAFETY: `word` has room for every attribute that is asked for here.
+    let mut word = 0_u64; // as wide as the widest attribute; narrower ones are written to its low bytes
+    // SAFETY: `word` is large enough for every attribute that is queried here.
     let outcome = unsafe { D::driver().pointer_attribute((&raw mut word).cast(), attribute, at) };
     match outcome.status() {
         Some(1 | 801) => Ok(None),
         _ => outcome.ok::<D>().map(|()| Some(word)),
     }
 }
-/// What the driver knows of `at`; `None` for memory that is none of its.
+/// What the driver reports for `at`; `None` for memory that it does not know.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -223,15 +223,16 @@ pub fn known<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Known>> {
         bytes: bytes as usize,
     }))
 }
-/// The number that tells what is allocated at `at` from what was and will be; `None` for nothing.
+/// The driver's number of the allocation or mapping at `at`, which is unique in the process; `None` if there
+/// is none.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn buffer_id<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<u64>> {
     attribute::<D>(7, at)
 }
-/// The same of an address where there may be nothing: by the call to which that is no error, for an error takes the
-/// driver several times as long as an answer (NVIDIA's driver 580).
+/// As [`buffer_id`], for an address where there may be nothing. Uses a call for which that is not an error,
+/// because errors take the driver several times as long (NVIDIA's driver 580).
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -239,17 +240,17 @@ pub fn buffer_id_if_any<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<
     let [id] = attributes::<D, 1>([7], at)?;
     Ok((id != 0).then_some(id))
 }
-/// Attributes of an address by one call; 0 for those that it does not have.
+/// Several attributes of an address by one call; 0 for those that it does not have.
 fn attributes<D: Dialect, const N: usize>(attributes: [i32; N], at: u64) -> Result<[u64; N]> {
     let mut words = [0_u64; N];
     let to = words.each_mut().map(|word| ptr::from_mut(word).cast::<c_void>());
     let (count, attributes) = (N as u32, attributes.as_ptr());
-    // SAFETY: both lists have `count` entries, and each word has room for its attribute.
+    // SAFETY: both lists have `count` entries, and each word is large enough for its attribute.
     let outcome = unsafe { D::driver().pointer_attributes(count, attributes, to.as_ptr(), at) };
     outcome.ok::<D>().map(|()| words)
 }
-/// What tells one allocation from every other one of this process: the driver's number of it, which is never used
-/// again, and what would differ if that did not: where it begins, how long it is, and the pool that it is from.
+/// Distinguishes an allocation from every other one of this process: the driver's number for it, which is
+/// never reused, and as a safeguard its address, its length and its pool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     id: u64,
@@ -257,7 +258,7 @@ pub struct Identity {
     bytes: u64,
     pool: u64,
 }
-/// The identity of the allocation at `at`, by one call of the driver's; `None` for nothing.
+/// The identity of the allocation at `at`, by one driver call; `None` if there is none.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -265,15 +266,15 @@ pub fn identity<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<Identity
     let [id, base, bytes, pool] = attributes::<D, 4>([7, 11, 12, 17], at)?;
     Ok((id != 0).then_some(Identity { id, base, bytes, pool }))
 }
-/// The driver's number of the device that it lies on.
+/// The driver's number of the device that the memory at `at` belongs to.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn device_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
     Ok(attribute::<D>(9, at)?.map(|word| word as i32))
 }
-/// The driver's number of the device whose memory it is; `None` for memory of the host, for memory that moves, and
-/// for what the driver does not know.
+/// The driver's number of the device that the memory at `at` belongs to; `None` for host memory, for managed
+/// memory, and for addresses that the driver does not know.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -282,42 +283,44 @@ pub fn home_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<i32>> {
     let is_managed = attribute::<D>(8, at)?.is_some_and(|word| word as u8 != 0);
     Ok(attribute::<D>(9, at)?.filter(|_| !is_managed).map(|word| word as i32))
 }
-/// Whether the device with the number `device`, whose context is current, may read and write it.
+/// Whether the device with the number `device`, whose context is current, may read and write the memory at
+/// `at`.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn is_within_reach<D: Dialect>(on: &Entered<D>, device: i32, at: u64) -> Result<bool> {
-    // Of a pool's memory the attribute says that any device may, whatever the pool says (NVIDIA's driver 580).
+    // For memory of a pool the attribute reports access of all devices, whatever the pool's access is
+    // (NVIDIA's driver 580), so the pool is queried.
     if let Some(pool) = pool_of(on, at)? {
         let (mut rights, location) = (0, Location { kind: 1, id: device });
-        // SAFETY: the pool has live memory; both places are readable, and the first is writable.
+        // SAFETY: the pool has a live allocation; both pointers are valid, and the first is writable.
         unsafe { D::driver().pool_rights(&raw mut rights, pool, &raw const location) }.ok::<D>()?;
         return Ok(rights & 3 == 3);
     }
     Ok(attribute::<D>(16, at)?.is_some_and(|rights| rights & 3 == 3))
 }
-/// The pool that it is from, if from one.
+/// The pool that the memory at `at` was allocated from; `None` if it is not from a pool.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn pool_of<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<Option<RawPool>> {
     Ok(attribute::<D>(17, at)?.and_then(|word| RawPool::from_addr(word as usize)))
 }
-/// Whether the driver's old handles take it.
+/// Whether the memory at `at` can be shared by the driver's IPC handles.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn is_legacy_shareable<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<bool> {
     Ok(attribute::<D>(10, at)?.is_some_and(|word| word as u8 != 0))
 }
-/// Whether its physical memory can be exported by descriptor.
+/// Whether the physical memory at `at` can be exported as a descriptor.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn has_descriptor<D: Dialect>(_on: &Entered<D>, at: u64) -> Result<bool> {
     Ok(attribute::<D>(14, at)?.is_some_and(|types| types & 1 != 0))
 }
-/// Base and length of the one mapping of physical memory at `at`.
+/// The start and the length of the mapping of physical memory at `at`.
 ///
 /// # Errors
 /// Returns the driver's error.

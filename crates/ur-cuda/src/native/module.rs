@@ -1,5 +1,5 @@
-//! Code on one device: loaded, linked, and what is in it by name. Which code, with what options, and what a
-//! failure means is `program.rs`'s.
+//! Modules: code loaded and linked for one device, and the kernels and variables in it. `code.rs` chooses the
+//! code and the options, and interprets errors.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Dialect, Outcome, RawContext, RawFunction, RawLink, RawModule},
@@ -15,26 +15,26 @@ use ur_adapter::{
     log,
 };
 
-/// Bytes of each of the driver's two logs.
+/// The size in bytes of each of the driver's two log buffers.
 const LOG: usize = 16 << 10;
-/// "No such name", as both drivers number it.
+/// The status "not found", the same in both drivers.
 const NOT_FOUND: i32 = 500;
-/// "An argument is wrong", which a parameter's number past the last one is.
+/// The status "invalid value", returned for an index past the last parameter.
 const INVALID: i32 = 1;
 
-/// How code is compiled, where it is compiled at all.
+/// Options for compilation and linking.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Registers of a thread at most.
+    /// The largest number of registers of a thread.
     pub registers: Option<u32>,
-    /// 0 to 4.
+    /// The optimization level, 0 to 4.
     pub optimization: Option<u32>,
-    /// Whether a debugger is to find its way.
+    /// Whether to generate debug information.
     pub debug: bool,
-    /// Whether a profiler is.
+    /// Whether to generate line numbers, for profilers.
     pub lines: bool,
 }
-/// The numbers of the options that are named here.
+/// The driver's numbers of the options (`CUjit_option`).
 mod option {
     pub const REGISTERS: i32 = 0;
     pub const INFO: i32 = 3;
@@ -45,7 +45,7 @@ mod option {
     pub const DEBUG: i32 = 11;
     pub const LINES: i32 = 13;
 }
-/// Options and logs as the driver takes them: it reads and writes both as long as this lives.
+/// Options and log buffers for the driver, which reads and writes them while this lives.
 struct Jit {
     names: Vec<i32>,
     values: Vec<*mut c_void>,
@@ -60,7 +60,7 @@ impl Jit {
             (vec![0_u8; LOG].into_boxed_slice(), vec![0; LOG].into_boxed_slice());
         let (error_at, info_at) = (error.as_mut_ptr(), info.as_mut_ptr());
         let number = |n: usize| without_provenance_mut::<c_void>(n);
-        // One byte less than there is, so that a zero always ends the text.
+        // One byte less than the buffer has, so that the text always ends with a NUL.
         let mut all = vec![
             (option::INFO_BYTES, number(LOG - 1)),
             (option::INFO, info_at.cast()),
@@ -77,10 +77,10 @@ impl Jit {
     fn count(&self) -> u32 {
         self.names.len() as u32
     }
-    /// What was written: what went wrong first.
+    /// The text of both logs, errors first.
     fn log(&self) -> String {
         let text = |at: *mut u8| {
-            // SAFETY: the buffer lives as long as `self`, and its last byte is a zero.
+            // SAFETY: the buffer lives as long as `self`, and its last byte is a NUL.
             let text = unsafe { CStr::from_ptr(at.cast_const().cast()) };
             text.to_string_lossy().trim().to_owned()
         };
@@ -89,18 +89,18 @@ impl Jit {
     }
 }
 
-/// Loaded code, in one device's context.
+/// Code loaded into one device's context.
 #[derive(Debug)]
 pub struct Module<D: Dialect> {
     raw: RawModule,
     context: RawContext,
-    /// Whether it is unloaded with this.
+    /// Whether it is unloaded on drop.
     is_ours: bool,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Module<D> {
-    /// Loads `image`, which ends with a NUL and is as long as its headers say, into the context that is
-    /// current, which is `context`. The driver's log too, whatever comes of it.
+    /// Loads `image` into `context`, which is current. The image must end with a NUL and be as long as its
+    /// headers say. Always returns the driver's log too.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -113,7 +113,8 @@ impl<D: Dialect> Module<D> {
         let (mut jit, mut raw) = (Jit::new(options), None);
         let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
         let image = image.as_ptr().cast();
-        // SAFETY: the image was judged whole; options and their values are as many as said, and live.
+        // SAFETY: the image was checked to be complete; the lists have `count` entries and live during the
+        // call.
         let outcome =
             unsafe { D::driver().module_load(&raw mut raw, image, jit.count(), names, values) };
         let loaded = outcome.ok::<D>().and_then(|()| {
@@ -123,7 +124,7 @@ impl<D: Dialect> Module<D> {
         });
         (loaded, jit.log())
     }
-    /// What others loaded in `context`; unloaded with this if `is_ours`.
+    /// Wraps a module that was loaded in `context` elsewhere; unloaded on drop if `is_ours`.
     pub fn of(raw: RawModule, context: RawContext, is_ours: bool) -> Self {
         Self { raw, context, is_ours, _dialect: PhantomData }
     }
@@ -131,41 +132,41 @@ impl<D: Dialect> Module<D> {
     pub fn raw(&self) -> RawModule {
         self.raw
     }
-    /// The kernel of that name, if there is one.
+    /// The kernel with that name, if there is one.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn function(&self, name: &CStr) -> Result<Option<Function<D>>> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut raw = None;
-        // SAFETY: the module is loaded, the name a string.
+        // SAFETY: the module is loaded, the name ends with a NUL.
         let outcome = unsafe { D::driver().module_function(&raw mut raw, self.raw, name.as_ptr()) };
         Ok(found::<D>(outcome)?.and(raw).map(Function::of))
     }
-    /// Where the variable of that name is and how many bytes it has, if there is one.
+    /// The address and the size in bytes of the variable with that name, if there is one.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn variable(&self, name: &CStr) -> Result<Option<(u64, usize)>> {
         let _on = Entered::<D>::enter(self.context)?;
         let (mut at, mut bytes) = (0, 0);
-        // SAFETY: the module is loaded, the name a string.
+        // SAFETY: the module is loaded, the name ends with a NUL.
         let outcome = unsafe {
             D::driver().module_global(&raw mut at, &raw mut bytes, self.raw, name.as_ptr())
         };
         Ok(found::<D>(outcome)?.map(|()| (at, bytes)))
     }
-    /// What all its kernels are called.
+    /// The names of all kernels.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver does not tell; else the driver's error.
+    /// `UNSUPPORTED_FEATURE` if the driver cannot list them; else the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
         let _on = Entered::<D>::enter(self.context)?;
         let mut count = 0;
         // SAFETY: the module is loaded.
         unsafe { D::driver().module_count(&raw mut count, self.raw) }.ok::<D>()?;
         let mut all: Vec<Option<RawFunction>> = vec![None; count as usize];
-        // SAFETY: the module is loaded, and the list has room for as many as it has.
+        // SAFETY: the module is loaded, and the list has `count` entries.
         unsafe { D::driver().module_functions(all.as_mut_ptr(), count, self.raw) }.ok::<D>()?;
         all.into_iter().flatten().map(name_of::<D>).collect()
     }
@@ -180,7 +181,7 @@ fn name_of<D: Dialect>(function: RawFunction) -> Result<CString> {
     // SAFETY: a string that lives as long as the module, which is loaded.
     Ok(unsafe { CStr::from_ptr(name) }.to_owned())
 }
-/// Whether there is something of a name.
+/// `None` for the status "not found".
 fn found<D: Dialect>(outcome: Outcome) -> Result<Option<()>> {
     match outcome.status() {
         Some(NOT_FOUND) => Ok(None),
@@ -193,7 +194,7 @@ impl<D: Dialect> Drop for Module<D> {
             return;
         }
         let unloaded = Entered::<D>::enter(self.context).and_then(|_on| {
-            // SAFETY: loaded by us, or given to us, and unloaded once; whoever launches from it keeps it.
+            // SAFETY: owned, and unloaded once; launches keep the module alive.
             unsafe { D::driver().module_unload(self.raw) }.released::<D>()
         });
         unloaded
@@ -201,7 +202,7 @@ impl<D: Dialect> Drop for Module<D> {
     }
 }
 
-/// A kernel of a module, good as long as that is loaded.
+/// A kernel of a module; valid while the module is loaded.
 #[derive(Debug)]
 pub struct Function<D: Dialect>(RawFunction, PhantomData<fn() -> D>);
 impl<D: Dialect> Clone for Function<D> {
@@ -210,20 +211,20 @@ impl<D: Dialect> Clone for Function<D> {
     }
 }
 impl<D: Dialect> Copy for Function<D> {}
-/// What can be asked of a kernel, as both drivers number it.
+/// Properties of a kernel, numbered alike by both drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Fact {
-    /// Items of a group at most.
+    /// The largest number of work-items in a group.
     MaxItems = 0,
-    /// Bytes of local memory that it declares itself.
+    /// Bytes of local memory that it declares statically.
     Shared = 1,
-    /// Bytes of private memory of an item.
+    /// Bytes of private memory of a work-item.
     Private = 3,
-    /// Registers of an item.
+    /// Registers of a work-item.
     Registers = 4,
 }
-/// Bytes of dynamic local memory at most.
+/// The attribute for the largest number of bytes of dynamic local memory.
 const MAX_DYNAMIC: i32 = 8;
 impl<D: Dialect> Function<D> {
     fn of(raw: RawFunction) -> Self {
@@ -233,6 +234,8 @@ impl<D: Dialect> Function<D> {
     pub fn raw(self) -> RawFunction {
         self.0
     }
+    /// The value of a property.
+    ///
     /// # Errors
     /// Returns the driver's error.
     pub fn fact(self, fact: Fact) -> Result<i32> {
@@ -241,7 +244,7 @@ impl<D: Dialect> Function<D> {
         unsafe { D::driver().function_attribute(&raw mut value, fact as i32, self.0) }.ok::<D>()?;
         Ok(value)
     }
-    /// Allows `bytes` of dynamic local memory.
+    /// Allows up to `bytes` of dynamic local memory.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -249,7 +252,7 @@ impl<D: Dialect> Function<D> {
         // SAFETY: a kernel of a loaded module.
         unsafe { D::driver().function_set(self.0, MAX_DYNAMIC, bytes) }.ok::<D>()
     }
-    /// 0: no preference, 1: more local memory, 2: more cache.
+    /// Sets the cache preference: 0 none, 1 more local memory, 2 more cache.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -257,7 +260,7 @@ impl<D: Dialect> Function<D> {
         // SAFETY: a kernel of a loaded module.
         unsafe { D::driver().function_cache(self.0, what) }.ok::<D>()
     }
-    /// The bytes of each parameter, in order; `None` where the driver does not tell.
+    /// The size in bytes of each parameter, in order; `None` if the driver cannot tell.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -277,7 +280,8 @@ impl<D: Dialect> Function<D> {
             all.push(bytes as u32);
         }
     }
-    /// How many groups of so many items, with so much dynamic local memory each, a multiprocessor holds.
+    /// The number of groups of `items` work-items, with `dynamic` bytes of dynamic local memory each, that
+    /// can be resident on a multiprocessor.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -288,7 +292,7 @@ impl<D: Dialect> Function<D> {
             .ok::<D>()?;
         Ok(groups)
     }
-    /// The items of a group that keep the device busiest; `None` where the driver does not tell.
+    /// The group size with the best occupancy; `None` if the driver cannot tell.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -304,33 +308,33 @@ impl<D: Dialect> Function<D> {
     }
 }
 
-/// What is linked, as the driver numbers it.
+/// The kinds of linker input (`CUjitInputType`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Input {
     /// Machine code.
     Cubin = 0,
-    /// Text.
+    /// Assembly text.
     Ptx = 1,
-    /// Several of those.
+    /// A bundle of several pieces of code.
     Fatbin = 2,
 }
-/// Code that is being linked.
+/// A linker invocation.
 struct Link<D: Dialect>(RawLink, PhantomData<fn() -> D>);
 impl<D: Dialect> Drop for Link<D> {
     fn drop(&mut self) {
-        // SAFETY: made once, destroyed once, in the context that is current still.
+        // SAFETY: created once and destroyed once, in the context that is still current.
         let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
         outcome
             .unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }
-/// Compiles `inputs`, each with its name for the log; joined into one piece of machine code if `complete`,
-/// else only looked at, and the answer is empty. The driver's log too, whatever comes of it. Images end with
-/// a NUL that is not counted, except that of text.
+/// Compiles `inputs`, each with its name for the log. If `complete`, links them and returns the machine code;
+/// else returns nothing. Always returns the driver's log too. Images end with a NUL; it counts to the length
+/// of text only.
 ///
 /// # Errors
-/// The driver's own; `UNSUPPORTED_FEATURE` where it has no linker.
+/// `UNSUPPORTED_FEATURE` if the driver has no linker; else the driver's error.
 pub fn link<D: Dialect>(
     _on: &Entered<D>,
     inputs: &[(Input, Vec<u8>, CString)],
@@ -348,14 +352,14 @@ fn join<D: Dialect>(
 ) -> Result<Vec<u8>> {
     let mut state = None;
     let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
-    // SAFETY: options and their values are as many as said, and live until the link is destroyed.
+    // SAFETY: the lists have `count` entries, and live until the link is destroyed.
     unsafe { D::driver().link_create(jit.count(), names, values, &raw mut state) }.ok::<D>()?;
     let state = state.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no link"))?;
     let link = Link::<D>(state, PhantomData);
     for (kind, bytes, name) in inputs {
         let (data, n) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
         let (kind, none) = (*kind as i32, null_mut());
-        // SAFETY: the image was judged whole; the driver reads it and copies what it needs.
+        // SAFETY: the image was checked to be complete; the driver reads it and copies what it needs.
         let outcome = unsafe {
             D::driver().link_add(link.0, kind, data, n, name.as_ptr(), 0, null_mut(), none)
         };
@@ -370,6 +374,6 @@ fn join<D: Dialect>(
     if image.is_null() {
         return Err(Error::new(ErrorCode::Unknown, "the driver linked to nothing"));
     }
-    // SAFETY: so many bytes, which are the link's until it is destroyed.
+    // SAFETY: the driver returned the length; the memory is valid until the link is destroyed.
     Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())
 }

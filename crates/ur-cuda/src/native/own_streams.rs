@@ -1,5 +1,5 @@
-//! Streams for what the adapter has a device do beside the queues' own streams: one for each key, created when it is
-//! first needed and kept.
+//! Streams for work of the adapter itself, apart from the queues' streams: one for each key, created at first
+//! use and kept.
 use super::{
     super::driver::{Dialect, RawContext},
     context::Entered,
@@ -8,26 +8,26 @@ use super::{
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ur_adapter::error::Result;
 
-/// Streams by their keys.
+/// Streams by key.
 #[derive(Debug)]
 pub struct OwnStreams<K, D: Dialect>(Mutex<Vec<(K, Arc<Stream<D>>)>>);
-/// The streams of other devices in which commands of one stream run, by the devices' numbers. All that is in them is in
-/// the order of that stream, with which they go.
+/// The streams of other devices that execute commands of one stream, by the device's number. They are ordered
+/// by that stream, and are dropped with it.
 pub type PeerStreams<D> = OwnStreams<i32, D>;
-/// Streams for memory that is filled with zeros, copies that the caller waits for, and memory given back to a driver's
-/// pool, by context. What uses one is ordered with nothing but itself, so that it neither waits for the default stream
-/// nor orders streams of others with it, which would break their captures.
+/// Streams for filling memory with zeros, for blocking copies and for frees to driver pools, by context.
+/// Their commands are not ordered with the default stream: they neither wait for it nor make streams of other
+/// code wait, which would invalidate captures.
 pub type UtilityStreams<D> = OwnStreams<RawContext, D>;
 
 impl<K: PartialEq, D: Dialect> OwnStreams<K, D> {
-    /// None yet.
+    /// Without streams.
     pub const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
     fn all(&self) -> MutexGuard<'_, Vec<(K, Arc<Stream<D>>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// The stream of `key`; `create` is called where there is none.
+    /// The stream of `key`; calls `create` if there is none.
     ///
     /// # Errors
     /// Those of `create`.
@@ -43,9 +43,9 @@ impl<K: PartialEq, D: Dialect> OwnStreams<K, D> {
         if let Some(stream) = find(&self.all()) {
             return Ok(stream);
         }
-        let fresh = Arc::new(create()?); // the lock is not held while the driver is called
+        let fresh = Arc::new(create()?); // the lock is not held during driver calls
         let mut all = self.all();
-        let faster = find(&all); // another thread's; then the fresh one goes after the lock
+        let faster = find(&all); // if another thread was faster, the new stream is dropped after the lock
         if faster.is_none() {
             all.push((key, Arc::clone(&fresh)));
         }
@@ -54,10 +54,10 @@ impl<K: PartialEq, D: Dialect> OwnStreams<K, D> {
     }
 }
 impl<D: Dialect> UtilityStreams<D> {
-    /// That of `context`, which is current.
+    /// The stream of `context`, which is current.
     ///
     /// # Errors
-    /// The driver's own, where it has to be created.
+    /// Returns the driver's error, if the stream must be created.
     pub fn of(&self, on: &Entered<D>, context: RawContext) -> Result<Arc<Stream<D>>> {
         self.get(context, || Stream::create(on, 0))
     }

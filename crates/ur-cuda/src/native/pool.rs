@@ -1,4 +1,5 @@
-//! The driver's own pools: memory allocated and freed in a stream's order, and given to other processes.
+//! The driver's memory pools: memory allocated and freed in stream order, which can be shared with other
+//! processes.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -20,10 +21,10 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 
 const DESCRIPTOR: i32 = 1;
-/// How many bytes stay in a pool when streams are waited for: the attribute's number.
+/// The attribute for the bytes that stay in a pool at synchronizations.
 const RELEASE_THRESHOLD: i32 = 4;
 
-/// One pool: made here, another process's, or somebody's in this process.
+/// A pool that was created here, imported from another process, or created by other code in this process.
 #[derive(Debug)]
 pub struct DriverPool<D: Dialect> {
     raw: RawPool,
@@ -33,16 +34,16 @@ pub struct DriverPool<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> DriverPool<D> {
-    /// Whether the device has pools that other processes can be given.
+    /// Whether the device has pools that can be shared with other processes.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn is_supported(device: &DriverDevice<D>) -> Result<bool> {
-        // A driver that does not know the second attribute cannot share its pools.
+        // A driver that does not know the second attribute cannot share pools.
         let descriptors = device.attribute(119).is_ok_and(|types| types & DESCRIPTOR != 0);
         Ok(device.attribute(115)? != 0 && descriptors)
     }
-    /// A pool of `device`'s memory that keeps up to `keep` bytes out of use.
+    /// Creates a pool of `device`'s memory that keeps up to `keep` unused bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -51,7 +52,7 @@ impl<D: Dialect> DriverPool<D> {
         let location = Location { kind: 1, id: device.number() };
         let properties = PoolProps { handle_types: DESCRIPTOR, location, ..PoolProps::default() };
         let (mut raw, mut keep) = (None, keep);
-        // SAFETY: `raw` is writable, the properties are whole.
+        // SAFETY: `raw` is writable, the properties are initialized.
         unsafe { D::driver().pool_create(&raw mut raw, &raw const properties) }.ok::<D>()?;
         let pool = Self::of(device, raw, true)?;
         let value = (&raw mut keep).cast();
@@ -64,30 +65,31 @@ impl<D: Dialect> DriverPool<D> {
         let (raw, context) = (raw.ok_or_else(null)?, device.context()?);
         Ok(Self { raw, context, is_ours, exported: OnceLock::new(), _dialect: PhantomData })
     }
-    /// One that somebody else in this process has; never destroyed here.
+    /// Wraps a pool of other code in this process; it is never destroyed here.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn borrowed(device: &DriverDevice<D>, raw: RawPool) -> Result<Self> {
         Self::of(device, Some(raw), false)
     }
-    /// What a descriptor of another process names.
+    /// Imports a pool of another process by its descriptor.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a descriptor that is no pool's.
+    /// `INVALID_VALUE` if the descriptor is not of a pool.
     pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>) -> Result<Self> {
         let _on = device.enter()?;
         let (mut raw, number) = (None, pointer(fd.as_raw_fd() as u64));
-        // SAFETY: the driver judges the descriptor, and keeps no hold of it.
+        // SAFETY: the driver checks the descriptor, and does not keep it.
         let outcome = unsafe { D::driver().pool_import(&raw mut raw, number, DESCRIPTOR, 0) };
         outcome.ok::<D>().map_err(foreign)?;
         Self::of(device, raw, true)
     }
-    /// What the driver calls it.
+    /// The driver's handle.
     pub fn raw(&self) -> RawPool {
         self.raw
     }
-    /// Lets the devices with these numbers reach its memory, beside its own; or no longer.
+    /// Gives the devices with these numbers access to its memory, or revokes it. The pool's own device always
+    /// has access.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -100,20 +102,20 @@ impl<D: Dialect> DriverPool<D> {
         if all.is_empty() {
             return Ok(());
         }
-        // SAFETY: the list is as long as is said.
+        // SAFETY: the list has the length that is passed.
         unsafe { D::driver().pool_access(self.raw, all.as_ptr(), all.len()) }.ok::<D>()
     }
-    /// Allocates in the order of `stream`; a context is current.
+    /// Allocates in the order of `stream`; a context must be current.
     ///
     /// # Errors
-    /// The driver's own, out of memory most of all.
+    /// Returns the driver's error, typically out of memory.
     pub fn alloc(&self, bytes: usize, stream: Option<RawStream>) -> Result<u64> {
         let mut at = 0;
         // SAFETY: `at` is writable; the stream is live.
         let outcome = unsafe { D::driver().pool_alloc(&raw mut at, bytes, self.raw, stream) };
         outcome.ok::<D>().map(|()| at)
     }
-    /// Gives what is out of use back to the system, but for `keep` bytes.
+    /// Returns unused memory to the system, except for `keep` bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -122,10 +124,10 @@ impl<D: Dialect> DriverPool<D> {
         // SAFETY: the pool is live.
         unsafe { D::driver().pool_trim(self.raw, keep) }.ok::<D>()
     }
-    /// The descriptor that other processes can be given.
+    /// The descriptor with which other processes can import it.
     ///
     /// # Errors
-    /// The driver's own: a pool that was not made to be shared.
+    /// Returns the driver's error, also for a pool that was not created for sharing.
     pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
@@ -133,19 +135,19 @@ impl<D: Dialect> DriverPool<D> {
         let _on = device.enter()?;
         let mut number = -1_i32;
         let to = (&raw mut number).cast();
-        // SAFETY: a descriptor is an `int`, for which there is room.
+        // SAFETY: `number` has the type of a descriptor.
         unsafe { D::driver().pool_export(to, self.raw, DESCRIPTOR, 0) }.ok::<D>()?;
         let fd = adopt(number)?;
         Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
     }
-    /// Opens what another process said of an allocation of this pool.
+    /// Opens an allocation of this pool by another process's export data.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is nothing of this pool's.
+    /// `INVALID_VALUE` for data that is not of this pool.
     pub fn import_pointer(&self, device: &DriverDevice<D>, mut data: IpcBytes) -> Result<u64> {
         let _on = device.enter()?;
         let mut at = 0;
-        // SAFETY: both are writable and as long as the driver's.
+        // SAFETY: both are writable and have the driver's sizes.
         let outcome =
             unsafe { D::driver().pool_import_pointer(&raw mut at, self.raw, &raw mut data) };
         outcome.ok::<D>().map_err(foreign).map(|()| at)
@@ -155,52 +157,52 @@ impl<D: Dialect> Drop for DriverPool<D> {
     fn drop(&mut self) {
         if self.is_ours {
             release::<D>(self.context, || {
-                // SAFETY: destroyed once; what is allocated of it keeps its memory.
+                // SAFETY: destroyed once; existing allocations of it stay valid.
                 unsafe { D::driver().pool_destroy(self.raw) }.released::<D>()
             });
         }
     }
 }
 
-/// What other processes need beside the pool to open the allocation at `at`.
+/// The data that other processes need, besides the pool, to open the allocation at `at`.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn export_pointer<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<IpcBytes> {
     let _on = device.enter()?;
     let mut data = [0; 64];
-    // SAFETY: `data` is as long as the driver's.
+    // SAFETY: `data` has the driver's size.
     unsafe { D::driver().pool_export_pointer(&raw mut data, at) }.ok::<D>()?;
     Ok(data)
 }
 
-/// Memory of a pool, made here or opened, freed on drop.
+/// An allocation of a pool, made here or opened, freed on drop.
 #[derive(Debug)]
 pub struct FromPool<D: Dialect> {
     at: u64,
-    /// Freed in a stream's order already.
+    /// Whether it was already freed in stream order.
     is_free: bool,
     pool: Arc<DriverPool<D>>,
 }
 impl<D: Dialect> FromPool<D> {
-    /// What `pool` allocated or opened at `at`, which nobody else frees.
+    /// Takes ownership of an allocation of `pool` at `at`.
     pub fn new(pool: Arc<DriverPool<D>>, at: u64) -> Self {
         Self { at, is_free: false, pool }
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// What it is from.
+    /// The pool that it is from.
     pub fn pool(&self) -> &Arc<DriverPool<D>> {
         &self.pool
     }
-    /// Frees it in the order of `stream`; a context is current.
+    /// Frees it in the order of `stream`; a context must be current.
     ///
     /// # Errors
-    /// The driver's own; then it is freed on drop.
+    /// Returns the driver's error; it is then freed on drop.
     pub fn free_on(mut self, stream: Option<RawStream>) -> Result<()> {
-        // SAFETY: it is ours and freed once.
+        // SAFETY: owned, and freed once.
         unsafe { D::driver().free_async(self.at, stream) }.ok::<D>()?;
         self.is_free = true;
         Ok(())
@@ -212,7 +214,7 @@ impl<D: Dialect> Drop for FromPool<D> {
             let context = self.pool.context;
             release::<D>(context, || {
                 let stream = D::statics().utility.of(&Entered::enter(context)?, context)?;
-                // SAFETY: no command uses it any more: the owner's promise.
+                // SAFETY: the owner guarantees that no command uses it any more.
                 unsafe { D::driver().free_async(self.at, stream.raw()) }.released::<D>()
             });
         }

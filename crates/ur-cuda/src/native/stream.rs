@@ -1,5 +1,5 @@
-//! Streams: what a queue's commands run in. Each method asks the driver for one thing, in order; what
-//! the addresses point at is the caller's promise to C.
+//! Streams, in which a queue's commands run. Each method enqueues one operation; that the addresses are valid
+//! is guaranteed by the application.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -23,24 +23,24 @@ use ur_adapter::{
 use ur_hal::{Pattern, RowPattern};
 use ur_sys::ur_logger_level_t;
 
-/// `CU_STREAM_NON_BLOCKING`: not ordered with the default stream.
+/// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// Patterns of more units than this are not filled in by one call for each.
+/// A pattern of more units than this is not filled column by column.
 const COLUMNS: usize = 16;
-/// So many bytes of a pattern over rows are made and uploaded at a time.
+/// The bytes of a pattern over rows that are generated and uploaded at a time.
 const PIECE: usize = 64 << 10;
 
-/// Where a stream was made, as far as its driver tells: CUDA's names the context, HIP's the device.
+/// Where a stream was created, as reported by the driver: CUDA's reports the context, HIP's the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamHome {
-    /// A context, which need not be a primary one.
+    /// A context, not necessarily a primary one.
     Context(RawContext),
     /// A device, by the driver's number.
     Device(i32),
 }
 impl StreamHome {
-    /// Whether commands of `device` can go into such a stream.
+    /// Whether the stream can execute commands of `device`.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
@@ -55,28 +55,30 @@ impl StreamHome {
 /// A stream of the driver.
 #[derive(Debug)]
 pub struct Stream<D: Dialect> {
-    /// `None` is the default stream.
+    /// `None`: the default stream.
     raw: Option<RawStream>,
     is_ours: bool,
-    /// Whose commands it runs, where that is known: so they get to memory that this device does not reach.
+    /// The device whose commands it executes, if known: needed for memory that this device cannot access.
     device: Option<Arc<DriverDevice<D>>>,
-    /// Whether copies that would have the caller wait go through pinned memory of the device's.
+    /// Whether copies for which the driver would block go through pinned memory instead.
     never_waits: bool,
-    /// Whether such copies wait first, asleep, for what the stream has: the driver would spin for that.
+    /// Whether the caller first waits for the stream before such copies: it sleeps, while the driver would
+    /// spin.
     waits_before: bool,
-    /// Where its commands on memory of other devices run.
+    /// The streams of other devices that execute parts of its commands.
     peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Stream<D> {
-    /// A new one in the context that is current. Smaller numbers are more urgent.
+    /// Creates a stream in the current context. A smaller number is a higher priority.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn create(on: &Entered<D>, priority: i32) -> Result<Self> {
         Self::made(on, NON_BLOCKING, priority)
     }
-    /// One that is ordered with the default stream, as cudart's are by default.
+    /// Creates a stream that synchronizes with the default stream, as those of the CUDA runtime do by
+    /// default.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -92,7 +94,7 @@ impl<D: Dialect> Stream<D> {
         }
         Ok(Self::adopted(raw, true))
     }
-    /// Somebody else's, who keeps it for as long as this lives; destroyed with this if `owned`.
+    /// Wraps an existing stream, which must outlive this; with `owned` it is destroyed with this.
     pub fn adopted(raw: Option<RawStream>, owned: bool) -> Self {
         Self::with(raw, owned, None, Arc::default())
     }
@@ -113,94 +115,94 @@ impl<D: Dialect> Stream<D> {
             _dialect: PhantomData,
         }
     }
-    /// From now on no copy has the caller wait until the stream gets there.
+    /// The stream as one of `device` whose copies never block the caller until the stream reaches them.
     pub fn never_waiting(mut self, device: Arc<DriverDevice<D>>) -> Self {
         self.never_waits = true;
         self.of(device)
     }
-    /// It runs the commands of `device`.
+    /// The stream as one that executes commands of `device`.
     pub fn of(mut self, device: Arc<DriverDevice<D>>) -> Self {
         self.device = Some(device);
         self
     }
-    /// Copies for which the driver would have the caller wait wait first for what the stream has.
+    /// The stream as one that is waited for before copies for which the driver would block.
     pub fn waiting_before(mut self) -> Self {
         self.waits_before = true;
         self
     }
-    /// Whether they do.
+    /// Whether the stream is waited for before copies for which the driver would block.
     pub fn waits_before(&self) -> bool {
         self.waits_before
     }
-    /// Whether copies may not have the caller wait.
+    /// Whether copies must not block the caller.
     pub fn never_waits(&self) -> bool {
         self.never_waits
     }
-    /// The same stream for a caller who waits anyway: copies may have him wait. Not for longer than it.
+    /// The same stream for a caller that blocks anyway: its copies may block. Must not outlive the original.
     pub fn waiting(&self) -> Self {
         Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.peer_streams))
     }
-    /// The streams of other devices that run commands in the order of this one.
+    /// The streams of other devices that execute commands in the order of this one.
     pub(in super::super) fn peer_streams(&self) -> &PeerStreams<D> {
         &self.peer_streams
     }
-    /// The driver's name of it.
+    /// The driver's handle.
     pub fn raw(&self) -> Option<RawStream> {
         self.raw
     }
-    /// Whether nobody else puts commands into it.
+    /// Whether it was created or taken over by this adapter, so that no other code uses it.
     pub fn is_owned(&self) -> bool {
         self.is_ours
     }
     /// Waits for everything in it.
     ///
     /// # Errors
-    /// The driver's own, those of its commands among them.
+    /// Returns the driver's error, also those of its commands.
     pub fn synchronize(&self) -> Result<()> {
-        // SAFETY: it is live.
+        // SAFETY: the stream is live.
         unsafe { D::driver().stream_synchronize(self.raw) }.ok::<D>()
     }
-    /// Whether what is put into it now is captured into a graph and does not run.
+    /// Whether commands enqueued now are captured into a graph instead of executed.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` for the default stream while a stream that is ordered with it is captured: a
-    /// command would break that capture. The driver's own.
+    /// `INVALID_OPERATION` for the default stream while a stream is captured that synchronizes with it: a
+    /// command would invalidate that capture. Else the driver's error.
     pub fn is_capturing(&self) -> Result<bool> {
         let mut is = 0;
-        // SAFETY: it is live, and `is` is writable.
+        // SAFETY: the stream is live, and `is` is writable.
         let outcome = unsafe { D::driver().stream_capturing(self.raw, &raw mut is) };
         match outcome.status() {
-            None => Ok(false), // a driver without captures
+            None => Ok(false), // the driver has no captures
             _ => outcome.ok::<D>().map(|()| is != 0),
         }
     }
-    /// Where it was made; `None` where the driver does not tell. For streams that are no default streams.
+    /// Where it was created; `None` if the driver cannot tell. Not for default streams.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn home(&self) -> Result<Option<StreamHome>> {
         let (mut context, mut device) = (None, 0);
-        // SAFETY: it is live, and `context` is writable.
+        // SAFETY: the stream is live, and `context` is writable.
         let of_context = unsafe { D::driver().stream_context(self.raw, &raw mut context) };
         if of_context.status().is_some() {
             return of_context.ok::<D>().map(|()| context.map(StreamHome::Context));
         }
-        // SAFETY: it is live, and `device` is writable.
+        // SAFETY: the stream is live, and `device` is writable.
         let of_device = unsafe { D::driver().stream_device(self.raw, &raw mut device) };
         match of_device.status() {
             None => Ok(None),
             _ => of_device.ok::<D>().map(|()| Some(StreamHome::Device(device))),
         }
     }
-    /// Whether everything in it is done.
+    /// Whether everything in it is complete.
     ///
     /// # Errors
     /// As for [`Stream::synchronize`].
     pub fn is_idle(&self) -> Result<bool> {
-        // SAFETY: it is live.
+        // SAFETY: the stream is live.
         unsafe { D::driver().stream_query(self.raw) }.ready::<D>()
     }
-    /// What is submitted later waits for `event`.
+    /// Makes everything enqueued later wait for `event`.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -208,15 +210,15 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: both are live. Flags 0.
         unsafe { D::driver().stream_wait_event(self.raw, event.raw(), 0) }.ok::<D>()
     }
-    /// Writes a word of memory that the device can reach.
+    /// Enqueues a write of a word that the device can access.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn write_value(&self, at: u64, value: u64) -> Result<()> {
-        // SAFETY: the word is registered for as long as its arena lives. Flags 0: after all before it.
+        // SAFETY: the word is registered while its arena lives. Flags 0: after all previous writes.
         unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok::<D>()
     }
-    /// What is submitted later waits until the word at `at` is at least `value`.
+    /// Makes everything enqueued later wait until the word at `at` is at least `value`.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -224,14 +226,14 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as above.
         unsafe { D::wait_value(self.raw, at, value) }.ok::<D>()
     }
-    /// Calls `call` on a thread of the driver's, which it blocks; it must not call the driver.
+    /// Enqueues a call of `call` on a thread of the driver, which it may block; it must not call the driver.
     ///
     /// # Errors
-    /// The driver's own; `call` is dropped then.
+    /// Returns the driver's error; `call` is dropped then.
     pub fn host_fn(&self, call: impl FnOnce() + Send + 'static) -> Result<()> {
         type Call = Box<dyn FnOnce() + Send>;
         unsafe extern "C" fn run<D: Dialect>(data: *mut c_void) {
-            // SAFETY: made by `into_raw` below, and given to one call.
+            // SAFETY: created by `into_raw` below, and passed to one call.
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
@@ -239,16 +241,16 @@ impl<D: Dialect> Stream<D> {
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
-        // SAFETY: `run` takes what `data` is.
+        // SAFETY: `data` has the type that `run` expects.
         let outcome =
             unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) }.ok::<D>();
         if outcome.is_err() {
-            // SAFETY: the driver did not take it.
+            // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(data) });
         }
         outcome
     }
-    /// Copies bytes between any two addresses that the device or the host can reach.
+    /// Copies bytes between any two addresses that the device or the host can access.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -261,10 +263,10 @@ impl<D: Dialect> Stream<D> {
         {
             return Ok(());
         }
-        // SAFETY: C promises that both ranges are there until the copy is done.
+        // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
         unsafe { D::copy(to, from, bytes, self.raw) }.ok::<D>()
     }
-    /// Moves managed memory to a device, or to the host (-1), in order.
+    /// Enqueues a migration of managed memory to a device, or to the host (-1).
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -272,7 +274,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: a hint about a range of managed memory.
         unsafe { D::driver().prefetch(at, bytes, device, self.raw) }.ok::<D>()
     }
-    /// Tells the driver how managed memory will be used; at once, not in order.
+    /// Sets a hint about the use of managed memory. Effective at once, not in stream order.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -280,7 +282,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as above.
         unsafe { D::driver().advise(at, bytes, advice, device) }.ok::<D>()
     }
-    /// Copies a box of bytes, between memory and arrays too.
+    /// Copies a box of bytes; each end is memory or an array.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -292,7 +294,7 @@ impl<D: Dialect> Stream<D> {
         }
         self.copy_3d_now(what)
     }
-    /// The same, as the driver does it.
+    /// The copy by the driver alone, which may block the caller.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -315,14 +317,14 @@ impl<D: Dialect> Stream<D> {
         }
         self.copy_2d_now(to, from, (width, height))
     }
-    /// The same, as the driver does it.
+    /// The copy by the driver alone, which may block the caller.
     fn copy_2d_now(
         &self,
         (to, to_pitch): (u64, usize),
         (from, from_pitch): (u64, usize),
         (width, height): (usize, usize),
     ) -> Result<()> {
-        // Type 4: by the address.
+        // Memory type 4: given by the address.
         let what = Copy2d {
             src_x: 0,
             src_y: 0,
@@ -344,7 +346,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as for `copy_3d`.
         unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok::<D>()
     }
-    /// Fills `[at, at + bytes)` with `pattern` again and again; `bytes` is a multiple of its length.
+    /// Fills `[at, at + bytes)` with repetitions of `pattern`; `bytes` is a multiple of its length.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -367,7 +369,7 @@ impl<D: Dialect> Stream<D> {
             _ => self.fill_columns(at, pattern, count),
         }
     }
-    /// Any pattern: each of its units is one column of a matrix whose rows are the pattern.
+    /// Fills with any pattern: seen as a matrix whose rows are the pattern, each unit is a column.
     fn fill_columns(&self, at: u64, pattern: &[u8], count: usize) -> Result<()> {
         let (pitch, unit) = (pattern.len(), unit(at, pattern.len()));
         if pitch / unit > COLUMNS {
@@ -378,7 +380,7 @@ impl<D: Dialect> Stream<D> {
         }
         Ok(())
     }
-    /// A long pattern: once from here, then what is there again and again, twice as much each time.
+    /// Fills with a long pattern: uploads it once, then copies what is there, twice as much each time.
     fn fill_doubling(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
         self.upload_rows((at, pattern.len()), pattern, pattern.len())?;
         let mut done = pattern.len();
@@ -389,7 +391,7 @@ impl<D: Dialect> Stream<D> {
         }
         Ok(())
     }
-    /// Copies rows of `width` bytes that the caller does not keep.
+    /// Copies rows of `width` bytes from memory that the caller may change on return.
     fn upload_rows(&self, to: (u64, usize), bytes: &[u8], width: usize) -> Result<()> {
         if self.never_waits
             && let Some(device) = &self.device
@@ -397,11 +399,11 @@ impl<D: Dialect> Stream<D> {
         {
             return Ok(());
         }
-        // Pageable bytes are taken before the driver returns.
+        // The driver reads pageable memory before it returns.
         let from = bytes.as_ptr().expose_provenance() as u64;
         self.copy_2d_now(to, (from, width), (width, bytes.len() / width))
     }
-    /// One unit of 1, 2 or 4 bytes in each of `rows` rows.
+    /// Writes one unit of 1, 2 or 4 bytes to each of `rows` rows.
     fn fill_column(&self, at: u64, pitch: usize, unit: &[u8], rows: usize) -> Result<()> {
         let (driver, stream) = (D::driver(), self.raw);
         let outcome = match *unit {
@@ -420,8 +422,8 @@ impl<D: Dialect> Stream<D> {
         };
         outcome.ok::<D>()
     }
-    /// Fills `height` rows of `width` bytes; the pattern runs on from each row to the next, and all of
-    /// their bytes are a multiple of it.
+    /// Fills `height` rows of `width` bytes. The pattern continues from each row to the next, and the total
+    /// size is a multiple of its length.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -463,7 +465,8 @@ impl<D: Dialect> Stream<D> {
         };
         outcome.ok::<D>()
     }
-    /// Any pattern: rows until it comes round, then these rows again and again, twice as many each time.
+    /// Fills with any pattern: writes rows until the pattern repeats, then copies these rows, twice as many
+    /// each time.
     fn fill_rows(
         &self,
         (at, pitch): (u64, usize),
@@ -492,7 +495,7 @@ impl<D: Dialect> Stream<D> {
         }
         Ok(())
     }
-    /// One row, which may end within the pattern.
+    /// Fills one row, which may end within the pattern.
     fn fill_row(&self, at: u64, pattern: &[u8], width: usize) -> Result<()> {
         let whole = width - width % pattern.len();
         self.fill(at, pattern, whole)?;
@@ -514,7 +517,7 @@ impl<D: Dialect> Stream<D> {
         unsafe { D::driver().set_d32(at, value, count, self.raw) }.ok::<D>()
     }
 }
-/// The largest unit of 1, 2 or 4 bytes that divides address and length.
+/// The largest of 1, 2 or 4 bytes that divides the address and the length.
 fn unit(at: u64, length: usize) -> usize {
     [4, 2]
         .into_iter()
@@ -526,7 +529,7 @@ impl<D: Dialect> Drop for Stream<D> {
         if let (true, Some(raw)) = (self.is_ours, self.raw)
             && super::super::device::check_fork::<D>().is_ok()
         {
-            // SAFETY: ours, live, and never used again; the driver finishes what is in it.
+            // SAFETY: owned, live, and never used again; the driver completes its commands first.
             let gone = unsafe { D::driver().stream_destroy(raw) }.released::<D>();
             gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
         }

@@ -1,4 +1,4 @@
-//! Physical memory, reserved addresses, and mappings of the one at the other.
+//! Physical memory, reserved addresses, and mappings of physical memory at them.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -18,19 +18,19 @@ use std::{
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// The driver's number for "a POSIX descriptor".
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: i32 = 1;
-/// The driver's number for "a device", as a location.
+/// `CU_MEM_LOCATION_TYPE_DEVICE`
 const DEVICE: i32 = 1;
 
-/// Whether the device has virtual memory at all.
+/// Whether the device supports virtual memory.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn is_supported<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
     Ok(device.attribute(102)? != 0)
 }
-/// Whether its physical memory can be exported by descriptor.
+/// Whether its physical memory can be exported as descriptors.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -41,44 +41,45 @@ fn properties<D: Dialect>(device: &DriverDevice<D>) -> Result<AllocationProp> {
     Ok(AllocationProp {
         handle_types: if has_descriptors(device)? { DESCRIPTOR } else { 0 },
         location: Location { kind: DEVICE, id: device.number() },
-        // Older drivers do not know the attribute: then RDMA does not reach the memory.
+        // Older drivers do not know the attribute, and cannot allocate memory for RDMA.
         rdma: u8::from(device.attribute(110).is_ok_and(|can| can != 0)),
         ..AllocationProp::default()
     })
 }
-/// What lengths and addresses have to be multiples of: the least, or what the driver recommends.
+/// What lengths and addresses must be multiples of, in bytes: the minimum, or what the driver recommends.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> Result<usize> {
     let _on = device.enter()?;
     let (properties, mut bytes) = (properties(device)?, 0);
-    // SAFETY: `bytes` is writable, the properties are whole.
+    // SAFETY: `bytes` is writable, the properties are initialized.
     let outcome = unsafe {
         D::driver().granularity(&raw mut bytes, &raw const properties, i32::from(recommended))
     };
     outcome.ok::<D>().map(|()| bytes.max(1))
 }
 
-/// Memory of a device without an address, released on drop; mappings keep it all the same.
+/// Physical memory of a device, without an address. The handle is released on drop; mappings keep the memory
+/// alive.
 #[derive(Debug)]
 pub struct Physical<D: Dialect> {
     handle: u64,
     bytes: usize,
     context: RawContext,
-    /// Exported at most once: it takes the driver as long as hundreds of other calls.
+    /// Exported at most once, because an export takes as long as hundreds of other driver calls.
     exported: OnceLock<Arc<OwnedFd>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Physical<D> {
-    /// `bytes` of it, a multiple of the granularity.
+    /// Allocates `bytes`, a multiple of the granularity.
     ///
     /// # Errors
-    /// The driver's own, out of memory most of all.
+    /// Returns the driver's error, typically out of memory.
     pub fn create(device: &DriverDevice<D>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let (properties, mut handle) = (properties(device)?, 0);
-        // SAFETY: `handle` is writable, the properties are whole.
+        // SAFETY: `handle` is writable, the properties are initialized.
         let outcome = unsafe {
             D::driver().physical_create(&raw mut handle, bytes, &raw const properties, 0)
         };
@@ -89,52 +90,52 @@ impl<D: Dialect> Physical<D> {
         let (context, exported) = (device.context()?, OnceLock::new());
         Ok(Self { handle, bytes, context, exported, _dialect: PhantomData })
     }
-    /// What a descriptor of another process names, said to be `bytes` long. Whether it is shows when it
-    /// is mapped.
+    /// Imports memory of another process by its descriptor. `bytes` is the exporter's claim, which is
+    /// verified only by mapping the memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a descriptor that is none of the driver's.
+    /// `INVALID_VALUE` if the descriptor is not of device memory.
     pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let (mut handle, number) = (0, pointer(fd.as_raw_fd() as u64));
-        // SAFETY: the driver judges the descriptor, and keeps no hold of it.
+        // SAFETY: the driver checks the descriptor, and does not keep it.
         let outcome = unsafe { D::driver().physical_import(&raw mut handle, number, DESCRIPTOR) };
         outcome.ok::<D>().map_err(foreign)?;
         Self::of(device, handle, bytes)
     }
-    /// What is mapped at `at`, `bytes` of it, by whomever.
+    /// The physical memory of `bytes` that is mapped at `at`, also if other code mapped it.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let mut handle = 0;
-        // SAFETY: the driver judges the address.
+        // SAFETY: the driver checks the address.
         unsafe { D::driver().physical_retain(&raw mut handle, pointer(at)) }.ok::<D>()?;
         Self::of(device, handle, bytes)
     }
-    /// Keeps the descriptor that it was imported by, to be passed on: the driver exports no memory of
-    /// another process's.
+    /// Keeps the descriptor with which it was imported, for further exports: the driver cannot export
+    /// imported memory.
     #[must_use]
     pub fn passing_on(mut self, fd: OwnedFd) -> Self {
         self.exported = OnceLock::from(Arc::new(fd));
         self
     }
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// The descriptor that other processes can be given.
+    /// The descriptor with which other processes can import it.
     ///
     /// # Errors
-    /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+    /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
     pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
         }
         let _on = device.enter()?;
         let mut number = -1_i32;
-        // SAFETY: a descriptor is an `int`, for which there is room.
+        // SAFETY: `number` has the type of a descriptor.
         let outcome = unsafe {
             D::driver().physical_export((&raw mut number).cast(), self.handle, DESCRIPTOR, 0)
         };
@@ -146,26 +147,26 @@ impl<D: Dialect> Physical<D> {
 impl<D: Dialect> Drop for Physical<D> {
     fn drop(&mut self) {
         release::<D>(self.context, || {
-            // SAFETY: every handle is released once; mappings keep the memory.
+            // SAFETY: every handle is released once; mappings keep the memory alive.
             unsafe { D::driver().physical_release(self.handle) }.released::<D>()
         });
     }
 }
 
-/// A descriptor that the driver gave, closed in programs that this process starts.
+/// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
 pub(super) fn adopt(number: i32) -> Result<OwnedFd> {
     if number < 0 {
         return Err(Error::new(ErrorCode::Unknown, "the driver exported no descriptor"));
     }
-    // SAFETY: the driver made it for whoever asked, and keeps nothing of it.
+    // SAFETY: the driver created it for the caller, and does not use it any more.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC).map_err(|e| {
         Error::new(ErrorCode::OutOfResources, format!("a descriptor could not be kept: {e}"))
     })?;
     Ok(fd)
 }
-/// What another process sent and the driver refuses is that process's fault, unless memory ran out, or
-/// the driver has no such function at all.
+/// The error for something that another process sent and the driver refused: the exporter's fault, unless
+/// memory ran out, the device failed, or the driver does not have the function.
 pub(in super::super) fn foreign(error: Error) -> Error {
     match error.code() {
         ErrorCode::OutOfDeviceMemory
@@ -177,7 +178,7 @@ pub(in super::super) fn foreign(error: Error) -> Error {
         _ => foreign_refusal(error),
     }
 }
-/// What the driver says of another process's memory beside "it is none".
+/// Explains the driver's refusal of another process's memory.
 fn foreign_refusal(error: Error) -> Error {
     const MAPPED: i32 = 208;
     const NOT_PERMITTED: i32 = 800;
@@ -203,7 +204,7 @@ fn foreign_refusal(error: Error) -> Error {
     }
 }
 
-/// Reserved addresses, given back on drop.
+/// Reserved addresses, freed on drop.
 #[derive(Debug)]
 pub struct Range<D: Dialect> {
     at: u64,
@@ -212,7 +213,7 @@ pub struct Range<D: Dialect> {
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Range<D> {
-    /// `bytes` addresses from a multiple of `align` on, at `wished` if that is not 0 and free.
+    /// Reserves `bytes` addresses at a multiple of `align`; at `wished` if that is not 0 and free.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -224,15 +225,15 @@ impl<D: Dialect> Range<D> {
     ) -> Result<Self> {
         let _on = device.enter()?;
         let mut at = 0;
-        // SAFETY: `at` is writable; nothing is mapped by it.
+        // SAFETY: `at` is writable; reserving maps nothing.
         unsafe { D::driver().address_reserve(&raw mut at, bytes, align, wished, 0) }.ok::<D>()?;
         Ok(Self { at, bytes, context: device.context()?, _dialect: PhantomData })
     }
-    /// Its first address.
+    /// The first address.
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// How many there are.
+    /// The number of addresses.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -246,7 +247,7 @@ impl<D: Dialect> Drop for Range<D> {
     }
 }
 
-/// Maps `bytes` of `memory` from `offset` on at `at`; nobody has access yet.
+/// Maps `bytes` of `memory` from `offset` on at `at`, without access for any device.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -261,16 +262,16 @@ pub fn map<D: Dialect>(
     // SAFETY: the range is reserved and unmapped, which the driver checks too.
     unsafe { D::driver().physical_map(at, bytes, offset, memory.handle, 0) }.ok::<D>()
 }
-/// Ends whole mappings; nothing uses them any more.
+/// Unmaps whole mappings, which nothing may use any more.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn unmap<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let _on = device.enter()?;
-    // SAFETY: the commands before have ended: the caller's promise.
+    // SAFETY: the caller guarantees that the commands that use it are complete.
     unsafe { D::driver().physical_unmap(at, bytes) }.ok::<D>()
 }
-/// What of a mapping the devices with these numbers may do: nothing (0), read (1), write too (3).
+/// Sets the access of the devices with these numbers to a mapping: none (0), read (1), read and write (3).
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -285,36 +286,36 @@ pub fn set_access<D: Dialect>(
     let location = |&id: &i32| Location { kind: DEVICE, id };
     let access = |id| AccessDesc { location: location(id), flags };
     let all: Vec<_> = devices.iter().map(access).collect();
-    // SAFETY: the list is as long as is said; the range is mapped, which the driver checks.
+    // SAFETY: the list has the length that is passed; the driver checks that the range is mapped.
     unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok::<D>()
 }
-/// What the device may do at `at`: see [`set_access`].
+/// The access of the device to `at`, as for [`set_access`].
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
     let _on = device.enter()?;
     let (location, mut flags) = (Location { kind: DEVICE, id: device.number() }, 0_u64);
-    // SAFETY: both are whole, `flags` is writable.
+    // SAFETY: both are initialized, `flags` is writable.
     let outcome = unsafe { D::driver().get_access(&raw mut flags, ptr::from_ref(&location), at) };
     outcome.ok::<D>().map(|()| flags as i32)
 }
 
-/// Physical memories, each whole, one behind the other at addresses of their own, readable and writable for
-/// some devices.
+/// Several physical memories, each mapped as a whole, one after the other at reserved addresses; readable and
+/// writable.
 #[derive(Debug)]
 pub struct MappedRun<D: Dialect> {
-    /// Unmapped on drop, before the range goes.
+    /// Unmapped on drop before the reservation is freed.
     range: Range<D>,
-    /// How long each mapping is.
+    /// The length of each mapping in bytes.
     parts: Vec<usize>,
 }
 impl<D: Dialect> MappedRun<D> {
-    /// Maps what `parts` gives, each with its length, `bytes` in all, at a multiple of `align` for its own
-    /// device. The mappings alone keep the memory.
+    /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Afterwards only the
+    /// mappings keep the memory alive.
     ///
     /// # Errors
-    /// The driver's own, and those of `parts`.
+    /// Returns the driver's error, and those of `parts`.
     pub fn new(
         device: &DriverDevice<D>,
         bytes: usize,
@@ -333,11 +334,11 @@ impl<D: Dialect> MappedRun<D> {
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
         Ok(whole)
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.range.at()
     }
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.range.bytes()
     }
@@ -347,7 +348,7 @@ impl<D: Dialect> Drop for MappedRun<D> {
         release::<D>(self.range.context, || {
             let mut at = self.range.at();
             for &bytes in &self.parts {
-                // SAFETY: mapped here, and no command uses it any more: the owner's promise.
+                // SAFETY: mapped here; the owner guarantees that no command uses it any more.
                 unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()?;
                 at += bytes as u64;
             }
@@ -356,10 +357,10 @@ impl<D: Dialect> Drop for MappedRun<D> {
     }
 }
 
-/// Physical memory, all of it, at addresses of its own, readable and writable for some devices.
+/// Physical memory, mapped as a whole at reserved addresses; readable and writable.
 #[derive(Debug)]
 pub struct Mapped<D: Dialect> {
-    /// Unmapped on drop, before the range goes.
+    /// Unmapped on drop before the reservation is freed.
     range: Range<D>,
     memory: Arc<Physical<D>>,
 }
@@ -376,15 +377,15 @@ impl<D: Dialect> Mapped<D> {
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
         Ok(whole)
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.range.at()
     }
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.range.bytes()
     }
-    /// What is mapped.
+    /// The physical memory.
     pub fn memory(&self) -> &Arc<Physical<D>> {
         &self.memory
     }
@@ -393,7 +394,7 @@ impl<D: Dialect> Drop for Mapped<D> {
     fn drop(&mut self) {
         let (at, bytes) = (self.range.at(), self.range.bytes());
         release::<D>(self.range.context, || {
-            // SAFETY: mapped here, and no command uses it any more: the owner's promise.
+            // SAFETY: mapped here; the owner guarantees that no command uses it any more.
             unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()
         });
     }

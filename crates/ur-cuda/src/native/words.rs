@@ -1,4 +1,4 @@
-//! Words in memory that processes share, where a device's streams can write and wait for them.
+//! Words in memory shared between processes, which a device's streams can write and wait for.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Dialect, RawContext},
@@ -8,10 +8,10 @@ use std::{ffi::c_void, marker::PhantomData, ptr};
 use ur_adapter::{error::Result, log};
 use ur_sys::ur_logger_level_t;
 
-/// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`: for all contexts.
+/// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`: usable in all contexts.
 const FLAGS: u32 = 3;
 
-/// A piece of shared memory that the driver was told of, until this is dropped.
+/// A piece of shared memory, registered with the driver until this is dropped.
 #[derive(Debug)]
 pub struct Words<D: Dialect> {
     start: usize,
@@ -23,17 +23,17 @@ fn pointer(at: usize) -> *mut c_void {
     ptr::with_exposed_provenance_mut(at)
 }
 impl<D: Dialect> Words<D> {
-    /// Pins `bytes` at `start`, whole pages that stay mapped for longer than this lives.
+    /// Pins `bytes` at `start`: whole pages that must stay mapped until this is dropped.
     ///
     /// # Errors
-    /// The driver's own: a piece that is registered already among them.
+    /// Returns the driver's error, also for a piece that is registered already.
     pub fn register(
         _on: &Entered<D>,
         context: RawContext,
         start: usize,
         bytes: usize,
     ) -> Result<Self> {
-        // SAFETY: the driver checks the range; pinning changes nothing for the host.
+        // SAFETY: the driver checks the range; pinning it does not affect the host's accesses.
         unsafe { D::driver().host_register(pointer(start), bytes, FLAGS) }.ok::<D>()?;
         let mut words = Self { start, device: 0, context, _dialect: PhantomData };
         let to = &raw mut words.device;
@@ -41,7 +41,7 @@ impl<D: Dialect> Words<D> {
         unsafe { D::driver().host_pointer(to, pointer(start), 0) }.ok::<D>()?;
         Ok(words)
     }
-    /// The word at `address`, as a device knows it.
+    /// The device's address of the word at `address`.
     pub fn on_device(&self, address: usize) -> u64 {
         self.device + (address - self.start) as u64
     }
@@ -52,7 +52,7 @@ impl<D: Dialect> Drop for Words<D> {
             return;
         }
         let gone = Entered::<D>::enter(self.context).and_then(|_on| {
-            // SAFETY: registered here, and what waited for its words or wrote them is done.
+            // SAFETY: registered here; commands that wait for its words or write them are complete.
             unsafe { D::driver().host_unregister(pointer(self.start)) }.released::<D>()
         });
         gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
