@@ -1,5 +1,5 @@
 //! Images as callers describe them: their sizes in pixels, and the layout of their pixels in host memory. The driver's
-//! image objects are in each backend's `image.rs`.
+//! image objects are the backend's.
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,

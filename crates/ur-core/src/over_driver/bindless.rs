@@ -1,5 +1,5 @@
-//! Bindless images and memory of other programs' descriptors, for drivers that have none: the questions whether there are any get
-//! a no instead of a failure. All else of the table is `UNSUPPORTED_FEATURE`, after the checks of its arguments.
+//! Bindless images and import of external memory, for drivers that have neither: queries for support answer no. All
+//! other entries check their arguments and return `UNSUPPORTED_FEATURE`.
 use super::{
     OverDriver,
     objects::{Context, Contexts, Device},

@@ -1,4 +1,4 @@
-//! Memory that adapters have for themselves, of the pools that C's is of.
+//! Memory that adapters allocate for themselves from the pools that serve USM.
 use super::{
     usm::{self, Wish},
     usm_pool::{Context, Device, HasUsm},
@@ -6,8 +6,8 @@ use super::{
 use crate::memory::allocation::Usm;
 use ur_adapter::{error::Result, log, memory::UsmPtr, object::Owned};
 
-/// Memory that C could have allocated as well: of the same pools, and given back in the same way,
-/// behind every command that may use it.
+/// An allocation from the same pools as USM. Dropping it is a deferred free, so commands that use it may still be
+/// running.
 #[derive(Debug)]
 pub struct Block<D: HasUsm> {
     context: Owned<Context<D>>,
@@ -15,7 +15,7 @@ pub struct Block<D: HasUsm> {
     is_hosts: bool,
 }
 impl<D: HasUsm> Block<D> {
-    /// `bytes` of the host's memory, or of a device's.
+    /// Allocates `bytes` of host memory, or of a device's memory.
     ///
     /// # Errors
     /// As for USM.
@@ -30,11 +30,11 @@ impl<D: HasUsm> Block<D> {
         let at = usm::allocate::<D>(usm, context.borrow(), wish, bytes)?;
         Ok(Self { context: context.clone(), at, is_hosts })
     }
-    /// Where it is.
+    /// Its first byte.
     pub fn at(&self) -> UsmPtr {
         self.at
     }
-    /// Whether it is the host's memory.
+    /// Whether it is host memory.
     pub fn is_hosts(&self) -> bool {
         self.is_hosts
     }

@@ -82,7 +82,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
         let handle = (NativeKind::Context, NativeHandle(native as u64));
         let is_owned = properties.is_some_and(|one| one.isNativeHandleOwned);
         let Adopted::Context(driver, devices) = D::adopt(&named, None, handle, is_owned)? else {
-            return Err(ErrorCode::InvalidValue.into()); // the driver says that it is something else
+            return Err(ErrorCode::InvalidValue.into()); // the driver returned another kind of object
         };
         let devices = devices.iter().map(Device::of).collect::<Result<_>>()?;
         Ok(Context::new(driver, devices))

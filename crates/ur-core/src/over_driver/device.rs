@@ -1,4 +1,4 @@
-//! What the core asks of a driver about devices. What callers ask is answered in `device_entries.rs`.
+//! What the core needs from a driver to implement devices. The entries are in `device_entries.rs`.
 use super::{
     objects::{Device, DriverDevice},
     usm_pool::HasUsm,
@@ -13,28 +13,29 @@ use ur_adapter::{
 };
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
-/// A driver of whose devices the core answers what they have in common.
+/// A driver over which the core implements the entries of devices.
 pub trait HasDevices:
     RunsCode + HasUsm + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
 {
-    /// What kind of device it is.
+    /// The type of a device.
     fn kind(device: &DriverDevice<Self>) -> ur_device_type_t;
-    /// Answers what the driver tells, or has otherwise than most; `None` for what the core answers.
+    /// Answers a property that only the driver knows, or for which the core's answer does not apply. Returns `None` to
+    /// let the core answer.
     fn tell(
         device: &DriverDevice<Self>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Option<Result<()>>;
-    /// How many numbers of char, short, int, long, float, double and half a vector is best made of, and how many the
-    /// device's own vectors have.
+    /// The preferred and then the native vector widths: how many elements of char, short, int, long, float, double and
+    /// half.
     ///
     /// # Errors
     /// Returns the driver's error.
     fn vector_widths(device: &DriverDevice<Self>) -> Result<[[u32; 7]; 2]> {
         let _ = device;
-        Ok([[1; 7]; 2]) // work-items compute on single numbers
+        Ok([[1; 7]; 2]) // work-items compute on scalars
     }
-    /// Its parts by a rule.
+    /// Partitions a device.
     ///
     /// # Errors
     /// As `urDevicePartition` documents them.
@@ -43,7 +44,7 @@ pub trait HasDevices:
         let why = "this device has no parts: SUPPORTED_PARTITIONS is empty";
         Err(Error::new(ErrorCode::DevicePartitionFailed, why))
     }
-    /// The parts that the driver itself has handles of.
+    /// The parts of a device for which the driver itself has native handles.
     fn parts_with_handles(device: &DriverDevice<Self>) -> Vec<DriverDevice<Self>> {
         let _ = device;
         vec![]
@@ -54,7 +55,7 @@ pub trait HasDevices:
     /// Returns the driver's error.
     fn wait_for_device(device: &Object<Device<Self>>) -> Result<()>;
 }
-/// The error for what neither driver nor adapter can tell of a device.
+/// The error for a property of a device that neither the driver nor the core can answer.
 pub fn untold(name: ur_device_info_t) -> Error {
     let why = format!("this device has no answer to {name:?}");
     Error::new(ErrorCode::UnsupportedEnumeration, why)

@@ -85,7 +85,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
     ) -> Result<u32> {
         select_binary::<D>(binaries)
     }
-    /// The device's clock in nanoseconds, and the host's.
+    /// The device's clock and the host's clock, in nanoseconds.
     fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
         D::check_fork()?;
         let clocks = D::clocks(device.driver())?;

@@ -1,12 +1,12 @@
-//! What devices say of themselves where no driver says otherwise: what the core decides, and a plain no, of the type the
-//! ABI gives, for what nobody has.
+//! Properties of devices that are not the driver's: those that follow from the core, and defaults for what no driver
+//! has, each in the type that UR defines for it.
 use super::{device::HasDevices, objects::Device};
 use crate::command::Exists;
 use ur_adapter::{error::Result, info::Answer, object::Borrowed};
 use ur_hal::{Capability, LaunchLimits};
 use ur_sys::{ur_device_info_t as I, *};
 
-/// Answers what is not the driver's to say; `None` for what only a driver could tell.
+/// Answers a property that is not the driver's; `None` if only a driver could answer it.
 pub(super) fn answer<D: HasDevices>(
     device: Borrowed<'_, Device<D>>,
     name: I,
@@ -22,7 +22,7 @@ pub(super) fn answer<D: HasDevices>(
         .or_else(|| constants(name, answer))
         .or_else(|| features(name).map(|has| answer.bool(has)))
 }
-/// What it belongs to, and what belongs to it. Nothing is put together of several devices.
+/// Relations to other objects. By default a device is neither composed of others nor divided into parts.
 fn relations<D: HasDevices>(
     device: Borrowed<'_, Device<D>>,
     name: I,
@@ -45,7 +45,7 @@ fn relations<D: HasDevices>(
         _ => return None,
     })
 }
-/// How large launches may be.
+/// Limits of launches.
 fn launches<D: HasDevices>(
     device: &Device<D>,
     name: I,
@@ -80,7 +80,7 @@ fn launches<D: HasDevices>(
     };
     Some(D::launches(device).and_then(|(_, limits)| of(&limits, answer)))
 }
-/// What is the same wherever a driver does not say otherwise.
+/// Defaults for properties that the driver does not answer.
 fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     Some(match name {
         I::PROFILE => answer.str("FULL_PROFILE"),
@@ -113,7 +113,7 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
             answer.value(&128_u32)
         }
         I::MAX_SAMPLERS => answer.value(&16_u32),
-        // Bindless images there are none.
+        // There are no bindless images by default.
         I::MAX_IMAGE_LINEAR_WIDTH_EXP
         | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
         | I::MAX_IMAGE_LINEAR_PITCH_EXP => answer.value(&0_usize),
@@ -124,7 +124,7 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
         _ => return None,
     })
 }
-/// Command buffers and graphs: what is recorded can be changed in every way, since the core keeps it.
+/// Command buffers and graphs. Every kind of update is supported, because the core keeps what is recorded.
 fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_command_buffer_update_capability_flags_t as F;
     let has = <D::ExpCommandBuffer as Exists>::EXISTS;
@@ -139,7 +139,7 @@ fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<
         _ => return None,
     })
 }
-/// Whether there is a feature, where a driver does not say otherwise.
+/// Whether a feature exists, for features that the driver does not answer.
 fn features(name: I) -> Option<bool> {
     Some(match name {
         I::ENDIAN_LITTLE | I::AVAILABLE => cfg!(target_endian = "little"),
@@ -197,7 +197,7 @@ fn features(name: I) -> Option<bool> {
         _ => return None,
     })
 }
-/// Which of [`HasDevices::vector_widths`] is asked for.
+/// The row and column of a property in [`HasDevices::vector_widths`].
 fn vector(name: I) -> Option<(usize, usize)> {
     Some(match name {
         I::PREFERRED_VECTOR_WIDTH_CHAR => (0, 0),

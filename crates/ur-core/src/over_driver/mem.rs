@@ -1,6 +1,6 @@
-//! Memory objects: buffers and parts of them, what C may do with them, and where it has mapped them.
-//! Where their bytes are is the room's `storage.rs`'s, what images are beyond that `memory/image_layout.rs`'s;
-//! the commands on both are the room's `enqueue_mem.rs`'s and `enqueue_image.rs`'s.
+//! Memory objects: buffers, sub-buffers and images, their flags and ranges, and their mappings. Where their bytes are
+//! is up to the backend ([`Storage`]); the layout of images is in `memory/image_layout.rs`, and the commands on both
+//! are in `command/buffers.rs` and `command/images.rs`.
 use super::{
     OverDriver,
     block::Block,
@@ -27,24 +27,25 @@ use ur_adapter::{
 use ur_hal::{Access, Range};
 use ur_sys::*;
 
-/// A driver whose memory can be made into buffers and images.
+/// A driver that provides memory for buffers and images.
 pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
-    /// The bytes of a memory object and of its parts.
+    /// The memory of a memory object, shared with its sub-buffers.
     type Storage: Storage<Self>;
-    /// How messages call a memory object.
+    /// The name of a memory object in error messages.
     fn a_mem() -> String;
-    /// A buffer's bytes, and what of C's memory they stand for, as the flags say: C's memory, pinned memory
-    /// of the host's, or memory of the devices'; with what is at `host` in them if that is anything.
+    /// Provides the memory of a new buffer: the caller's memory, pinned host memory, or memory of the devices,
+    /// depending on the flags. If `host` is given, it receives the bytes there. The second value is the caller's memory
+    /// that it represents, if devices cannot access that memory directly.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES`; the driver's own.
+    /// `OUT_OF_RESOURCES`. Returns the driver's error, mapped as in `error.rs`.
     fn buffer(
         context: Owned<Context<Self>>,
         flags: ur_mem_flags_t,
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Self::Storage, Option<UsmPtr>)>;
-    /// A buffer of a native handle, which goes with it if it is `given` away.
+    /// A buffer over a native handle, which is released with the buffer if `given` (owned by it).
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for one that the driver does not know.
@@ -56,7 +57,7 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, native, given);
         Error::unsupported("urMemBufferCreateWithNativeHandle")
     }
-    /// A new image, with C's pixels in it if there are any.
+    /// A new image; its pixels are copied from `host` if that is given.
     ///
     /// # Errors
     /// As for `urMemImageCreate`.
@@ -70,7 +71,7 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, flags, format, desc, host);
         Error::unsupported("urMemImageCreate")
     }
-    /// An image over one of the driver's, that C made; it goes with the object if it is `given` away.
+    /// An image over a native image of the application, which is released with the object if `given` (owned by it).
     ///
     /// # Errors
     /// As for `urMemImageCreateWithNativeHandle`.
@@ -84,10 +85,10 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, native, format, desc, given);
         Error::unsupported("urMemImageCreateWithNativeHandle")
     }
-    /// What a memory object is to the driver, on a device or wherever it is.
+    /// The native handle of a memory object, on a device or, without one, wherever it is.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error, mapped as in `error.rs`.
     fn native_mem(
         mem: &Object<Mem<Self>>,
         device: Option<Owned<Device<Self>>>,
@@ -96,11 +97,11 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         Error::unsupported("urMemGetNativeHandle")
     }
 }
-/// Where the bytes of a memory object are.
+/// The memory of a memory object.
 pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {
-    /// The context whose devices use it.
+    /// The context whose devices access it.
     fn context(&self) -> &Owned<Context<D>>;
-    /// Where the host can reach it, if it can, and it is anywhere yet.
+    /// Its address for the host; `None` if the host cannot access it, or if it is not allocated yet.
     fn host(&self) -> Option<UsmPtr>;
 }
 /// What `ur_mem_handle_t` points at.
@@ -108,11 +109,11 @@ pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {
 pub struct Mem<D: BufferBackend> {
     flags: ur_mem_flags_t,
     storage: Arc<D::Storage>,
-    /// C's memory that the storage stands for, where devices cannot reach that.
+    /// The caller's memory that the storage represents, if devices cannot access that memory directly.
     home: Option<UsmPtr>,
-    /// Whether the storage is C's memory, which devices reach as it is.
+    /// Whether the storage is the caller's memory, which devices access directly.
     is_lent: bool,
-    /// Where in the storage it starts, in bytes.
+    /// Its offset in the storage, in bytes.
     origin: usize,
     bytes: usize,
     what: What,
@@ -125,33 +126,33 @@ impl<D: BufferBackend> Body for Mem<D> {
         D::statics().slab()
     }
 }
-/// What distinguishes memory objects from bytes.
+/// The kind of a memory object.
 #[derive(Debug)]
 enum What {
     Buffer,
-    /// Of a buffer; the bytes are the storage's, so that the buffer itself may go.
+    /// A sub-buffer. It shares the storage, so that the buffer itself may be released first.
     Part,
     Image(Image),
 }
-/// A range of a buffer that C has where the host can reach it.
+/// A range of a buffer that the caller has mapped.
 #[derive(Debug)]
 pub struct Mapping<D: BufferBackend> {
-    /// Where C has it.
+    /// The address that the caller received.
     pub at: UsmPtr,
-    /// Where in the buffer it begins, in bytes.
+    /// Its offset in the buffer, in bytes.
     pub offset: usize,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: usize,
-    /// What C does with it.
+    /// How the caller accesses it.
     pub flags: ur_map_flags_t,
-    /// Whether `at` is the buffer's own memory, so that nothing need be copied.
+    /// Whether `at` is the buffer's own memory, so that nothing has to be copied.
     pub is_own: bool,
-    /// What is at `at`, unless it is the buffer's own memory or C's.
+    /// The memory at `at`, unless it is the buffer's own memory or the caller's.
     _staging: Option<Block<D>>,
 }
 
 impl<D: BufferBackend> Mem<D> {
-    /// An image, whose pixels are all of `storage`.
+    /// An image whose pixels fill `storage`.
     pub fn of_image(
         flags: ur_mem_flags_t,
         storage: D::Storage,
@@ -160,7 +161,7 @@ impl<D: BufferBackend> Mem<D> {
     ) -> Self {
         Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))
     }
-    /// A buffer of which others made the bytes, all of `storage`.
+    /// A buffer over all of `storage`, whose bytes exist already.
     pub fn of_bytes(storage: D::Storage, bytes: usize) -> Owned<Self> {
         let flags = ur_mem_flags_t::READ_WRITE;
         Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Buffer))
@@ -175,37 +176,40 @@ impl<D: BufferBackend> Mem<D> {
         let is_lent = flags.contains(ur_mem_flags_t::USE_HOST_POINTER) && storage.host().is_some();
         Self { flags, storage, home, is_lent, origin: 0, bytes, what, mapped: Mutex::default() }
     }
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// The context it was made in.
+    /// The context in which it was made.
     pub fn context(&self) -> &Owned<Context<D>> {
         self.storage.context()
     }
-    /// What keeps its bytes where they are.
+    /// Its memory, shared with its sub-buffers.
     pub fn storage(&self) -> &Arc<D::Storage> {
         &self.storage
     }
-    /// Where in its storage it begins, in bytes.
+    /// Its offset in the storage, in bytes.
     pub fn origin(&self) -> usize {
         self.origin
     }
-    /// Which bytes it has: of what, and from where in it on. Buffers of which the first is the same may share bytes.
+    /// Identifies its bytes: what they are in, and their offset there. Two buffers can overlap only if the first values
+    /// are equal.
     pub fn identity(&self) -> (usize, usize) {
         match self.storage.host() {
             Some(base) => (0, base.addr() + self.origin),
             None => (Arc::as_ptr(&self.storage).addr(), self.origin),
         }
     }
-    /// Whether kernels may only read it.
+    /// Whether kernels can only read it.
     pub fn is_read_only(&self) -> bool {
         self.flags.contains(ur_mem_flags_t::READ_ONLY)
     }
-    /// Whether it is an image, which nothing more can be told of without it.
+    /// Whether it is an image.
     pub fn is_image(&self) -> bool {
         matches!(self.what, What::Image(_))
     }
+    /// What makes it an image.
+    ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for a buffer.
     pub fn image(&self) -> Result<&Image> {
@@ -217,6 +221,8 @@ impl<D: BufferBackend> Mem<D> {
             )),
         }
     }
+    /// Checks that it is a buffer or sub-buffer.
+    ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for an image.
     pub fn check_buffer(&self) -> Result<()> {
@@ -228,15 +234,16 @@ impl<D: BufferBackend> Mem<D> {
             )),
         }
     }
+    /// Checks a range of a buffer.
+    ///
     /// # Errors
-    /// `INVALID_SIZE` for 0 bytes and for such as are not all in the buffer; `INVALID_MEM_OBJECT`
-    /// for an image.
+    /// `INVALID_SIZE` for 0 bytes, and for a range that is not completely inside; `INVALID_MEM_OBJECT` for an image.
     pub fn check_range(&self, offset: usize, size: usize) -> Result<()> {
         self.check_buffer()?;
         check_range(self.bytes, offset, size)
     }
-    /// Checks bytes that a command writes, where they are memory of C's: pages of it may be mapped for reading only, and
-    /// whoever writes there as the host does, a driver too, is killed.
+    /// Checks that a command may write bytes that are the caller's memory. Pages there may be mapped read-only, and a
+    /// host thread that writes to them, also one inside a driver, is killed by a signal.
     ///
     /// # Errors
     /// Those of [`Allocated::check_elsewhere`].
@@ -252,10 +259,11 @@ impl<D: BufferBackend> Mem<D> {
     fn mapped(&self) -> MutexGuard<'_, Vec<Mapping<D>>> {
         ur_lock::locked(&self.mapped)
     }
-    /// Where C is going to have a range: where the host has the buffer, or in memory made for it.
+    /// Prepares the mapping of a range: at the buffer's address for the host, at the caller's own memory, or in memory
+    /// allocated for the mapping.
     ///
     /// # Errors
-    /// As for `check_range`; `OUT_OF_HOST_MEMORY`; the driver's own.
+    /// As for `check_range`; `OUT_OF_HOST_MEMORY`. Returns the driver's error, mapped as in `error.rs`.
     pub fn mapping(&self, flags: ur_map_flags_t, offset: usize, size: usize) -> Result<Mapping<D>> {
         self.check_range(offset, size)?;
         let at = |base: UsmPtr| base.offset(self.origin + offset);
@@ -269,14 +277,14 @@ impl<D: BufferBackend> Mem<D> {
         let staging = Block::new(self.context(), None, size)?;
         Ok(mapping(staging.at(), false, Some(staging)))
     }
-    /// C has it.
+    /// Registers a mapping.
     pub fn map(&self, mapping: Mapping<D>) {
         self.mapped().push(mapping);
     }
-    /// C gives it back.
+    /// Removes a mapping.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is not mapped.
+    /// `INVALID_VALUE` if nothing is mapped at `at`.
     pub fn unmap(&self, at: UsmPtr) -> Result<Mapping<D>> {
         let mut mapped = self.mapped();
         match mapped.iter().rposition(|one| one.at == at) {
@@ -289,7 +297,7 @@ impl<D: BufferBackend> Mem<D> {
     }
 }
 
-/// Checks memory of C's that a memory object is made with, or stands for.
+/// Checks the caller's memory that a memory object copies from or uses as its own.
 ///
 /// # Errors
 /// As for [`ranges::check_range`].

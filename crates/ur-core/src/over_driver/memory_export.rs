@@ -1,5 +1,5 @@
-//! Device memory that other programs and APIs are given as a file descriptor. It is allocated on its own, for that; every
-//! export is another descriptor, the caller's to close.
+//! Exportable memory: device memory that other programs and APIs can import through a file descriptor. It has an
+//! allocation of its own. Each export makes a new descriptor, which the caller must close.
 use super::{
     OverDriver,
     usm_pool::{Context, Device, HasUsm},
@@ -20,16 +20,17 @@ use ur_adapter::{
 };
 use ur_sys::ur_exp_external_mem_type_t;
 
-/// A driver whose memory other programs and APIs can be given.
+/// A driver that can export memory to other programs and APIs.
 pub trait ExportsMemory: HasUsm {
-    /// What the driver calls a kind of descriptors.
+    /// The driver's value for a type of descriptor.
     type Form: Copy;
-    /// The driver's word for a kind of descriptors.
+    /// The driver's value for a type of descriptor.
     ///
     /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for what the device does not export.
+    /// `UNSUPPORTED_ENUMERATION` for a type that the device does not export.
     fn form(device: &Device<Self>, wished: ur_exp_external_mem_type_t) -> Result<Self::Form>;
-    /// Device memory of its own, of which there can be descriptors of that form.
+    /// Allocates device memory that can be exported in this form. `request`: what it belongs to, its size, and its
+    /// alignment in bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -39,10 +40,10 @@ pub trait ExportsMemory: HasUsm {
         form: Self::Form,
         request: (Home, usize, usize),
     ) -> Result<UsmPtr>;
-    /// One more descriptor of memory that was allocated for that.
+    /// A new descriptor of exportable memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` where there is none; the driver's own.
+    /// `INVALID_VALUE` if the memory is not exportable. Returns the driver's error, mapped as in `error.rs`.
     fn descriptor(found: &Allocation<Self::Memory>, form: Self::Form) -> Result<OwnedFd>;
 }
 
@@ -88,11 +89,11 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
             false => Err(format!("{mem:?} is not exportable: free it with urUSMFree")),
         };
         let freeing = Freeing::begin_if(handle(&context), mem, check);
-        let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // as documented
+        let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // the documented code
         freeing.map_err(refused)?.finish(|since| D::submitted(&context, since));
         Ok(())
     }
-    /// Writes an `int`.
+    /// Writes the descriptor to `to`, as an `int`.
     fn memory_export_export_memory_handle_exp(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,

@@ -1,6 +1,5 @@
-//! What adapters over a driver have in common: objects of which only the driver's calls differ. Each
-//! family is here once, for any driver that implements the family's trait; a room's own file of the
-//! same name says what is different there, and nothing else.
+//! UR's objects over a driver. Each family of objects is implemented here once, for any driver that implements the
+//! family's trait; a backend's file with the same name contains only what differs there.
 mod adapter;
 mod bindless;
 pub mod block;
@@ -29,18 +28,19 @@ pub use objects::{
 use std::{fmt, marker::PhantomData};
 use ur_adapter::{api::Objects, error::Result};
 
-/// The families of entries that are the same over every driver, for the driver `D`. All others `D` implements itself.
+/// Implements the families of entries that are the same over every driver, for the driver `D`. The driver's type
+/// implements the others itself.
 #[derive(Debug)]
 pub struct OverDriver<D>(PhantomData<fn() -> D>);
 
-/// A driver with an adapter over it.
+/// A driver with UR objects over it.
 pub trait CoreBackend: Contexts + fmt::Debug {
     /// What its allocations consist of.
     type Memory: Memory;
-    /// Waits for all commands before in queues of the context with this handle.
+    /// Waits for all commands submitted so far to queues of the context with this handle.
     ///
     /// # Errors
-    /// Where the driver cannot be asked to wait just now.
+    /// If the driver cannot wait now, for example during a capture.
     fn wait(context: usize) -> Result<()>;
 }
 impl<D: Contexts> Objects for OverDriver<D> {

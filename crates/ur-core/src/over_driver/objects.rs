@@ -1,5 +1,5 @@
-//! The objects that come first: adapter, platforms, devices and contexts, as handles over what the driver has. Which devices there are
-//! is asked of it once. The entries are in `adapter.rs`, `device_entries.rs` and `context.rs`.
+//! Adapter, platforms, devices and contexts: handles over the driver's objects. The driver lists its devices once in a
+//! process. The entries are in `adapter.rs`, `device_entries.rs` and `context.rs`.
 use std::{
     ffi::CStr,
     marker::PhantomData,
@@ -18,12 +18,12 @@ use ur_hal::{NativeHandles, OpensDevices, PlatformFacts, Types};
 use ur_lock::locked;
 use ur_sys::{ur_backend_t, ur_logger_level_t};
 
-/// What a device is to the driver.
+/// The driver's object for a device.
 pub type DriverDevice<D> = <D as Types>::Device;
-/// What a context is to the driver.
+/// The driver's object for a context.
 pub type DriverContext<D> = <D as Types>::Context;
 
-/// A driver whose devices and contexts are the core's, and what its adapter is called.
+/// A driver over which the core implements devices and contexts, and the properties of its adapter.
 pub trait Contexts:
     OpensDevices
     + NativeHandles
@@ -34,30 +34,32 @@ pub trait Contexts:
         Context = Context<Self>,
     >
 {
-    /// Whose handles the objects' are.
+    /// The backend in the tags of its handles.
     const BACKEND: Backend;
-    /// Whether the same part of a device is always the same object.
+    /// Whether partitioning a device again returns the same objects for the same parts.
     const KEEPS_PARTS: bool = true;
-    /// What there is once of the adapter in a process.
+    /// The adapter's objects that exist once in a process.
     fn statics() -> &'static Statics;
-    /// What logs call it, and the environment variable that asks for them: `UR_LOG_…`.
+    /// The name of the adapter in logs, and in the environment variable that configures its log: `UR_LOG_…`.
     fn log_name() -> &'static str;
-    /// What callers are told that it is. May read the environment, and say what is wrong there.
+    /// The backend that callers see. May read the environment, and log what is wrong there.
     fn shown_as() -> ur_backend_t {
         ur_backend_t(Self::BACKEND as u32)
     }
-    /// Which of several adapters over the same driver it is.
+    /// Tells several adapters over the same driver apart.
     fn adapter_version() -> u32 {
         1
     }
-    /// Whether it lists its devices, where another adapter over the same driver may.
+    /// Whether this adapter lists its devices, if several adapters over the same driver exist.
     fn is_chosen() -> bool {
         true
     }
-    /// What an option of a compiler's command line is called by the driver's compiler.
+    /// The option of the driver's compiler that corresponds to a standard compiler option.
     fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
         matches!(option, b"-O0" | b"-O1" | b"-O2" | b"-O3" | b"").then_some(c"")
     }
+    /// Checks that the driver can be used in this process.
+    ///
     /// # Errors
     /// `UNINITIALIZED` in a forked child of a process whose driver works in that process alone.
     fn check_fork() -> Result<()> {
@@ -84,7 +86,7 @@ impl<D: Contexts> Body for Adapter<D> {
 pub struct Platform<D: Contexts> {
     pub(super) facts: PlatformFacts,
     roots: OnceLock<Vec<Owned<Device<D>>>>,
-    /// What several of those are together.
+    /// Devices that are composed of several of the roots.
     composites: OnceLock<Vec<Owned<Device<D>>>>,
 }
 impl<D: Contexts> Body for Platform<D> {
@@ -95,7 +97,7 @@ impl<D: Contexts> Body for Platform<D> {
     }
 }
 impl<D: Contexts> Platform<D> {
-    /// Of which so much is said, with devices that know it.
+    /// A platform with devices that refer to it.
     fn new(
         facts: PlatformFacts,
         devices: Vec<DriverDevice<D>>,
@@ -106,13 +108,14 @@ impl<D: Contexts> Platform<D> {
         let device = |one| Device::new(one, new.clone(), None);
         let devices: Vec<_> = devices.into_iter().map(device).collect();
         let composites: Vec<_> = composites.into_iter().map(device).collect();
-        // Queries name them, and no call hands them out: callers have them from the beginning.
+        // Entries return composite devices only as answers to queries, which do not publish a handle. So publish them
+        // now; otherwise their handles would be refused as not live.
         composites.iter().for_each(|one| _ = one.clone().publish());
         new.roots.get_or_init(|| devices);
         new.composites.get_or_init(|| composites);
         new
     }
-    /// Its devices that are no parts of others, in the driver's order.
+    /// Its devices that are not parts of others, in the driver's order.
     pub fn roots(&self) -> &[Owned<Device<D>>] {
         self.roots.get().map_or(&[], Vec::as_slice)
     }
@@ -123,7 +126,7 @@ pub struct Device<D: Contexts> {
     driver: DriverDevice<D>,
     pub(super) platform: Owned<Platform<D>>,
     parent: Option<Owned<Device<D>>>,
-    /// Its parts that have handles, where the same part always has the same one.
+    /// Its parts that have handles, if the same part always has the same handle.
     parts: Mutex<Vec<Owned<Device<D>>>>,
 }
 impl<D: Contexts> Body for Device<D> {
@@ -132,7 +135,7 @@ impl<D: Contexts> Body for Device<D> {
     fn slab() -> &'static Slab<Self> {
         D::statics().slab()
     }
-    /// Devices that are no parts are there for as long as the process is.
+    /// Root devices exist as long as the process.
     fn is_counted(&self) -> bool {
         self.parent.is_some()
     }
@@ -151,18 +154,18 @@ impl<D: Contexts> Device<D> {
     ) -> Owned<Self> {
         Owned::new(Self { driver, platform, parent, parts: Mutex::default() })
     }
-    /// What it is to the driver.
+    /// The driver's object.
     pub fn driver(&self) -> &DriverDevice<D> {
         &self.driver
     }
-    /// What it is a part of.
+    /// The device of which it is a part.
     pub fn parent(&self) -> Option<&Owned<Self>> {
         self.parent.as_ref()
     }
-    /// The handle of what the driver calls a device.
+    /// The handle of a device of the driver.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` for one that the driver did not list.
+    /// `INVALID_DEVICE` for a device that the driver has not listed.
     pub fn of(driver: &DriverDevice<D>) -> Result<Owned<Self>> {
         if let Some(parent) = D::parent(driver) {
             return Ok(Self::part(&Self::of(&parent)?, driver.clone()));
@@ -171,7 +174,7 @@ impl<D: Contexts> Device<D> {
             Error::new(ErrorCode::InvalidDevice, "the driver did not list this device at first")
         })
     }
-    /// The handle of a part.
+    /// The handle of a part of a device.
     pub(super) fn part(of: &Owned<Self>, driver: DriverDevice<D>) -> Owned<Self> {
         let make = |driver| Self::new(driver, of.platform.clone(), Some(of.clone()));
         if !D::KEEPS_PARTS {
@@ -186,20 +189,20 @@ impl<D: Contexts> Device<D> {
     }
 }
 
-/// Every platform that has devices. Asks the driver when it is first called.
+/// All platforms that have devices. The first call asks the driver.
 pub(super) fn platforms<D: Contexts>() -> &'static [Owned<Platform<D>>] {
     D::statics().get::<OnceLock<Vec<Owned<Platform<D>>>>>().get_or_init(find)
 }
-/// Every device that is no part of another.
+/// All devices that are not parts of others.
 pub fn roots<D: Contexts>() -> impl Iterator<Item = &'static Owned<Device<D>>> {
     platforms::<D>().iter().flat_map(|one| one.roots())
 }
-/// The same, and what several of them are together.
+/// Like [`roots`], and the composite devices.
 pub(super) fn listed<D: Contexts>() -> impl Iterator<Item = &'static Owned<Device<D>>> {
     let composites = |one: &'static Owned<Platform<D>>| one.composites.get().into_iter().flatten();
     roots::<D>().chain(platforms::<D>().iter().flat_map(composites))
 }
-/// What fails is logged and left out.
+/// Lists the driver's platforms and devices. What fails is logged and left out.
 fn find<D: Contexts>() -> Vec<Owned<Platform<D>>> {
     let logged = |error: &ur_hal::Error| log::say(D::BACKEND, ur_logger_level_t::WARN, error);
     let mut all: Vec<(PlatformFacts, [Vec<DriverDevice<D>>; 2])> = vec![];
@@ -221,7 +224,7 @@ fn find<D: Contexts>() -> Vec<Owned<Platform<D>>> {
 /// What `ur_context_handle_t` points at: devices whose objects can be used together.
 #[derive(Debug)]
 pub struct Context<D: Contexts> {
-    // Fields are dropped in this order: what was made with the driver's context goes before it.
+    // Fields are dropped in this order: objects made with the driver's context are dropped before it.
     kept: TypeMap,
     driver: Arc<DriverContext<D>>,
     driver_devices: Vec<DriverDevice<D>>,
@@ -253,26 +256,27 @@ impl<D: Contexts> Context<D> {
         let (kept, driver, deleters) = (TypeMap::new(), Arc::new(driver), Mutex::default());
         Owned::new(Self { kept, driver, driver_devices, devices, deleters })
     }
-    /// What it is to the driver.
+    /// The driver's object.
     pub fn driver(&self) -> &Arc<DriverContext<D>> {
         &self.driver
     }
-    /// What is kept once for each context.
+    /// Objects that exist once in each context.
     pub fn kept(&self) -> &TypeMap {
         &self.kept
     }
-    /// The devices that it was made for; never empty.
+    /// The devices for which it was made; never empty.
     pub fn devices(&self) -> &[Owned<Device<D>>] {
         &self.devices
     }
-    /// The same, as the driver's.
+    /// The driver's objects of these devices.
     pub fn driver_devices(&self) -> &[DriverDevice<D>] {
         &self.driver_devices
     }
-    /// A part of a device belongs wherever the whole does.
+    /// Checks that a device belongs to the context. A part of a device belongs to every context that the whole device
+    /// belongs to.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` where `device` is none of the context's, nor a part of one.
+    /// `INVALID_DEVICE` if neither the device nor a device of which it is a part belongs to the context.
     pub fn check(&self, device: Borrowed<'_, Device<D>>) -> Result<()> {
         let mut above: Option<&Object<_>> = Some(&device);
         while let Some(one) = above {

@@ -1,8 +1,7 @@
-//! Native handles of objects that a driver has nothing for. An object's native handle is then the number of its own
-//! handle: good within this process, for as long as a program holds a reference to the object, whoever made it. Creating
-//! an object from a native handle gives one more reference to that very object; `isNativeHandleOwned` makes no
-//! difference, as such a handle holds no reference that could change hands. Any other number is refused; numbers are
-//! looked up and what lies at them is never touched.
+//! Native handles for drivers that have none. An object's native handle is then the address of its UR handle. It is
+//! valid in this process, as long as the program holds a reference to the object. Creating an object from it returns
+//! another reference to the same object; `isNativeHandleOwned` makes no difference, because the native handle itself
+//! holds no reference. Other values are refused: they are only looked up, never dereferenced.
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Body, Object, Owned},
@@ -12,14 +11,14 @@ use ur_sys::ur_native_handle_t;
 /// The native handle of `object`.
 ///
 /// # Errors
-/// None; as entries answer.
+/// None; a `Result` because entries return one.
 pub fn of<T: Body>(object: &Object<T>) -> Result<ur_native_handle_t> {
     Ok(object.as_handle().expose_provenance())
 }
 /// The object of a native handle.
 ///
 /// # Errors
-/// The kind's own code for what is no native handle of a live object of this kind.
+/// The kind's own code for a value that is not the native handle of a live object of this kind.
 pub fn find<T: Body>(native: ur_native_handle_t) -> Result<Owned<T>> {
     Owned::find(native).map_err(|error| {
         Error::new(
@@ -31,8 +30,10 @@ pub fn find<T: Body>(native: ur_native_handle_t) -> Result<Owned<T>> {
         )
     })
 }
+/// Checks that an object found by its native handle belongs to the context that the caller passes.
+///
 /// # Errors
-/// `INVALID_CONTEXT` where what a native handle stands for belongs to another context than the caller says.
+/// `INVALID_CONTEXT` if it belongs to another context.
 pub fn check_context<C>(own: &Object<C>, said: &Object<C>) -> Result<()> {
     match own.same(said) {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! Access of devices to each other's memory, switched on and off by callers. What of it the adapter itself needs, for
-//! memory that it shares, is set where that memory is mapped.
+//! Peer access, which callers switch on and off. The access that the adapter itself needs, for memory that is shared,
+//! is set where that memory is mapped.
 use super::{OverDriver, objects::Device};
 use ur_adapter::{
     api::UsmP2pExpApi,
@@ -10,7 +10,7 @@ use ur_adapter::{
 use ur_hal::{Reach, ReachesPeers};
 use ur_sys::ur_exp_peer_info_t;
 
-/// A driver whose devices are the core's, and may reach each other's memory.
+/// A driver over which the core implements devices, and whose devices may access each other's memory.
 pub trait HasPeers: super::Contexts + ReachesPeers {}
 impl<D: super::Contexts + ReachesPeers> HasPeers for D {}
 
@@ -26,7 +26,7 @@ fn switch<D: HasPeers>(
 }
 
 impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
-    /// A device reaches its own memory anyway; what is enabled already stays so.
+    /// A device can always access its own memory. Has no effect if access is enabled already.
     fn usm_p2p_enable_peer_access_exp(
         command_device: Borrowed<'_, Device<D>>,
         peer_device: Borrowed<'_, Device<D>>,
@@ -38,7 +38,7 @@ impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
         }
         switch::<D>(&command_device, &peer_device, true)
     }
-    /// What is not enabled stays so.
+    /// Has no effect if access is not enabled.
     fn usm_p2p_disable_peer_access_exp(
         command_device: Borrowed<'_, Device<D>>,
         peer_device: Borrowed<'_, Device<D>>,

@@ -1,5 +1,5 @@
-//! Physical memory: memory of a device without an address until `virtual_mem.rs` maps it. Objects that
-//! were made here and such as were opened differ in where their memory is from, and in nothing else.
+//! Physical memory: memory of a device that has no address until `virtual_mem.rs` maps it. Objects that were made here
+//! and objects that were opened differ only in where their memory comes from.
 use super::{
     OverDriver,
     usm_pool::{HasUsm, make_room},
@@ -38,20 +38,20 @@ pub fn reserved<D: HasPhysicalMemory>() -> &'static Reserved<D> {
 }
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
-/// Another process's physical memory.
+/// Physical memory imported from another process.
 #[derive(Debug)]
 pub struct OpenedPhysical<D: HasPhysicalMemory>(pub D::Physical);
 
-/// Where the bytes are. Mappings keep it, whatever becomes of the objects.
+/// The memory itself. Mappings keep it alive after all handles are released.
 #[derive(Debug)]
 pub enum Backing<D: HasPhysicalMemory> {
-    /// Memory of this process's.
+    /// Memory of this process.
     Made(D::Physical),
-    /// Memory of another's: open until the last handle and mapping go.
+    /// Memory of another process, open until the last handle and the last mapping are gone.
     Opened(Remote<OpenedPhysical<D>>),
 }
 impl<D: HasPhysicalMemory> Backing<D> {
-    /// What the driver has of it.
+    /// The driver's object.
     pub fn memory(&self) -> &D::Physical {
         match self {
             Self::Made(memory) => memory,
@@ -60,33 +60,33 @@ impl<D: HasPhysicalMemory> Backing<D> {
     }
 }
 
-/// What all handles of one memory have in common, in this process.
+/// What all handles of one physical memory in this process share.
 #[derive(Debug)]
 pub struct Named<D: HasPhysicalMemory> {
     object: u64,
     bytes: usize,
     exported: AtomicBool,
     backing: Arc<Backing<D>>,
-    /// The process that has it, and with it the lease or the block: a forked child has neither.
+    /// The number of forks before it was made. A forked child has neither its lease nor its memory.
     fork: u64,
 }
 impl<D: HasPhysicalMemory> Drop for Named<D> {
-    /// The last handle went: exports of it end.
+    /// The last handle is released, which ends its exports.
     fn drop(&mut self) {
         names::<D>().remove(&self.object);
         if self.exported.load(Relaxed) {
             ur_adapter::share::freed(self.object, Kind::PhysicalMemory);
             if D::REUSES_PHYSICAL {
-                // Also where the memory is another's: while ours has importers, we have its lease.
+                // Also for imported memory: while our own exports of it have importers, we keep its lease.
                 let kept = Arc::clone(&self.backing);
                 deferred_free::when_unleased::<D::Memory>(self.object, Kind::PhysicalMemory, kept);
             }
         }
     }
 }
-/// Those of this process that have a handle, by object.
+/// The physical memories of this process that have a handle, by object number.
 type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
-/// Reserved addresses, and the memory that their mappings keep.
+/// Reserved addresses, and the memory that their mappings keep alive.
 pub type Reserved<D> = Reservations<<D as Types>::Reservation, Arc<Backing<D>>>;
 fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
     ur_lock::locked(D::statics().of_process::<Names<D>>())
@@ -110,11 +110,11 @@ impl<D: HasPhysicalMemory> Body for PhysicalMem<D> {
     }
 }
 impl<D: HasPhysicalMemory> PhysicalMem<D> {
-    /// Made from another process's memory.
+    /// A handle for memory imported from another process.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that were released meanwhile; `INVALID_VALUE` for more bytes than
-    /// there are addresses.
+    /// `INVALID_CONTEXT`, `INVALID_DEVICE` for handles that have been released meanwhile; `INVALID_VALUE` for a size
+    /// that does not fit `usize`.
     pub fn opened(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
@@ -128,10 +128,10 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         let named = Self::name(bytes, Backing::Opened(opened));
         Self::over(context, device, named, true, true)
     }
-    /// Another handle of the memory that is called `object`, if it has one.
+    /// Another handle for the memory with the number `object`.
     ///
     /// # Errors
-    /// As for `opened`; `INVALID_VALUE` for memory that was released.
+    /// As for `opened`; `INVALID_VALUE` if all handles of the memory have been released.
     pub fn again(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
@@ -158,43 +158,43 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         let (context, device) = (context.own()?, device.own()?);
         Ok(Self { context, device, named, is_shareable, is_opened })
     }
-    /// The context it was made or opened in.
+    /// The context in which it was made or opened.
     pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
-    /// How large it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.named.bytes
     }
-    /// Its name among the objects of this process.
+    /// Its number among the objects of this process.
     pub fn object(&self) -> u64 {
         self.named.object
     }
-    /// What mappings of it keep.
+    /// The memory, which mappings keep alive.
     pub fn backing(&self) -> &Arc<Backing<D>> {
         &self.named.backing
     }
-    /// The device whose memory it is, as C named it.
+    /// The device that the caller passed when it was made or opened.
     pub fn device(&self) -> &Owned<Device<D>> {
         &self.device
     }
-    /// Made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
+    /// Whether it was made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
     pub fn is_shareable(&self) -> bool {
         self.is_shareable
     }
-    /// Came from `urIPCOpenPhysMemHandleExp`.
+    /// Whether it was opened by `urIPCOpenPhysMemHandleExp`.
     pub fn is_opened(&self) -> bool {
         self.is_opened
     }
-    /// Whether this process may use the memory itself. What a forked child has of its parent's
-    /// could be reused without it being asked.
+    /// Checks that the memory belongs to this process. The parent of a forked child may reuse its memory without the
+    /// child knowing.
     ///
     /// # Errors
     /// `UNINITIALIZED` in a forked child.
     pub fn check_fork(&self) -> Result<()> {
         physical::check_fork(self.named.fork)
     }
-    /// What others can open, of which it is told here that they may.
+    /// Marks it as exported, so that its release is announced to importers, and returns the driver's object.
     pub fn expose(&self) -> &D::Physical {
         self.named.exported.store(true, Relaxed);
         self.named.backing.memory()
