@@ -1,5 +1,6 @@
-//! Points: the end of a command in a lane, or an event of the driver's that the application made. The driver's events
-//! themselves are `native/event.rs`'s; what is signalled again and again is the core's.
+//! Points, of which the core makes events: the end of a command in a lane, or a driver event that the
+//! application created. The driver's events are in `native/event.rs`; events that are signalled repeatedly
+//! are in the core.
 use super::{
     DriverDevice,
     clock::{self, Base},
@@ -21,37 +22,38 @@ use std::sync::{
 use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
 use ur_ipc::arena::{PendingSignal, Progress};
 
-/// What the core knows as a point.
+/// A point in a stream.
 #[derive(Debug)]
 pub enum Point<D: Dialect> {
-    /// The end of one command.
+    /// The end of a command.
     Command(End<D>),
-    /// An event of the driver's that the application made, and a device in whose context the driver is asked about it.
+    /// A driver event that the application created, and a device whose context is current for queries of it.
     Native(NativeEvent<D>, Arc<DriverDevice<D>>),
 }
 
-/// Where a command ends in its lane.
+/// The end of a command in its lane.
 #[derive(Debug)]
 pub struct End<D: Dialect> {
     event: Pooled<D>,
     marks: Option<Marks<D>>,
     status: AtomicU8,
-    /// What the lanes of its stream waited for when it was submitted; mostly nothing.
+    /// Pending signals of other processes that the queue's lanes waited for when the command was submitted;
+    /// mostly none.
     debts: Vec<PendingSignal>,
-    /// The number of its stream.
+    /// The number of its queue state.
     work: u64,
 }
-/// What the times of a command are told by.
+/// What the times of a command are computed from.
 #[derive(Debug)]
 pub(super) struct Marks<D: Dialect> {
     base: Arc<Base<D>>,
-    /// Nanoseconds of the device's clock, as near as the host knows.
+    /// When it was submitted, in nanoseconds of the host's clock, which approximates the device's.
     submitted: u64,
-    /// `None`: only the end is noted.
+    /// `None`: only the end is recorded.
     start: Option<Pooled<D>>,
 }
 impl<D: Dialect> Marks<D> {
-    /// Of a command that comes next in `stream`; `None` if no times are wanted.
+    /// Marks the start of the next command in `stream`; `None` if no times are requested.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -76,12 +78,13 @@ impl<D: Dialect> Marks<D> {
 const PENDING: u8 = 0;
 const COMPLETE: u8 = 1;
 const FAILED: u8 = 2;
-/// Its command was captured into a graph of somebody's and does not run here. The driver is not asked: a
-/// question about such an event breaks the capture.
+/// The command was captured into a graph by other code, and does not run here. The driver must not be
+/// queried: querying such an event invalidates the capture.
 const CAPTURED: u8 = 3;
 
 impl<D: Dialect> End<D> {
-    /// One that `event` marks; recorded already, in a lane that is captured if it `is_captured`.
+    /// The end that `event` marks. The event has been recorded; `is_captured` says whether in a captured
+    /// lane.
     pub(super) fn new(
         work: &QueueState<D>,
         event: Pooled<D>,
@@ -99,7 +102,7 @@ impl<D: Dialect> End<D> {
             Ok(true) if have_failed(&self.debts) => self.status.store(FAILED, Release),
             Ok(true) => self.status.store(COMPLETE, Release),
             Ok(false) => {}
-            // Its record is part of a graph: nothing is known, and nothing failed.
+            // The event was recorded in a capture: the state is unknown, but nothing has failed.
             Err(error) if error.status().is_some_and(is_of_capture) => {}
             Err(_) => self.status.store(FAILED, Release),
         }
@@ -118,18 +121,18 @@ impl<D: Dialect> End<D> {
             _ => Status::Submitted,
         })
     }
-    /// Waits until its command is over.
+    /// Waits until the command is complete.
     ///
     /// # Errors
-    /// [`ErrorKind::DependencyFailed`] if something that its stream waited for never came; [`ErrorKind::InvalidOperation`] for a command
-    /// that was captured; else the driver's error.
+    /// [`ErrorKind::DependencyFailed`] if a signal that its queue waited for will never come;
+    /// [`ErrorKind::InvalidOperation`] for a captured command; else the driver's error.
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
             CAPTURED => return Err(captured("waiting for a command of it").into()),
             _ => {}
         }
-        await_all(&self.debts); // a thread sleeps for what others owe
+        await_all(&self.debts); // sleeps while other processes' signals are pending
         let outcome = self.event.wait().map(|()| true).map_err(Error::from);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {
@@ -141,9 +144,10 @@ impl<D: Dialect> End<D> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
             FAILED => return Err(failed_dependency()),
-            // It is before it by being there, and its debts are the stream's own.
+            // It precedes the command in the same stream, and its pending signals are those of the same
+            // queue.
             _ if work.is_in_order() && work.number() == self.work => return Ok(()),
-            // The driver would take the stream into the capture.
+            // Waiting for a captured event would add the stream to the capture.
             CAPTURED if !stream.is_capturing()? => {
                 return Err(captured("what a command elsewhere waits for").into());
             }
@@ -176,10 +180,12 @@ fn failed_dependency() -> Error {
 }
 
 impl<D: Dialect> Point<D> {
-    /// Whether it was seen to be complete.
+    /// Whether it is known to be complete.
     pub(super) fn is_settled(&self) -> bool {
         matches!(self, Self::Command(end) if end.is_complete())
     }
+    /// Its current state.
+    ///
     /// # Errors
     /// [`ErrorKind::Uninitialized`] in a forked child.
     pub(super) fn status(&self) -> Result<Status> {
@@ -195,17 +201,17 @@ impl<D: Dialect> Point<D> {
             }
         }
     }
-    /// Waits until it is over.
+    /// Waits until it is complete.
     ///
     /// # Errors
-    /// As for [`End::wait`].
+    /// Those of the command's end or of the driver's event, as in `End::wait`.
     pub(super) fn wait(&self) -> Result<()> {
         match self {
             Self::Command(end) => end.wait(),
             Self::Native(event, device) => Ok(patience::wait_for(event, device)?),
         }
     }
-    /// When its command was submitted, began and ended; `None` without a profile.
+    /// When its command was submitted, started and ended; `None` without profiling.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -215,11 +221,11 @@ impl<D: Dialect> Point<D> {
             Self::Native(..) => Ok(None),
         }
     }
-    /// What is put into `stream`, a lane of `work`, from now on waits for it.
+    /// Makes everything enqueued to `stream` from now on wait for it. `stream` is a lane of `work`.
     ///
     /// # Errors
-    /// [`ErrorKind::DependencyFailed`] if its command has failed; [`ErrorKind::InvalidOperation`] if that was captured elsewhere; the
-    /// driver's own.
+    /// [`ErrorKind::DependencyFailed`] if its command has failed; [`ErrorKind::InvalidOperation`] if that was
+    /// captured by another stream; else the driver's error.
     pub(super) fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         match self {
             Self::Command(end) => end.order(work, stream),

@@ -1,5 +1,6 @@
-//! The lanes of a stream, as the core knows one: an in-order stream is one lane, an out-of-order one has several, which
-//! commands take in turn. They outlive it for as long as they have something to do. What commands are is `streams.rs`'s.
+//! The state of a queue: its lanes, barriers and pending signals of other processes. An in-order queue has
+//! one lane, an out-of-order queue several that are used in turn. The state outlives the queue until its
+//! lanes are idle. Commands are submitted in `streams.rs`.
 use super::{
     DriverDevice,
     driver::Dialect,
@@ -15,10 +16,10 @@ use ur_adapter::error::{ErrorCode, Result};
 use ur_core::memory::deferred_free::{self, Moment as _};
 use ur_ipc::arena;
 
-/// Streams of an out-of-order queue.
+/// The number of lanes of an out-of-order queue.
 const LANES: usize = 8;
 
-/// What the core knows as a stream.
+/// A stream as the core holds it; dropping it ends the use of the queue state.
 #[derive(Debug)]
 pub struct Lanes<D: Dialect>(Arc<QueueState<D>>);
 impl<D: Dialect> Lanes<D> {
@@ -34,21 +35,21 @@ impl<D: Dialect> Drop for Lanes<D> {
         self.0.leave();
     }
 }
-/// A stream's lanes, with all that is known of them.
+/// The lanes of a queue and their state.
 #[derive(Debug)]
 pub(super) struct QueueState<D: Dialect> {
-    /// Tells it from all others that there ever are.
+    /// Unique in the process.
     number: u64,
     device: Arc<DriverDevice<D>>,
-    /// The address of the context's handle: compared, never followed.
+    /// The address of the context's handle, for comparison only.
     context: usize,
     priority: i32,
-    /// Whether its streams are ordered with the default stream.
+    /// Whether its streams synchronize with the default stream.
     in_step: bool,
-    /// In the order in which they are taken; one that nobody has taken yet is not there.
+    /// In the order of use; each is created at first use.
     lanes: Box<[OnceLock<Lane<D>>]>,
     next: AtomicUsize,
-    /// The last barrier and its number.
+    /// The event of the last barrier; `fences` is the barrier's number.
     fence: Mutex<Option<Arc<Pooled<D>>>>,
     fences: AtomicU64,
     is_over: AtomicBool,
@@ -57,7 +58,7 @@ pub(super) struct QueueState<D: Dialect> {
     registered: Registered<D>,
 }
 impl<D: Dialect> QueueState<D> {
-    /// Over `stream`, or over lanes of its own.
+    /// Creates a state over `stream`, or with lanes of its own.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -88,20 +89,20 @@ impl<D: Dialect> QueueState<D> {
             Some(stream) => {
                 drop(work.lanes[0].set(Lane::new(stream.of(Arc::clone(device)))));
             }
-            // So that a driver that is out of streams says so now.
+            // The first lane is created now, so that a driver that is out of streams reports it here.
             None => _ = work.lane(&device.enter()?, 0)?,
         }
         Ok(work)
     }
-    /// Which stream it is of all that there ever are.
+    /// Its number, unique in the process.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
-    /// The device that runs its commands.
+    /// The device that executes its commands.
     pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
         &self.device
     }
-    /// Whether commands run in the order of their submission.
+    /// Whether commands execute in the order of their submission.
     pub(super) fn is_in_order(&self) -> bool {
         self.lanes.len() == 1
     }
@@ -117,33 +118,33 @@ impl<D: Dialect> QueueState<D> {
         let fresh = Lane::new(stream.never_waiting(Arc::clone(&self.device)));
         Ok(place.get_or_init(|| fresh))
     }
-    /// The lane that the next command takes.
+    /// The lane for the next command.
     pub(super) fn next(&self, on: &Entered<D>) -> Result<&Lane<D>> {
         let number = match self.lanes.len() {
             1 => 0,
-            many => self.next.fetch_add(1, Relaxed) % many, // any number will do
+            many => self.next.fetch_add(1, Relaxed) % many, // a counter only: any lane may be chosen
         };
         self.lane(on, number)
     }
-    /// Those that have been used.
+    /// The lanes created so far.
     fn used(&self) -> impl Iterator<Item = &Lane<D>> {
         self.lanes.iter().filter_map(OnceLock::get)
     }
     fn fence(&self) -> MutexGuard<'_, Option<Arc<Pooled<D>>>> {
         self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Puts `lane` behind the last barrier.
+    /// Makes `lane` wait for the last barrier.
     pub(super) fn keep_behind_barrier(&self, lane: &Lane<D>) -> Result<()> {
         let number = self.fences.load(Acquire); // pairs with `set_fence`
         lane.fence(number, || self.fence().clone())
     }
-    /// Puts the first lane, which the application can ask for, behind the last barrier.
+    /// Makes the first lane, which the application can get as native handle, wait for the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
         let lane = self.lane(&self.device.enter()?, 0)?;
         lane.lend();
         self.keep_behind_barrier(lane)
     }
-    /// The stream of the first lane, for others to put something into it.
+    /// The stream of the first lane, for commands of other code.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -152,14 +153,16 @@ impl<D: Dialect> QueueState<D> {
         lane.lend();
         Ok(lane.stream())
     }
-    /// Nothing more is put into it: its lanes stay until they are idle.
+    /// Ends the use: no more commands are submitted, and the lanes are kept until they are idle.
     fn leave(&self) {
         self.used().for_each(|lane| lane.leave(&self.device));
         self.is_over.store(true, Release);
     }
+    /// Checks the signals that its streams wait for.
+    ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if its streams waited for what never came: what was behind
-    /// it ran too early.
+    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if one of them will never come: the commands behind it ran without
+    /// it.
     pub(super) fn check(&self) -> Result<()> {
         if self.has_debts.load(Acquire) {
             self.forget_lost();
@@ -169,40 +172,41 @@ impl<D: Dialect> QueueState<D> {
         }
         Ok(())
     }
-    /// Lets go of what will never come, once the streams have gone on from it: until then they are released again and again.
+    /// Forgets failed signals when the streams have continued; until then their words are released
+    /// repeatedly.
     fn forget_lost(&self) {
-        let lost = self.debts().take_lost(); // before the driver is asked, with no lock
+        let lost = self.debts().take_lost(); // taken before the driver is queried, which happens outside the lock
         if !lost.is_empty() && !self.is_idle().unwrap_or(false) {
             self.debts().put_lost_back(lost);
         }
     }
-    /// What its streams wait for that others owe; mostly nothing.
+    /// The pending signals of other processes that its streams wait for; mostly none.
     pub(super) fn open_debts(&self) -> Vec<arena::PendingSignal> {
         if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
     }
     fn debts(&self) -> MutexGuard<'_, PendingSignals> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// One of its streams waits for that.
+    /// Records that one of its streams waits for a signal of another process.
     pub(super) fn owe(&self, owed: arena::PendingSignal) {
         self.debts().add(owed);
         self.has_debts.store(true, Release);
     }
-    /// The words that its streams write and wait for.
+    /// The shared words that its streams write and wait for.
     pub(super) fn registered(&self) -> &Registered<D> {
         &self.registered
     }
     /// # Errors
-    /// `INVALID_OPERATION` while a stream of it is captured: see [`Lane::check_capture`].
+    /// `INVALID_OPERATION` while one of its streams is captured: see [`Lane::check_capture`].
     pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
         self.used().try_for_each(|lane| lane.check_capture(what))
     }
-    /// Whether others capture a stream of it. One that nobody else has is not asked.
+    /// Whether one of its streams is captured by other code. Streams that no other code has are not queried.
     pub(super) fn is_captured(&self) -> Result<bool> {
         let _on = self.device.enter()?;
         self.used().try_fold(false, |is, lane| Ok(is || lane.is_capturing()?))
     }
-    /// `lane` waits for everything that the other lanes have.
+    /// Makes `lane` wait for everything in the other lanes.
     pub(super) fn gather(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
             if !other.is_idle()? {
@@ -213,7 +217,7 @@ impl<D: Dialect> QueueState<D> {
         }
         Ok(())
     }
-    /// All that comes later waits for what `lane` has by now.
+    /// Sets a barrier: everything submitted later waits for what is in `lane` now.
     pub(super) fn set_fence(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
         if self.lanes.len() == 1 {
             return Ok(());
@@ -221,7 +225,7 @@ impl<D: Dialect> QueueState<D> {
         let event = self.device.events().take(on, false)?;
         event.record(lane.stream())?;
         let old = self.fence().replace(Arc::new(event));
-        self.fences.fetch_add(1, AcqRel); // after the fence is there
+        self.fences.fetch_add(1, AcqRel); // after the event is set
         drop(old);
         Ok(())
     }
@@ -229,13 +233,13 @@ impl<D: Dialect> QueueState<D> {
         let _on = self.device.enter()?; // the default stream is that of the current context
         self.used().try_fold(true, |idle, lane| Ok(lane.is_idle()? && idle))
     }
-    /// Waits until everything put into it so far is done.
+    /// Waits until everything submitted so far is complete.
     ///
     /// # Errors
     /// As for [`check`](Self::check); `INVALID_OPERATION` while it is captured; else the driver's error.
     pub(super) fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
-        // Others' work may take its time: a thread sleeps for that, where the driver would spin.
+        // Other processes may take long: this wait sleeps, while the driver's would spin.
         await_all(&self.open_debts());
         let done = self.used().try_for_each(|lane| lane.synchronize(&self.device));
         let checked = done.and_then(|()| self.check());
@@ -244,8 +248,8 @@ impl<D: Dialect> QueueState<D> {
         }
         checked
     }
-    /// Up to where its streams have to come for everything that was submitted so far and may know of
-    /// memory as old as the object with the number `since`. The driver is not asked.
+    /// Adds the points that its lanes must pass until everything submitted so far that may use memory as old
+    /// as the object with the number `since` is complete. Does not query the driver.
     fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment<D>>) {
         for (lane, there) in (0..).zip(&self.lanes) {
             let number = there.get().and_then(|there| there.last_since(since));
@@ -254,7 +258,8 @@ impl<D: Dialect> QueueState<D> {
     }
 }
 
-/// Queues, and what released ones have still to do: those of this process, or those of one context.
+/// A list of queue states, including those of released queues that are still busy: all of this process, or
+/// those of one context.
 #[derive(Debug)]
 pub struct QueueRegistry<D: Dialect>(RwLock<Vec<Arc<QueueState<D>>>>);
 impl<D: Dialect> QueueRegistry<D> {
@@ -265,7 +270,7 @@ impl<D: Dialect> QueueRegistry<D> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
     pub(super) fn add(&self, work: &Arc<QueueState<D>>) {
-        // What is over and idle goes; the driver is not asked under the lock.
+        // Removes released states that are idle; the driver is queried outside the lock.
         let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
         let gone: Vec<_> = over.iter().filter(|w| is_done(w.is_idle())).collect();
         let is_gone = |w: &Arc<QueueState<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
@@ -273,13 +278,13 @@ impl<D: Dialect> QueueRegistry<D> {
         let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
         all.push(Arc::clone(work));
         drop(all);
-        drop(taken); // streams are destroyed: not under the lock
+        drop(taken); // destroys streams, so outside the lock
     }
     fn of(&self, is_meant: impl Fn(&QueueState<D>) -> bool) -> Vec<Arc<QueueState<D>>> {
         self.all().iter().filter(|work| is_meant(work)).cloned().collect()
     }
-    /// What was submitted so far to these queues and may know of memory as old as the object with the
-    /// number `since`. No driver is asked.
+    /// The sync point of everything submitted so far to these queues that may use memory as old as the object
+    /// with the number `since`. Does not query the driver.
     pub(super) fn ticket(&self, since: u64) -> SyncPoint<D> {
         let mut moments = vec![];
         self.all().iter().for_each(|work| work.note(since, &mut moments));
@@ -287,13 +292,13 @@ impl<D: Dialect> QueueRegistry<D> {
     }
 }
 
-/// Whether the driver says that something is done. What failed is done: nothing runs any more in a context
-/// that is broken or gone. But that the question made no sense says nothing of the answer.
+/// Whether a query reports completion. An error counts as complete, because nothing runs in a context that is
+/// broken or destroyed; except an invalid context, which says nothing about completion.
 fn is_done(said: Result<bool>) -> bool {
     said.unwrap_or_else(|error| error.code() != ErrorCode::InvalidContext)
 }
 
-/// Up to where a stream must have come.
+/// A point that a lane must pass.
 #[derive(Debug)]
 pub struct Moment<D: Dialect> {
     work: Arc<QueueState<D>>,
@@ -326,15 +331,15 @@ impl<D: Dialect> deferred_free::Moment for Moment<D> {
         }
     }
 }
-/// Everything submitted up to a moment.
+/// Everything submitted up to a moment: a point in each of several lanes.
 #[derive(Debug)]
 pub struct SyncPoint<D: Dialect>(Vec<Moment<D>>);
 impl<D: Dialect> SyncPoint<D> {
-    /// What it consists of.
+    /// Its points.
     pub(super) fn into_moments(self) -> Vec<Moment<D>> {
         self.0
     }
-    /// Whether it is done; what failed is done.
+    /// Whether everything is complete; lanes that failed count as complete.
     pub(super) fn is_over(&self) -> bool {
         self.0.iter().all(|moment| {
             if !moment.has_passed() {
@@ -343,11 +348,11 @@ impl<D: Dialect> SyncPoint<D> {
             moment.has_passed()
         })
     }
-    /// Waits until it is done.
+    /// Waits until everything is complete.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for; the
-    /// driver's own, those of commands among them.
+    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
+    /// error, also those of the commands.
     fn finish(&self) -> Result<()> {
         let mut marks = vec![];
         for moment in self.0.iter().filter(|moment| !moment.has_passed()) {
@@ -360,14 +365,15 @@ impl<D: Dialect> SyncPoint<D> {
         }
         let mut done = Ok(());
         for mark in marks {
-            done = done.and(mark.wait()); // all have ended when this returns
+            done = done.and(mark.wait()); // does not stop at an error: all are complete on return
         }
         done
     }
-    /// Waits until it is done; how commands ended is for their queues and events to tell.
+    /// Waits until everything is complete. Errors of commands are reported by their queues and events, not
+    /// here.
     ///
     /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured, so that it cannot be waited for.
+    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
     pub(super) fn wait(&self) -> Result<()> {
         match self.finish() {
             Err(error) if error.code() == ErrorCode::InvalidOperation => Err(error),
@@ -375,7 +381,8 @@ impl<D: Dialect> SyncPoint<D> {
         }
     }
 }
-/// What was submitted so far to queues of the context with this handle; 0: of all contexts.
+/// The sync point of everything submitted so far to queues of the context with this handle; 0: of all
+/// contexts.
 pub(super) fn ticket<D: Dialect>(context: usize) -> SyncPoint<D> {
     let mut moments = vec![];
     for work in D::statics().queues_now.of(|w| context == 0 || w.context == context) {
@@ -386,9 +393,9 @@ pub(super) fn ticket<D: Dialect>(context: usize) -> SyncPoint<D> {
 /// Waits for all commands submitted so far to queues of `device`.
 ///
 /// # Errors
-/// The driver's own, those of earlier commands among them.
+/// Returns the driver's error, also those of earlier commands.
 pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()> {
-    // Not the context as a whole: that would break captures of others in it.
+    // Does not synchronize the whole context: that would invalidate captures of other code.
     let mut moments = vec![];
     for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
         await_all(&work.open_debts());
