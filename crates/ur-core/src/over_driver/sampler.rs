@@ -1,4 +1,5 @@
-//! Samplers: how a kernel reads between the pixels of an image. What one is to a device is the driver's.
+//! Samplers, which say how a kernel reads between the pixels of an image. The sampler object of a device is the
+//! driver's.
 use super::{OverDriver, own_handle};
 use crate::program::RunsCode;
 use std::sync::{Arc, OnceLock};
@@ -17,9 +18,10 @@ use ur_sys::{
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
 
-/// A driver whose samplers are the core's. Where it has none of its own, a sampler's native handle is its own handle.
+/// A driver over which the core implements samplers. If it has no native samplers, a sampler's native handle is its UR
+/// handle.
 pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
-    /// What a device has for a sampler.
+    /// Makes the device's sampler object.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -31,12 +33,14 @@ pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
         let _ = (context, device, desc);
         Error::unsupported("urSamplerCreate")
     }
+    /// The native handle of a sampler.
+    ///
     /// # Errors
     /// Returns the driver's error.
     fn native_sampler(sampler: &Object<Sampler<Self>>) -> Result<ur_native_handle_t> {
         own_handle::of(sampler)
     }
-    /// The sampler of a native handle, which goes with it if it `is_owned`.
+    /// A sampler over a native handle, which is released with it if `is_owned`.
     ///
     /// # Errors
     /// As `urSamplerCreateWithNativeHandle` documents them.
@@ -55,11 +59,11 @@ pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
 #[derive(Debug)]
 pub struct Sampler<D: HasSamplers> {
     context: Owned<Context<D>>,
-    /// Unknown of one that somebody else made.
+    /// `None` for a sampler that was made from a native handle, if the driver cannot describe it.
     desc: Option<SamplerDesc>,
     on: OnceLock<Box<OnDevice<D>>>,
 }
-/// What one device has for a sampler, and what the next has.
+/// The sampler object of one device, in a linked list over devices.
 #[derive(Debug)]
 struct OnDevice<D: HasSamplers> {
     device: Owned<Device<D>>,
@@ -73,7 +77,7 @@ impl<D: HasSamplers> OnDevice<D> {
     }
 }
 impl<D: HasSamplers> Sampler<D> {
-    /// One that the first device of the context has already.
+    /// A sampler over an existing object, which belongs to the context's first device.
     pub fn of_native(
         context: Owned<Context<D>>,
         desc: Option<SamplerDesc>,
@@ -82,19 +86,19 @@ impl<D: HasSamplers> Sampler<D> {
         let on = OnceLock::from(OnDevice::new(&context.devices()[0], made));
         Owned::new(Self { context, desc, on })
     }
-    /// How it reads, if that is known.
+    /// Its description, if it is known.
     pub fn desc(&self) -> Option<SamplerDesc> {
         self.desc
     }
-    /// The context it was made in.
+    /// The context in which it was made.
     pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
-    /// What a device has for it; made when it is first needed there.
+    /// The sampler object of a device, which is made on first use there.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` for another device than the one that it was brought for, where how it reads is unknown. Returns the
-    /// driver's error.
+    /// `INVALID_DEVICE` for a sampler without a description, for another device than the one that it was made on.
+    /// Returns the driver's error, mapped as in `error.rs`.
     pub fn on(&self, device: &Owned<Device<D>>) -> Result<&Arc<<D as Types>::Sampler>> {
         let mut place = &self.on;
         loop {
@@ -115,7 +119,7 @@ impl<D: HasSamplers> Sampler<D> {
     }
 }
 impl<D: HasSamplers> Drop for Sampler<D> {
-    /// Kernels that use it may be under way.
+    /// Deferred free, because kernels that use it may be running.
     fn drop(&mut self) {
         let mut next = self.on.take();
         while let Some(mut one) = next {
@@ -171,7 +175,7 @@ impl<D: HasSamplers> SamplerApi for OverDriver<D> {
     ) -> Result<Owned<Sampler<D>>> {
         let desc = Some(desc_of(desc)?);
         let sampler = Sampler { context: context.own()?, desc, on: OnceLock::new() };
-        sampler.on(&context.devices()[0])?; // a driver that has no such one says so now
+        sampler.on(&context.devices()[0])?; // an error for an unsupported sampler is returned now
         Ok(Owned::new(sampler))
     }
     fn sampler_get_info(

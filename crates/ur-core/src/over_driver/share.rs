@@ -1,5 +1,5 @@
-//! Sharing memory with other processes: what an address or an object offers, and what is kept of what arrives. Who may
-//! have it is `ur_ipc`'s, the entries are `ur_adapter::share`'s; how memory travels and what the driver opens is the backend's.
+//! Sharing of memory between processes: its export, and what is done with imported memory. `ur_ipc` decides who may
+//! open it, and the entries are in `ur_adapter::share`; the backend makes the payload and imports it.
 use super::{
     OverDriver,
     p2p::HasPeers,
@@ -23,31 +23,31 @@ use ur_adapter::{
 use ur_hal::Reach;
 use ur_ipc::{Access, Arrived, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Payload, Remote};
 
-/// How memory travels, and the UUID of the device that it lies on.
+/// The payload of exported memory, and the UUID of the device on which it is located.
 pub type Travels = (Payload, [u8; 16]);
 
-/// A driver whose memory processes share.
+/// A driver whose memory can be shared between processes.
 pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
-    /// Another process's memory, in this process's registry for as long as this lives.
+    /// Imported memory of another process. It is in this process's registry of allocations while this exists.
     type Imported: Imported<Self>;
-    /// Whether memory that is shared is the system's, in mappings of ours, so that tickets of every other backend of which that
-    /// holds can be opened: the device that they name is the machine, and no backend's own.
+    /// Whether shared memory is host memory that this process maps. Then tickets of all other backends for which this
+    /// is true can be opened too: the device in them stands for the machine, and not for a device of one backend.
     const IS_SYSTEMS: bool = false;
-    /// What is open.
+    /// The imported objects of this process.
     fn opened_objects() -> &'static OpenedObjects<Self>;
     /// Whether memory of all devices of a context can be shared.
     fn shares_memory(context: &Context<Self>) -> bool;
-    /// The same of physical memory.
+    /// Whether physical memory of all devices of a context can be shared.
     fn shares_physical_memory(context: &Context<Self>) -> bool {
         let _ = context;
         false
     }
-    /// How others open an allocation, of which it is told here that they may.
+    /// Marks an allocation as exported, and returns its payload.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that cannot be opened by others; the driver's own.
+    /// `INVALID_VALUE` for memory that cannot be exported. Returns the driver's error, mapped as in `error.rs`.
     fn export(found: &Allocation<Self::Memory>) -> Result<Travels>;
-    /// How others open physical memory of so many bytes.
+    /// The payload of a physical memory of `bytes` bytes.
     ///
     /// # Errors
     /// As for [`export`](Self::export).
@@ -59,22 +59,24 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         let _ = (device, memory, bytes);
         Error::unsupported("urIPCGetPhysMemHandleExp")
     }
-    /// The device to import for where callers name `device` and the memory lies on the one with this UUID: the memory's
-    /// own, if this process sees it ([`Home::reached`]).
+    /// The device for which to import memory that is located on the device with this UUID, if the caller passes
+    /// `device`: the device on which the memory is located, if this process can see it ([`Home::reached`]).
     ///
     /// # Errors
-    /// `INVALID_VALUE` where that cannot be; the driver's own.
+    /// `INVALID_VALUE` if the memory cannot be accessed from `device`. Returns the driver's error, mapped as in
+    /// `error.rs`.
     fn home(device: Borrowed<'_, Device<Self>>, uuid: [u8; 16]) -> Result<Home<Self>>;
-    /// What arrived, as memory that the context's devices can use.
+    /// Imports memory for the context's devices.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what contradicts its exporter ([`contradiction`]); the driver's own.
+    /// `INVALID_VALUE` if the payload contradicts the ticket ([`contradiction`]). Returns the driver's error, mapped as
+    /// in `error.rs`.
     fn import(
         context: Borrowed<'_, Context<Self>>,
         home: &Home<Self>,
         arrived: Arrived,
     ) -> Result<Self::Imported>;
-    /// What arrived, as physical memory.
+    /// Imports physical memory.
     ///
     /// # Errors
     /// As for [`import`](Self::import).
@@ -86,58 +88,60 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         let _ = (context, home, arrived);
         Ok(Error::unsupported("urIPCOpenPhysMemHandleExp")?)
     }
-    /// Lets one more device reach memory that is open.
+    /// Gives one more device access to imported memory.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error, mapped as in `error.rs`.
     fn admit(imported: &Self::Imported, device: &Device<Self>, home: &Home<Self>) -> Result<()> {
         let _ = (imported, device, home);
         Ok(())
     }
-    /// What is at an address in no allocation of ours: memory that somebody else in this process allocated.
+    /// Locates an address that is in none of our allocations, but perhaps in memory that other code in this process
+    /// allocated.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error, mapped as in `error.rs`.
     fn locate_foreign(context: Borrowed<'_, Context<Self>>, at: UsmPtr) -> Result<Located<Offer>> {
         let _ = (context, at);
         Ok(Located::Nobodys)
     }
-    /// Whether such memory is still there.
+    /// Whether memory that other code allocated still exists.
     fn is_foreign_live(object: u64) -> bool {
         let _ = object;
         false
     }
-    /// Where such memory is, and how many bytes it has; a byte `offset` of it is going to be used.
+    /// The address and the size in bytes of memory that other code allocated, of which the byte at `offset` will be
+    /// used.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is not there any more.
+    /// `INVALID_VALUE` if it no longer exists.
     fn find_foreign(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
         let _ = (object, offset);
         Err(Error::new(ErrorCode::InvalidValue, "the memory was freed"))
     }
 }
-/// Another process's memory that is open here.
+/// Imported memory of another process.
 pub trait Imported<D: Shares>: Send + Sync + fmt::Debug {
-    /// The whole of the object.
+    /// The whole object.
     fn allocation(&self) -> &Allocation<D::Memory>;
 }
 /// Where memory is imported.
 #[derive(Debug)]
 pub struct Home<D: Shares> {
-    /// The device that it is imported for.
+    /// The device for which it is imported.
     pub device: Owned<Device<D>>,
-    /// The memory's own, if that is hidden from this process.
+    /// The UUID of the device on which the memory is located, if this process cannot see that device.
     pub hidden: Option<[u8; 16]>,
 }
 impl<D: Shares> Home<D> {
-    /// The device itself.
+    /// The device on which the memory is located.
     pub fn of(device: Owned<Device<D>>) -> Self {
         Self { device, hidden: None }
     }
-    /// `home`, which `device` is to reach.
+    /// The device `home` on which the memory is located, if `device` can access its memory.
     ///
     /// # Errors
-    /// `INVALID_VALUE` where there is no link; the driver's own.
+    /// `INVALID_VALUE` if it cannot. Returns the driver's error, mapped as in `error.rs`.
     pub fn reached(device: Borrowed<'_, Device<D>>, home: Owned<Device<D>>) -> Result<Self> {
         if !device.same(&home) && D::reach(device.driver(), home.driver())? == Reach::None {
             return Err(Error::new(
@@ -149,14 +153,14 @@ impl<D: Shares> Home<D> {
         Ok(Self::of(home))
     }
 }
-/// What a process has open of others.
+/// The objects of other processes that this process has open.
 pub struct OpenedObjects<D: Shares> {
     memory: Importer<D::Imported>,
     physical: Importer<OpenedPhysical<D>>,
     opens: Opens<Open<D>>,
 }
 impl<D: Shares> OpenedObjects<D> {
-    /// Nothing yet.
+    /// Nothing is open.
     #[expect(clippy::new_without_default, reason = "statics are made of it")]
     pub const fn new() -> Self {
         let backend = D::BACKEND as u16;
@@ -186,15 +190,16 @@ impl<D: Shares> fmt::Debug for OpenedObjects<D> {
 #[derive(Debug)]
 #[expect(dead_code, reason = "held to be dropped")]
 enum Open<D: Shares> {
-    /// Of this process's own.
+    /// Memory of this process.
     Local(Hold<D::Memory>),
-    /// Of what somebody else in this process allocated; its owner keeps it.
+    /// Memory that other code in this process allocated, and keeps alive.
     Foreign(u64),
-    /// Of another process's.
+    /// Memory of another process.
     Remote(Remote<D::Imported>),
 }
 impl<D: Shares> Open<D> {
-    /// The number of the object before whose time no command knew the memory; 0: unknown.
+    /// The memory's object number: commands submitted before an object had it cannot use the memory. 0 if that is
+    /// unknown.
     fn since(&self) -> u64 {
         match self {
             Self::Local(hold) => hold.allocation().since(),
@@ -204,22 +209,22 @@ impl<D: Shares> Open<D> {
     }
 }
 
-/// What is said of a ticket that does not keep what it says.
+/// The error for a payload that does not match its ticket.
 pub fn contradiction(what: &str) -> Error {
     Error::new(ErrorCode::InvalidValue, format!("the ticket contradicts its exporter: {what}"))
 }
-/// What is said of sizes that this process has no addresses for.
+/// The error for a size that does not fit `usize`.
 pub fn too_large<E>(_: E) -> Error {
     contradiction("it is larger than this process's addresses")
 }
-/// What a driver's bytes say: their form, which is the first, and what the driver said.
+/// The payload bytes of a driver: a byte that identifies the format, then the driver's data.
 pub fn bytes_of(form: u8, said: &[u8]) -> Arc<[u8]> {
     [&[form], said].concat().into()
 }
-/// What the driver said, if the bytes are of that form.
+/// The driver's data in payload bytes of this format.
 ///
 /// # Errors
-/// `INVALID_VALUE` for any other, and for another length.
+/// `INVALID_VALUE` for another format or length.
 pub fn said<const LENGTH: usize>(form: u8, bytes: &[u8]) -> Result<[u8; LENGTH]> {
     match bytes.split_first() {
         Some((&first, rest)) if first == form => {
@@ -228,7 +233,7 @@ pub fn said<const LENGTH: usize>(form: u8, bytes: &[u8]) -> Result<[u8; LENGTH]>
         _ => Err(contradiction("its bytes are of another form")),
     }
 }
-/// What an offer says beside what it consists of.
+/// An export with the fields that do not depend on the payload. `range`: offset and length in bytes.
 pub fn offer<D: super::Contexts>(
     kind: Kind,
     object: u64,

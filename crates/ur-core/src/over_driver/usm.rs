@@ -27,13 +27,13 @@ use ur_sys::{
 fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
-/// What callers say of memory beside its size.
+/// What a caller requests of memory besides its size.
 pub struct Wish<'call, D: HasUsm> {
-    /// The device it is for; the context's first where none is named.
+    /// The device for which it is allocated; the context's first if `None`.
     pub device: Option<Borrowed<'call, Device<D>>>,
-    /// Its alignment and hints.
+    /// Alignment and hints.
     pub desc: Option<&'call ur_usm_desc_t>,
-    /// The pool to take it from.
+    /// The pool from which it is allocated.
     pub pool: Option<Borrowed<'call, UsmPool<D>>>,
 }
 /// Allocates memory.
@@ -46,7 +46,7 @@ pub fn allocate<D: HasUsm>(
     Wish { device, desc, pool }: Wish<'_, D>,
     size: usize,
 ) -> Result<UsmPtr> {
-    D::check_fork()?; // or a child would be given what its parent has
+    D::check_fork()?; // else a child would get memory of its parent's
     device.map_or(Ok(()), |device| context.check(device))?;
     let chosen = device.unwrap_or_else(|| context.devices()[0].borrow());
     D::check_size(&chosen, size)?;
@@ -62,7 +62,7 @@ pub fn allocate<D: HasUsm>(
     let home = Home {
         context: handle(&context),
         device: handle(&chosen),
-        // A pool that callers have no handle of, as a device's first may be, is none to them.
+        // A pool to which callers have no handle, such as a device's default pool may be, is reported as none.
         pool: pool.filter(|pool| pool.api_refs() > 0).map_or(0, |pool| handle(&pool)),
         access: policy.map_or(ur_ipc::Access::SameUser, |policy| policy.access),
     };
@@ -84,14 +84,15 @@ pub fn allocate<D: HasUsm>(
         Some(pool) => pool.allocate(usm, chosen, (home, size, align)),
     }
 }
-/// Frees the allocation that starts at `at`, once the commands enqueued in `context` so far have ended.
+/// Frees the allocation that starts at `at`. Its memory is reused when the commands enqueued in `context` so far are
+/// complete.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
 pub fn free<D: HasUsm>(context: &Object<Context<D>>, at: UsmPtr) -> Result<()> {
     allocation::free::<D::Memory>(handle(context), at, |since| D::submitted(context, since))
 }
-/// Answers for an address in no allocation of the context.
+/// Answers for an address outside all allocations of the context.
 fn info_elsewhere<D: HasUsm>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -252,7 +253,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
-        pool.check(context, device)?; // and the shim takes C's reference back
+        pool.check(context, device)?; // the generated shim then releases the caller's reference
         match pool.identity().is_default() {
             false => Ok(()),
             true => Err(Error::new(

@@ -1,5 +1,5 @@
-//! Host memory that C allocated itself and made known as USM: registered, or imported. The driver is
-//! told of it, for all devices; what is known is remembered for `urUSMGetMemAllocInfo`.
+//! Host memory that the caller allocated and then registered or imported as USM. The driver pins it for all devices;
+//! the ranges are kept for `urUSMGetMemAllocInfo`.
 use super::{CoreBackend, DriverContext, objects::Context};
 use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
@@ -16,16 +16,16 @@ use ur_adapter::{
 };
 use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
-/// A driver that can be told of the host's memory.
+/// A driver that can pin host memory of the caller.
 pub trait HostRegistration: CoreBackend {
-    /// Whether what the driver made of a range must not end before the commands that may use it.
+    /// Whether commands use the driver's registration, so that it must not end before they are complete.
     const IS_USED: bool = true;
-    /// What the driver made of a range; it ends with this.
+    /// The driver's registration of a range, which ends when this is dropped.
     type Pinned: fmt::Debug + Send + Sync;
-    /// Has the driver take a range, for devices to read only if `read_only`.
+    /// Registers a range with the driver. Devices only read it if `read_only`.
     ///
     /// # Errors
-    /// The driver's own.
+    /// Returns the driver's error, mapped as in `error.rs`.
     fn pin(
         context: &DriverContext<Self>,
         at: UsmPtr,
@@ -34,7 +34,7 @@ pub trait HostRegistration: CoreBackend {
     ) -> Result<Self::Pinned>;
 }
 
-/// How a range became known.
+/// How the caller passed a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
     /// By `urUSMHostAllocRegisterExp`.
@@ -42,13 +42,14 @@ pub enum How {
     /// By `urUSMImportExp`.
     Imported,
 }
-/// A range that is known.
+/// A range that is registered or imported.
 #[derive(Debug)]
 pub struct Known<D: HostRegistration> {
     bytes: usize,
     context: usize,
     how: How,
-    /// The driver's registration; none yet while it is asked, and none for what it does not take.
+    /// The driver's registration. `None` before the driver has returned it, and for an imported range that the driver
+    /// refused.
     pinned: Option<Arc<D::Pinned>>,
 }
 impl<D: HostRegistration> Clone for Known<D> {
@@ -58,14 +59,14 @@ impl<D: HostRegistration> Clone for Known<D> {
     }
 }
 impl<D: HostRegistration> Known<D> {
-    /// Whether C still has the context: a registration ends with it.
+    /// Whether the context still exists: a registration ends with it.
     fn has_context(&self) -> bool {
         Owned::<Context<D>>::find(self.context).is_ok()
     }
 }
-/// By first address; no two overlap.
+/// Ranges by first address; no two overlap.
 type Ranges<D> = BTreeMap<usize, Known<D>>;
-/// All that a process made known.
+/// All ranges of the process.
 type All<D> = Mutex<Ranges<D>>;
 fn all<D: HostRegistration>() -> MutexGuard<'static, Ranges<D>> {
     ur_lock::locked(D::statics().of_process::<All<D>>())
@@ -77,7 +78,7 @@ fn handle<T>(object: &Object<T>) -> usize {
 fn refused<T>(why: String) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidValue, why))
 }
-/// The parts of `all` that have a byte of `[start, end)`.
+/// The ranges that overlap `[start, end)`, last first.
 fn overlapping<D: HostRegistration>(
     all: &Ranges<D>,
     start: usize,
@@ -87,13 +88,13 @@ fn overlapping<D: HostRegistration>(
     backwards.take_while(move |(at, known)| at + known.bytes > start)
 }
 
-/// Where `bytes` from `at` on end, if they are a range of memory.
+/// The end of `bytes` bytes at `at`, if that is a valid range.
 fn end(at: UsmPtr, bytes: usize) -> Option<usize> {
     let is_size = bytes > 0 && isize::try_from(bytes).is_ok();
     at.addr().checked_add(bytes).filter(|_| is_size)
 }
 
-/// Has the driver pin a range that is in the books, and takes it out of them if it does not.
+/// Registers a range that has been entered already with the driver; removes it if that fails.
 fn pin<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -116,11 +117,11 @@ fn pin<D: HostRegistration>(
     }
 }
 
-/// Registers `bytes` at `at` with `context`, for devices to read only if `read_only`.
+/// Registers `bytes` at `at` with `context`. Devices only read them if `read_only`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for no bytes, for what wraps around, is not mapped, is USM or known already, or is
-/// refused by the driver.
+/// `INVALID_VALUE` for an invalid or unmapped range, for one that overlaps USM or another registration, and if the
+/// driver refuses it.
 pub fn register<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -146,7 +147,7 @@ pub fn register<D: HostRegistration>(
             known.bytes
         ));
     }
-    // What was only imported gives way, as does what a context left that is gone.
+    // Imported ranges are replaced, as are registrations of contexts that no longer exist.
     let gone: Vec<_> = overlapping(&all, at.addr(), end).map(|(start, _)| start).collect();
     let gone: Vec<_> = gone.into_iter().filter_map(|start| all.remove(&start)).collect();
     let context_handle = handle(&context);
@@ -162,11 +163,11 @@ pub fn register<D: HostRegistration>(
         _ => error.with_code(ErrorCode::InvalidValue),
     })
 }
-/// Ends the registration that starts at `at`, when the commands before have ended: afterwards C may give
-/// the memory away.
+/// Ends the registration that starts at `at`, after waiting for the commands submitted before: the caller may free the
+/// memory afterwards.
 ///
 /// # Errors
-/// `INVALID_VALUE` where none does, or another context's.
+/// `INVALID_VALUE` if no registration of this context starts there.
 pub fn unregister<D: HostRegistration>(context: usize, at: UsmPtr) -> Result<()> {
     match all::<D>().get(&at.addr()) {
         Some(known) if known.how == How::Registered && known.context == context => {}
@@ -181,15 +182,15 @@ pub fn unregister<D: HostRegistration>(context: usize, at: UsmPtr) -> Result<()>
         D::wait(context)?;
     }
     let ended = all::<D>().remove(&at.addr());
-    drop(ended); // not under the lock
+    drop(ended); // after the lock is released
     Ok(())
 }
 
-/// Takes note of `bytes` at `at`, and has the driver pin them if it does. A hint: what is known already,
-/// or USM, stays as it is.
+/// Imports `bytes` at `at`, and registers them with the driver if it accepts them. This is a hint: a range that
+/// overlaps USM or another known range is ignored.
 ///
 /// # Errors
-/// `INVALID_SIZE` for no bytes and for what wraps around.
+/// `INVALID_SIZE` for an invalid range.
 pub fn import<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
@@ -209,12 +210,12 @@ pub fn import<D: HostRegistration>(
     all.insert(at.addr(), known.clone());
     drop(all);
     if let Err(error) = pin::<D>(context, at, bytes, false) {
-        log::say(D::BACKEND, ur_sys::ur_logger_level_t::INFO, &error); // it stays pageable, as it was
+        log::say(D::BACKEND, ur_sys::ur_logger_level_t::INFO, &error); // it remains pageable memory
         self::all::<D>().insert(at.addr(), known);
     }
     Ok(())
 }
-/// Forgets what was imported at `at`; nothing where nothing was.
+/// Ends the import at `at`, if there is one.
 pub fn release<D: HostRegistration>(context: usize, at: UsmPtr) {
     let is_it = |known: &Known<D>| known.how == How::Imported && known.context == context;
     if !all::<D>().get(&at.addr()).is_some_and(is_it) {
@@ -223,13 +224,13 @@ pub fn release<D: HostRegistration>(context: usize, at: UsmPtr) {
     if D::IS_USED
         && let Err(error) = D::wait(context)
     {
-        log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error); // it stays known: commands may use it
+        log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error); // not removed: commands may be using it
         return;
     }
     let ended = all::<D>().remove(&at.addr());
-    drop(ended); // not under the lock
+    drop(ended); // after the lock is released
 }
-/// Answers for an address in memory that `context` knows; `None` for any other.
+/// Answers for an address in a registered or imported range of `context`; `None` for other addresses.
 pub fn info<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,

@@ -1,5 +1,6 @@
-//! Pools of USM: what `ur_usm_pool_handle_t` points at, what is counted of one, and which pool a device of a context uses.
-//! How blocks are cut is `ur_adapter::pool`'s, what callers request of a pool `usm.rs`'s; what a driver is asked for both is here.
+//! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
+//! `ur_adapter::pool`, requests of callers are checked in `usm.rs`, and this file also has what both need from a
+//! driver.
 pub(super) use super::objects::{Context, Device};
 use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
 use crate::memory::{
@@ -24,30 +25,33 @@ use ur_hal::{Allocates, MemoryRequest, Types};
 use ur_lock::locked;
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
-/// A driver whose memory is the core's. What is asked here beside [`Allocates`] goes when contexts and streams are the
-/// core's too.
+/// A driver over which the core implements USM. The methods beside those of [`Allocates`] are needed until contexts and
+/// streams are the core's too.
 pub trait HasUsm:
     HostRegistration<Memory: Memory<Source = Chunks<Self>>>
     + Objects<UsmPool = UsmPool<Self>>
     + Allocates
 {
-    /// What memory is aligned to at most.
+    /// The largest alignment of memory, in bytes.
     const LARGEST_ALIGNMENT: usize;
-    /// What rows of pitched memory start at multiples of.
+    /// The alignment of each row of pitched memory, in bytes.
     const ROW: usize;
-    /// What is kept for each pool where the driver itself has pools.
+    /// What a pool keeps for a driver that has pools itself.
     type DriverPools: Default + fmt::Debug + Send + Sync;
 
+    /// Checks the size of an allocation.
+    ///
     /// # Errors
-    /// `INVALID_USM_SIZE` for no bytes, and for more than one allocation of the device may have.
+    /// `INVALID_USM_SIZE` for 0 bytes, and for more than the device allows in one allocation.
     fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()>;
-    /// What memory of so many bytes is aligned to where callers say nothing.
+    /// The default alignment of memory with this size, in bytes.
     fn natural_alignment(bytes: usize) -> usize;
-    /// How pools are to cut memory of devices and other memory for which callers name none.
+    /// How memory is cut if the caller passes no pool: device memory, and other memory.
     fn own_limits() -> [Limits; 2] {
         [OWN_DEVICE, OWN_OTHERS]
     }
-    /// Allocates where callers name no pool.
+    /// Allocates memory if the caller passes no pool. `request`: what it belongs to, its size, and its alignment in
+    /// bytes.
     ///
     /// # Errors
     /// As for [`UsmPool::allocate`].
@@ -59,10 +63,12 @@ pub trait HasUsm:
     ) -> Result<UsmPtr> {
         context.pools().own(context).allocate(usm, device, request)
     }
-    /// Allocates device memory that is behind a descriptor of its own, which only this process writes if `is_read_only`.
+    /// Allocates device memory with its own descriptor, for memory with a policy. Other processes can only read it if
+    /// `is_read_only`.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver cannot hold other processes to that; the driver's own.
+    /// `UNSUPPORTED_FEATURE` if the driver cannot enforce a policy on other processes. Returns the driver's error,
+    /// mapped as in `error.rs`.
     fn take_alone(
         device: Borrowed<'_, Device<Self>>,
         request: (Home, usize, usize),
@@ -72,21 +78,22 @@ pub trait HasUsm:
         let why = "who opens this device's memory has the driver's own descriptor of it, by which it can be written and passed on: it can be shared with processes of the same user only, and for reading and writing";
         Err(Error::new(ErrorCode::UnsupportedFeature, why))
     }
-    /// How much memory a device has.
+    /// The size of a device's memory in bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
     fn memory_size(device: &DriverDevice<Self>) -> Result<usize>;
-    /// What waits in place of a chunk that pools give back.
+    /// What a deferred free keeps in place of a chunk that a pool returns.
     fn leaving(chunk: Arc<<Self as Types>::Allocation>) -> impl Send + 'static {
         chunk
     }
-    /// What commands of a context may use memory that was allocated when there was the object with this number.
+    /// The moments after which no command of the context uses memory that was allocated when objects had the number
+    /// `since`.
     fn submitted(
         context: &Object<Context<Self>>,
         since: u64,
     ) -> Vec<<Self::Memory as Memory>::Moment>;
-    /// Fills memory with zeros, and waits until it is.
+    /// Fills memory with zeros, and waits for completion.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -96,7 +103,7 @@ pub trait HasUsm:
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()>;
-    /// Copies memory, which no command uses, and waits until it is.
+    /// Copies memory that no command uses, and waits for completion.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -107,7 +114,7 @@ pub trait HasUsm:
         bytes: usize,
     ) -> Result<()>;
 }
-/// What a context's own memory of devices is cut from.
+/// How a context's own pool cuts device memory.
 pub const OWN_DEVICE: Limits = Limits {
     grain: 256,
     poolable: 16 << 20,
@@ -115,20 +122,20 @@ pub const OWN_DEVICE: Limits = Limits {
     keep: 256 << 20,
     maximum: usize::MAX,
 };
-/// What its other memory is cut from.
+/// How it cuts other memory.
 pub const OWN_OTHERS: Limits =
     Limits { grain: 64, poolable: 1 << 20, chunk: 2 << 20, keep: 32 << 20, maximum: usize::MAX };
 
-/// Where pools get their chunks: memory of one kind, which no other pool has.
+/// The source of a pool's chunks: memory of one kind.
 #[derive(Debug)]
 pub struct Chunks<D: HasUsm> {
     usm: Usm,
-    /// Whose memory it is, or who works on the host's.
+    /// The device whose memory it is or, for host memory, that fills it with zeros.
     device: DriverDevice<D>,
     context: Arc<DriverContext<D>>,
-    /// Whether every block is to be filled with zeros.
+    /// Whether every block is filled with zeros.
     zeroed: bool,
-    /// What is counted for all pools behind one handle.
+    /// The counters of all pools behind one handle.
     totals: Arc<Totals>,
 }
 impl<D: HasUsm> Source for Chunks<D> {
@@ -140,7 +147,7 @@ impl<D: HasUsm> Source for Chunks<D> {
         let request = MemoryRequest { kind, bytes: whole, align, is_shareable };
         let taken = D::allocate(&self.context, &self.device, request);
         match &taken {
-            // Which the driver may have put on top.
+            // The driver may have allocated more than requested.
             Ok(chunk) => self.totals.reserved.add(pool::Chunk::bytes(chunk) - whole),
             Err(_) => self.totals.unclaim(whole),
         }
@@ -163,31 +170,31 @@ impl<D: HasUsm> Counted for Chunks<D> {
     }
 }
 
-/// What `ur_usm_pool_handle_t` points at: a pool for each kind of USM and each device, made when it is
-/// first asked for. Memory of one is in use until its blocks are freed, whatever becomes of the handle.
+/// What `ur_usm_pool_handle_t` points at: one pool for each kind of USM and each device, made on first use. A pool's
+/// memory stays in use until its blocks are freed, even after the handle is released.
 #[derive(Debug)]
 pub struct UsmPool<D: HasUsm> {
     identity: Identity<Context<D>, Device<D>>,
     context: Arc<DriverContext<D>>,
-    /// The device whose memory there is at most, where the pool is for all of a context.
+    /// The context's first device. Its memory size is the reported limit of a pool for all devices.
     first: Owned<Device<D>>,
     zeroed: bool,
     parts: Mutex<Parts<D>>,
     totals: Arc<Totals>,
-    /// The driver's own pools behind it.
+    /// The driver's own pools for it.
     pub driver: D::DriverPools,
 }
 #[derive(Debug)]
 struct Parts<D: HasUsm> {
     made: Vec<Part<D>>,
-    /// What parts for device memory are like, and those for memory of other kinds.
+    /// How device memory is cut, and how other memory is cut.
     limits: [Limits; 2],
 }
 type Blocks<D> = Arc<Pool<Chunks<D>>>;
 #[derive(Debug)]
 struct Part<D: HasUsm> {
     usm: Usm,
-    /// The handle of its device; the host's memory is any device's.
+    /// The address of its device's handle. Host memory is the same for all devices.
     device: usize,
     blocks: Blocks<D>,
 }
@@ -200,11 +207,10 @@ impl<D: HasUsm> Body for UsmPool<D> {
 }
 
 impl<D: HasUsm> UsmPool<D> {
-    /// A pool as callers describe it, for all devices of `context` or for one.
+    /// Creates a pool from a caller's descriptor, for one device or for all devices of `context`.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` where the device is none of the context's; `INVALID_VALUE` for a chain of
-    /// descriptors that does not end.
+    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a chain of descriptors that does not end.
     pub fn create(
         context: Borrowed<'_, Context<D>>,
         device: Option<Borrowed<'_, Device<D>>>,
@@ -228,26 +234,26 @@ impl<D: HasUsm> UsmPool<D> {
             driver: D::DriverPools::default(),
         }
     }
-    /// The pool that a device starts out with.
+    /// A default pool of a device.
     pub fn initial(context: Borrowed<'_, Context<D>>) -> Self {
         let pool = Self::new(context, [Limits::default(); 2]);
         Self { identity: Identity::of_default(handle(&context)), ..pool }
     }
-    /// The pool that a device uses where callers name none.
+    /// The pool that a device uses if the caller passes none.
     ///
     /// # Errors
-    /// None: a pool has no memory at first.
+    /// None: a new pool has no memory.
     pub fn current(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<Self>> {
         context.pools().by_device().current_of(device, || Ok(Self::initial(context)))
     }
-    /// What is counted of it.
+    /// Its counters.
     pub fn totals(&self) -> &Arc<Totals> {
         &self.totals
     }
-    /// The part of it that has memory of one kind for a device.
+    /// The part of it with memory of one kind for a device.
     fn of(&self, usm: Usm, device: Borrowed<'_, Device<D>>) -> Result<Blocks<D>> {
         let handle = handle(&device);
         let mut parts = locked(&self.parts);
@@ -267,27 +273,27 @@ impl<D: HasUsm> UsmPool<D> {
         parts.made.push(Part { usm, device: handle, blocks: Arc::clone(&blocks) });
         Ok(blocks)
     }
-    /// All parts, to be worked on without the lock.
+    /// All parts, for use without the lock.
     fn parts(&self) -> Vec<Blocks<D>> {
         locked(&self.parts).made.iter().map(|part| Arc::clone(&part.blocks)).collect()
     }
-    /// Keeps so much unused memory, from now on.
+    /// Sets how many bytes of unused memory each part keeps.
     fn set_keep(&self, bytes: usize) {
         locked(&self.parts).limits.iter_mut().for_each(|limits| limits.keep = bytes);
         self.parts().iter().for_each(|blocks| blocks.set_keep(bytes));
     }
-    /// Gives unused memory back as long as `keep` bytes stay.
+    /// Returns unused memory to the driver, as long as `keep` bytes remain.
     pub fn trim_to(&self, keep: usize) {
         deferred_free::sweep_all::<D::Memory>();
         for blocks in self.parts() {
-            // Other threads may be at it: as good as it gets.
+            // Approximate if other threads allocate or free at the same time.
             let all = self.totals.reserved.current.load(Relaxed);
             let others = all.saturating_sub(blocks.statistics().reserved);
             blocks.trim_to(keep.saturating_sub(others));
         }
     }
-    /// Allocates so many bytes at such an alignment from it. What parts for other kinds of memory do not use is given back
-    /// if there is no room otherwise.
+    /// Allocates `size` bytes with the alignment `align`. If memory runs out, first returns the unused memory of all
+    /// parts to the driver.
     ///
     /// # Errors
     /// As for [`Allocation::take`].
@@ -307,9 +313,11 @@ impl<D: HasUsm> UsmPool<D> {
             false => Err(error),
         })
     }
+    /// Checks that it may be used for a device of a context.
+    ///
     /// # Errors
-    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another, or for a
-    /// device that the pool was not made for.
+    /// `INVALID_DEVICE` for a device of another context; `INVALID_VALUE` for a pool of another context, or a pool made
+    /// for another device.
     pub fn check(
         &self,
         context: Borrowed<'_, Context<D>>,
@@ -318,13 +326,13 @@ impl<D: HasUsm> UsmPool<D> {
         context.check(device)?;
         self.identity.check(context, device)
     }
-    /// What a property is that is a size.
+    /// The value of a property that is a size.
     ///
     /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for one that is none; the driver's own.
+    /// `UNSUPPORTED_ENUMERATION` for other properties. Returns the driver's error, mapped as in `error.rs`.
     pub fn size(&self, name: ur_usm_pool_info_t) -> Result<usize> {
         use ur_usm_pool_info_t as I;
-        // What commands were done with meanwhile is not used any more.
+        // Memory is no longer in use once the commands that used it are complete.
         deferred_free::sweep_all::<D::Memory>();
         match name {
             I::CONTEXT => Ok(self.identity.context()),
@@ -336,11 +344,11 @@ impl<D: HasUsm> UsmPool<D> {
             name => self.totals.size(name).ok_or(ErrorCode::UnsupportedEnumeration.into()),
         }
     }
-    /// Changes a property.
+    /// Sets a property.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a high mark that is not set to 0, `UNSUPPORTED_ENUMERATION` for what is only
-    /// read.
+    /// `INVALID_VALUE` for a high mark that is not set to 0; `UNSUPPORTED_ENUMERATION` for a property that cannot be
+    /// set.
     pub fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
         match name {
             ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
@@ -356,12 +364,12 @@ fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
 
-/// What the devices of one context allocate from where callers name no pool.
+/// The pools from which the devices of one context allocate if the caller passes none.
 #[derive(Debug)]
 pub struct DevicePools<D: HasUsm> {
-    /// Under `urUSM*Alloc`: a pool that nobody has a handle of.
+    /// For `urUSM*Alloc`: a pool without a handle.
     own: OnceLock<Arc<UsmPool<D>>>,
-    /// What can be asked for and changed.
+    /// The devices' pools, which callers can query and set.
     devices: ByDevice<UsmPool<D>>,
 }
 impl<D: HasUsm> Default for DevicePools<D> {
@@ -370,11 +378,11 @@ impl<D: HasUsm> Default for DevicePools<D> {
     }
 }
 impl<D: HasUsm> DevicePools<D> {
-    /// The pool under allocations for which callers name none.
+    /// The pool of allocations for which the caller passes none.
     pub fn own(&self, context: Borrowed<'_, Context<D>>) -> &Arc<UsmPool<D>> {
         self.own.get_or_init(|| Arc::new(UsmPool::new(context, D::own_limits())))
     }
-    /// What can be asked for and changed.
+    /// The devices' pools, which callers can query and set.
     pub fn by_device(&self) -> &ByDevice<UsmPool<D>> {
         &self.devices
     }
@@ -387,7 +395,7 @@ impl<D: HasUsm> Identified for UsmPool<D> {
     }
 }
 impl<D: HasUsm> Drop for DevicePools<D> {
-    /// A handle of a default pool that callers still have must not hold memory.
+    /// A handle of a default pool that a caller still holds must not keep memory alive.
     fn drop(&mut self) {
         for one in self.devices.defaults() {
             one.set_keep(0);
@@ -395,13 +403,13 @@ impl<D: HasUsm> Drop for DevicePools<D> {
     }
 }
 impl<D: HasUsm> Context<D> {
-    /// What its devices allocate from where callers name no pool.
+    /// The pools from which its devices allocate if the caller passes none.
     pub fn pools(&self) -> &DevicePools<D> {
         self.kept().get()
     }
 }
-/// Drops all that was freed and no command uses any more, and what the context's own pool keeps for later: where memory
-/// has run out.
+/// Returns memory to the driver when it has run out: everything that was freed and is no longer in use, and the unused
+/// memory of the context's own pool.
 pub fn make_room<D: HasUsm>(context: Borrowed<'_, Context<D>>) {
     deferred_free::sweep_all::<D::Memory>();
     if let Some(own) = context.pools().own.get() {

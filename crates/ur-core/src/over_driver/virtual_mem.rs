@@ -1,5 +1,5 @@
-//! Virtual memory: addresses that callers reserve and map physical memory into. What is reserved and mapped
-//! `memory/reservations.rs` knows.
+//! Virtual memory: addresses that callers reserve and map physical memory into. The registry of reservations and
+//! mappings is `memory/reservations.rs`.
 use super::{
     OverDriver,
     physical_mem::{HasPhysicalMemory, PhysicalMem, reserved},
@@ -28,13 +28,13 @@ type Context<'call, D> = Borrowed<'call, <D as Objects>::Context>;
 fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usize) -> Span {
     Span { context: context.as_handle().addr(), start, bytes }
 }
-/// What lengths and addresses are multiples of on all devices of `context`.
+/// The granularity of lengths and addresses on all devices of `context`, in bytes.
 fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
     context.devices().iter().try_fold(1, |most, device| {
         Ok(most.max(D::granularity(context.driver(), device.driver(), 1)?.minimum))
     })
 }
-/// What flags mean, if they mean one thing.
+/// The access that the flags stand for; exactly one flag must be set.
 fn access(flags: Flags) -> Result<Access> {
     match flags {
         Flags::NONE => Ok(Access::None),
@@ -77,7 +77,7 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
     }
     fn virtual_mem_free(context: Context<'_, D>, start: UsmPtr, size: usize) -> Result<()> {
         let freed = reserved::<D>().take(span::<D>(context, start, size))?;
-        drop(freed); // not under the lock
+        drop(freed); // after the lock is released
         Ok(())
     }
     fn virtual_mem_map(
@@ -131,7 +131,7 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         match name {
-            // Of memory that was opened too: another process may have made it for reading only.
+            // This includes imported memory, which the exporter may have made read-only.
             ur_virtual_mem_info_t::ACCESS_MODE
                 if Allocation::<D::Memory>::find(start).is_some() =>
             {

@@ -1,6 +1,5 @@
-//! Callbacks of events: one thread that looks at the events which somebody wants to hear of, and
-//! calls back when one is over. The driver's own callbacks are not used: nothing that they call may
-//! call the driver, and C's callbacks do.
+//! Callbacks of events for drivers without their own: one thread polls the events that have callbacks, and calls back
+//! when an event is final.
 use std::{
     sync::{Condvar, Mutex, MutexGuard},
     time::Duration,
@@ -12,17 +11,20 @@ use ur_adapter::{
 };
 use ur_sys::ur_execution_info_t;
 
-/// How long the thread waits between two looks, at first and at most.
+/// The interval between two polls: at first, and at most.
 const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(500)];
 
-/// An event that callbacks can be made of.
+/// A kind of event with callbacks.
 pub trait CompletionCallbacks: Body {
-    /// What the process has once of these events.
+    /// The process's list of callbacks for these events.
     fn watch() -> &'static Watch<Self>;
+    /// Checks that this process has the polling thread.
+    ///
     /// # Errors
-    /// Those of all entries in a forked child, whose parent has the thread.
+    /// `UNINITIALIZED` in a forked child, because the thread is its parent's.
     fn check_fork() -> Result<()>;
-    /// Whether its latest signal is over. One that cannot be looked at is: its callback must not be lost.
+    /// Whether its latest signal is final. Also true for an event that cannot be queried, so that its callback is not
+    /// lost.
     fn is_over(&self) -> bool;
 }
 
@@ -31,7 +33,7 @@ struct Wish<E: CompletionCallbacks> {
     status: ur_execution_info_t,
     callback: EventCallback,
 }
-/// What the thread has to look at.
+/// The callbacks that the thread still has to make.
 pub struct Watch<E: CompletionCallbacks> {
     state: Mutex<State<E>>,
     more: Condvar,
@@ -41,7 +43,7 @@ struct State<E: CompletionCallbacks> {
     is_running: bool,
 }
 impl<E: CompletionCallbacks> Watch<E> {
-    /// Nobody wants to hear of anything yet.
+    /// An empty list.
     #[expect(clippy::new_without_default, reason = "statics are made with it")]
     pub const fn new() -> Self {
         let state = Mutex::new(State { wishes: Vec::new(), is_running: false });
@@ -57,7 +59,7 @@ impl<E: CompletionCallbacks> std::fmt::Debug for Watch<E> {
     }
 }
 
-/// Calls `callback` once `event`'s latest signal is over, on a thread of ours.
+/// Calls `callback` on another thread when `event`'s latest signal is final.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` if no thread can be started.
@@ -66,7 +68,7 @@ pub fn call_when_over<E: CompletionCallbacks>(
     status: ur_execution_info_t,
     callback: EventCallback,
 ) -> Result<()> {
-    E::check_fork()?; // the thread is the parent's
+    E::check_fork()?; // a forked child does not have the thread
     let watch = E::watch();
     let mut state = watch.state();
     state.wishes.push(Wish { event, status, callback });
@@ -104,9 +106,9 @@ fn look<E: CompletionCallbacks>(watch: &Watch<E>) {
         let is_new = !state.wishes.is_empty();
         state.wishes.extend(open);
         if is_new {
-            nap = NAPS[0]; // what is new may be over soon
+            nap = NAPS[0]; // a new event may soon be final
         } else if !state.wishes.is_empty() {
-            drop(watch.more.wait_timeout(state, nap)); // or until there is more
+            drop(watch.more.wait_timeout(state, nap)); // or until a callback is added
         }
     }
 }
