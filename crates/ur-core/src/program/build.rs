@@ -1,27 +1,27 @@
-//! How far the code for one device has come, and what a failed build is called.
+//! The build state of a program's code for one device, and the errors of builds.
 use std::sync::Arc;
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::{ur_program_binary_type_t, ur_program_build_status_t};
 
-/// How far it has come.
+/// The state of a build.
 #[derive(Debug)]
 pub(super) enum State<M> {
-    /// Nothing was done with it.
+    /// Neither compiled nor built.
     Created,
-    /// It can be linked.
+    /// Compiled: it can be linked.
     Compiled,
-    /// Its functions can be run.
+    /// Built: its functions can run.
     Built(Arc<M>),
-    /// The last attempt has failed.
+    /// The last attempt failed.
     Failed,
 }
-/// The code for one device, or for all where those share it.
+/// The build for one device, or for all devices if they share modules.
 #[derive(Debug)]
 pub(super) struct Build<M> {
     state: State<M>,
-    /// What the user passed with the last attempt.
+    /// The options of the last attempt.
     pub(super) options: String,
-    /// What the compiler and the linker said.
+    /// The log of the compiler and the linker.
     pub(super) log: String,
 }
 impl<M> Default for Build<M> {
@@ -30,7 +30,7 @@ impl<M> Default for Build<M> {
     }
 }
 impl<M> Build<M> {
-    /// One that is done.
+    /// A finished build.
     pub(super) fn done(module: M, options: &str, log: String) -> Self {
         Self { state: State::Built(Arc::new(module)), options: options.to_owned(), log }
     }
@@ -55,10 +55,11 @@ impl<M> Build<M> {
             State::Built(_) => ur_program_binary_type_t::EXECUTABLE,
         }
     }
-    /// Notes what an attempt came to. Where another thread was faster its module stays: kernels may be of it.
+    /// Stores the result of an attempt. If another thread has built a module meanwhile, that one stays, because kernels
+    /// may use it.
     ///
     /// # Errors
-    /// The attempt's own.
+    /// The error of the attempt.
     pub(super) fn note(
         &mut self,
         options: &str,
@@ -73,7 +74,7 @@ impl<M> Build<M> {
         Ok(())
     }
 }
-/// A failure as callers expect it of a build: what the driver says of the code becomes `code`, all else stays.
+/// The error of a failed build: errors about the code itself get `code` and the log, other errors are unchanged.
 pub(super) fn failed(error: Error, log: &str, code: ErrorCode) -> Error {
     use ErrorCode as E;
     match error.code() {

@@ -18,7 +18,7 @@ use ur_adapter::{
 use ur_hal::{Capability, CodeForm};
 use ur_sys::*;
 
-/// The codes that the module for each device is made of. The same binary is looked at once.
+/// The code for each device's module. A binary that occurs several times is parsed only once.
 fn codes<D: RunsCode>(lengths: &[usize], binaries: &[*const u8]) -> Result<Vec<Vec<Arc<D::Code>>>> {
     let mut all: Vec<Vec<Arc<D::Code>>> = vec![];
     for (at, given) in binaries.iter().zip(lengths).enumerate() {
@@ -177,7 +177,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
             )),
         }
     }
-    /// They are for builds and compilations to come.
+    /// They apply to later builds and compilations.
     fn program_set_specialization_constants(
         program: Borrowed<'_, Program<D>>,
         constants: &[ur_specialization_constant_info_t],

@@ -1,4 +1,4 @@
-//! Kernels: functions of built programs, and what is known of them on each device.
+//! Kernels: functions of built programs, and their properties on each device.
 use super::{
     code::{Function, HasCode, Module, no_kernel},
     object::Program,
@@ -24,10 +24,10 @@ use ur_hal::{Capabilities, FunctionFacts, GroupChoice};
 pub struct Kernel<D: HasCode> {
     program: Owned<Program<D>>,
     name: CString,
-    /// On each device that its program was built for.
+    /// The kernel on each device for which its program was built.
     on: Vec<OnDevice<D>>,
 }
-/// A kernel on one device, or on all that share its module.
+/// A kernel on one device, or on all devices that share its module.
 #[derive(Debug)]
 pub struct OnDevice<D: HasCode> {
     device: Owned<Device<D>>,
@@ -35,14 +35,14 @@ pub struct OnDevice<D: HasCode> {
     facts: FunctionFacts,
     limits: Limits,
     capabilities: Capabilities,
-    /// Whether what is not known of its groups was not asked for.
+    /// Whether the source's limit of the group size is known; then a missing limit means that the source has none.
     pub(super) is_most_told: bool,
-    /// The size of groups that was chosen last, and what for.
+    /// The group size that was chosen last, and for which launch.
     chosen: Mutex<Option<Chosen>>,
-    /// It stays loaded.
+    /// Keeps the module loaded.
     module: Arc<Module<D>>,
 }
-/// A range, local memory, and groups for both.
+/// Global size, local memory in bytes, and the group size chosen for them.
 type Chosen = ([usize; 3], usize, [usize; 3]);
 
 impl<D: HasCode> OnDevice<D> {
@@ -65,40 +65,40 @@ impl<D: HasCode> OnDevice<D> {
         let function = Arc::new(function);
         Ok(Self { device, function, facts, limits, capabilities, is_most_told, chosen, module })
     }
-    /// The device; the first of them if several share the module.
+    /// The device; the first one if several share the module.
     pub fn device(&self) -> &Owned<Device<D>> {
         &self.device
     }
-    /// What runs.
+    /// The driver's function.
     pub fn function(&self) -> &Arc<Function<D>> {
         &self.function
     }
-    /// Which arguments it takes.
+    /// The arguments that it takes.
     pub fn takes(&self) -> Taken<'_> {
         let sizes = self.facts.argument_sizes.as_deref();
         let count = self.facts.arguments.map(|n| n as usize).or(sizes.map(<[u32]>::len));
         Taken { count, sizes, longest: self.facts.longest_argument }
     }
-    /// What keeps it loaded.
+    /// The module, which keeps it loaded.
     pub fn module(&self) -> &Arc<Module<D>> {
         &self.module
     }
-    /// What is known of it there.
+    /// Its properties on this device.
     pub fn facts(&self) -> &FunctionFacts {
         &self.facts
     }
-    /// What it can be launched with.
+    /// The limits of launches of it.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
-    /// What the device can do.
+    /// The capabilities of the device.
     pub fn capabilities(&self) -> Capabilities {
         self.capabilities
     }
-    /// The size of groups that is chosen where the caller leaves it open: the driver's choice, if that divides the range.
+    /// The group size of a launch for which the caller passes none: the driver's suggestion, if that divides the range.
     ///
     /// # Errors
-    /// `INVALID_WORK_GROUP_SIZE` where none fits. Returns the driver's error.
+    /// `INVALID_WORK_GROUP_SIZE` if no group size fits. Returns the driver's error, mapped as in `error.rs`.
     pub fn choose(&self, range: &Range, local_memory: usize) -> Result<[usize; 3]> {
         let chosen = || ur_lock::locked(&self.chosen);
         if let Some((global, memory, local)) = *chosen()
@@ -124,11 +124,11 @@ impl<D: HasCode> OnDevice<D> {
 }
 
 impl<D: HasCode> Kernel<D> {
-    /// The kernel of that name.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// `INVALID_KERNEL_NAME` where there is none, `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the
-    /// driver's error.
+    /// `INVALID_KERNEL_NAME` if there is none; `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the
+    /// driver's error, mapped as in `error.rs`.
     pub fn new(program: Owned<Program<D>>, name: &CStr) -> Result<Owned<Self>> {
         let (mut on, wanted) = (vec![], program.wanted(name));
         for built in program.built()? {
@@ -141,10 +141,10 @@ impl<D: HasCode> Kernel<D> {
         }
         Ok(Owned::new(Self { program, name: name.to_owned(), on }))
     }
-    /// One of a function of the program's first module that was made elsewhere.
+    /// A kernel over an existing function of the program's first module.
     ///
     /// # Errors
-    /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the driver's error.
+    /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the driver's error, mapped as in `error.rs`.
     pub fn adopted(
         program: Owned<Program<D>>,
         function: impl FnOnce(&Arc<Module<D>>) -> Result<(Function<D>, CString)>,
@@ -154,30 +154,30 @@ impl<D: HasCode> Kernel<D> {
         let on = vec![OnDevice::new(built, function, program.wanted(&name))?];
         Ok(Owned::new(Self { program, name, on }))
     }
-    /// The program whose function it is.
+    /// The program that contains it.
     pub fn program(&self) -> &Owned<Program<D>> {
         &self.program
     }
     pub(super) fn context(&self) -> &Owned<Context<D>> {
         self.program.context()
     }
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(&self) -> &CStr {
         &self.name
     }
-    /// It on all devices.
+    /// The kernel on each device.
     pub(super) fn all(&self) -> &[OnDevice<D>] {
         &self.on
     }
-    /// The first device's: all have the same parameters.
+    /// The kernel on the first device; its parameters are the same on all devices.
     pub fn any(&self) -> &OnDevice<D> {
         &self.on[0]
     }
-    /// It on a device, or on what that is a part of.
+    /// The kernel on a device, or on the device of which that is a part.
     ///
     /// # Errors
-    /// `INVALID_DEVICE` for one that its program was not made for, `INVALID_PROGRAM_EXECUTABLE` for one that it was not
-    /// built for.
+    /// `INVALID_DEVICE` for a device that its program was not made for; `INVALID_PROGRAM_EXECUTABLE` for one that it
+    /// was not built for.
     pub fn on(&self, device: &Device<D>) -> Result<&OnDevice<D>> {
         if let Some(found) = self.on.iter().find(|one| std::ptr::eq(&**one.device, device)) {
             return Ok(found);
@@ -203,7 +203,7 @@ impl<D: HasCode> Body for Kernel<D> {
     }
 }
 impl<D: HasCode> Drop for Kernel<D> {
-    /// Launches of it may be under way.
+    /// Deferred, because launches of it may be running.
     fn drop(&mut self) {
         let functions: Vec<_> = self.on.drain(..).map(|one| (one.function, one.module)).collect();
         D::leave(self.context().as_handle().addr(), functions);

@@ -71,7 +71,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
                 answer.slice(&[0, 1, 2].map(most))
             }
             I::WORK_GROUP_SIZE => answer.value(&limits.items),
-            // 0: the code asks for none.
+            // 0 if the source does not specify one.
             I::COMPILE_WORK_GROUP_SIZE => answer.slice(&wanted.size.unwrap_or_default()),
             I::COMPILE_MAX_WORK_GROUP_SIZE => match wanted.most {
                 None if !on.is_most_told => unanswered::<D>(name),
@@ -99,7 +99,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         match name {
             I::MAX_SUB_GROUP_SIZE => answer.value(&facts.most_sub_group),
             I::MAX_NUM_SUB_GROUPS => answer.value(&facts.most_sub_groups),
-            // 0: the code asks for none.
+            // 0 if the source does not specify a number.
             I::COMPILE_NUM_SUB_GROUPS => answer.value(&facts.sub_groups.unwrap_or_default()),
             I::SUB_GROUP_SIZE_INTEL => {
                 answer.value(&on.limits().wanted.sub_group.unwrap_or_default())
@@ -150,7 +150,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
                 let all = program_inputs::byte(value) != 0;
                 each.try_for_each(|function| Ok(D::reach_all(function, all)?))
             }
-            // Of what kind they are need not be looked up: reaching more costs nothing.
+            // Their kinds need not be looked up: access to more memory than needed costs nothing.
             I::USM_PTRS if size > 0 && size.is_multiple_of(size_of::<usize>()) => {
                 each.try_for_each(|function| Ok(D::reach_all(function, true)?))
             }

@@ -1,5 +1,4 @@
-//! What a launch is checked against before it is submitted: whose the kernel is, how many items there are in what groups,
-//! and what the device has. How a launch gets into a queue is the backend's.
+//! Checks of a launch before it is submitted: context, group size, cluster, and the capabilities of the device.
 use super::{Context, Device, Kernel, OnDevice, Program, RunsCode};
 use crate::kernels::{
     arguments::{check_all, local_memory},
@@ -15,19 +14,22 @@ use ur_adapter::{
 use ur_hal::{Address, Capability, Geometry};
 use ur_sys::*;
 
-/// What a caller asks of a launch beside its range and its arguments.
+/// The launch properties that a caller passes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked {
-    /// Whether all groups are to run at once, so that they can wait for each other.
+    /// Whether all groups must run at the same time, so that they can wait for each other.
     pub is_cooperative: bool,
-    /// Groups of a cluster.
+    /// The cluster size, in groups.
     pub cluster: Option<[u32; 3]>,
-    /// Bytes of local memory that no argument is for; they come first.
+    /// Local memory in addition to that of the arguments, in bytes. It precedes theirs.
     pub scratch: usize,
 }
 impl Asked {
+    /// Reads the launch properties.
+    ///
     /// # Errors
-    /// `INVALID_OPERATION` for what this device does not have; `INVALID_VALUE` for a chain without an end.
+    /// `INVALID_OPERATION` for a property that the device does not support; `INVALID_VALUE` for a chain that does not
+    /// end.
     pub fn of<D: RunsCode>(
         on: &OnDevice<D>,
         properties: Option<&ur_kernel_launch_ext_properties_t>,
@@ -53,8 +55,10 @@ impl Asked {
     }
 }
 
+/// Checks that a program belongs to the queue's context.
+///
 /// # Errors
-/// `INVALID_CONTEXT` for a program of another context than the queue's.
+/// `INVALID_CONTEXT` if it belongs to another one.
 pub fn check_context<D: RunsCode>(
     context: &Object<Context<D>>,
     program: &Program<D>,
@@ -70,7 +74,7 @@ pub fn check_context<D: RunsCode>(
 /// The kernel on a queue's device.
 ///
 /// # Errors
-/// `INVALID_CONTEXT` and `INVALID_DEVICE` for a kernel that was made for others than the queue's.
+/// `INVALID_CONTEXT` or `INVALID_DEVICE` for a kernel that was made for another context or device.
 pub fn on_queue<'kernel, D: RunsCode>(
     queue: Borrowed<'_, D::Queue>,
     kernel: &'kernel Kernel<D>,
@@ -79,11 +83,12 @@ pub fn on_queue<'kernel, D: RunsCode>(
     check_context(context, kernel.program())?;
     kernel.on(device)
 }
-/// The groups of a launch; `None` where there is nothing to run: a range without items, unless the backend refuses it.
+/// The geometry of a launch; `None` for an empty range, unless the backend refuses those.
 ///
 /// # Errors
-/// `INVALID_WORK_DIMENSION` for a range without items that is refused; `INVALID_WORK_GROUP_SIZE`; `INVALID_VALUE` for clusters that do not divide the groups; `OUT_OF_RESOURCES` for more
-/// local memory than there is. Returns the driver's error.
+/// `INVALID_WORK_DIMENSION` for an empty range that is refused; `INVALID_WORK_GROUP_SIZE`; `INVALID_VALUE` for clusters
+/// that do not divide the groups; `OUT_OF_RESOURCES` for more local memory than the device has. Returns the driver's
+/// error, mapped as in `error.rs`.
 pub fn geometry<D: RunsCode>(
     on: &OnDevice<D>,
     range: &Range,
@@ -110,7 +115,7 @@ pub fn geometry<D: RunsCode>(
     cluster.map_or(Ok(()), |cluster| check_cluster(cluster, groups))?;
     Ok(Some(Geometry { groups, local: local.map(|n| n as u32), offset: range.offset }))
 }
-/// The size of groups that a launch would have if the caller left it open.
+/// The group size that a launch would have if the caller passed none.
 ///
 /// # Errors
 /// As for a launch.
@@ -132,11 +137,11 @@ pub(super) fn suggest<D: RunsCode>(
     Ok(local[..global.len()].to_vec())
 }
 
-/// Where a part of a program's variable is on a device.
+/// The address of a part of a program's variable on a device.
 ///
 /// # Errors
-/// `INVALID_CONTEXT` and `INVALID_DEVICE` for a program that was made for others; `INVALID_VALUE` for a name that no
-/// variable has, for no bytes, and for more than the variable has.
+/// `INVALID_CONTEXT` or `INVALID_DEVICE` for a program that was made for another context or device; `INVALID_VALUE` for
+/// an unknown name, for 0 bytes, and for a part that exceeds the variable.
 pub fn variable<D: RunsCode>(
     (context, device): (&Owned<Context<D>>, &Owned<Device<D>>),
     program: &Program<D>,

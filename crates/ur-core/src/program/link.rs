@@ -1,4 +1,4 @@
-//! Linking: programs become one, for each device by itself; and which of several binaries a device takes.
+//! Linking of programs, for each device separately, and the choice among several binaries.
 use super::{
     Context, Device, Program, RunsCode,
     build::{Build, failed},
@@ -12,11 +12,12 @@ use ur_adapter::{
 };
 use ur_sys::*;
 
-/// Joins programs into one.
+/// Links programs into one.
 ///
 /// # Errors
-/// `PROGRAM_LINK_FAILURE`; `INVALID_OPERATION` for such as are not compiled; `INVALID_CONTEXT` for such as are of another
-/// context; `INVALID_DEVICE` for a device that one of them is not for. Returns the driver's error.
+/// `PROGRAM_LINK_FAILURE`; `INVALID_OPERATION` for a program that is not compiled; `INVALID_CONTEXT` for a program of
+/// another context; `INVALID_DEVICE` for a device that a program was not made for. Returns the driver's error, mapped
+/// as in `error.rs`.
 pub(super) fn link<D: RunsCode>(
     context: Borrowed<'_, Context<D>>,
     devices: Vec<Owned<Device<D>>>,
@@ -34,7 +35,7 @@ pub(super) fn link<D: RunsCode>(
         let each = programs.iter().map(|program| compiled(program, program.place(device)?, &flags));
         let parts = each.collect::<Result<Vec<_>>>()?.concat();
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
-        // The driver compiles: no lock is held.
+        // No lock is held while the driver compiles.
         let (made, log) = D::build(&D::target(&context, device)?, &pieces, may_be_open);
         let module =
             made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramLinkFailure))?;
@@ -44,7 +45,7 @@ pub(super) fn link<D: RunsCode>(
     let metadata = Metadata::join(programs.iter().map(|program| program.metadata()));
     Ok(Program::linked(context.own()?, devices, all, metadata, builds))
 }
-/// What a program gives to a link: its parts with the flags that it was compiled with, and those of the link.
+/// The parts that a program contributes to a link, with the flags of its compilation followed by those of the link.
 fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
     let (status, own) = {
         let builds = program.builds();
@@ -61,10 +62,10 @@ fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Res
     }
 }
 
-/// The binary that suits the driver best.
+/// The index of the binary that suits the driver best.
 ///
 /// # Errors
-/// `INVALID_BINARY` if none is for it.
+/// `INVALID_BINARY` if none is for this driver.
 pub fn select_binary<D: RunsCode>(binaries: &[ur_device_binary_t]) -> Result<u32> {
     let of = |target: &&CStr| {
         binaries

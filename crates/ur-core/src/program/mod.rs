@@ -1,7 +1,7 @@
-//! Programs, kernels and what launches are checked against, over any driver that has [`Modules`](ur_hal::Modules). What code is and what
-//! runs it is the driver's; what callers pass and ask is here: `code.rs` (what is asked of a driver), `object.rs` (a program and its builds), `build.rs` (how far
-//! a build has come), `link.rs` (programs that become one), `kernel.rs` (kernels on their devices), `launch.rs` (ranges
-//! and properties of launches), `entries.rs` and `kernel_entries.rs` (the entries of both).
+//! Programs, kernels, and the checks of launches, over any driver that implements [`Modules`](ur_hal::Modules):
+//! `code.rs` (what else is needed from the driver), `object.rs` (a program and its builds), `build.rs` (the state of a
+//! build), `link.rs` (linking), `kernel.rs` (kernels on their devices), `launch.rs` (ranges and properties of
+//! launches), `entries.rs` and `kernel_entries.rs` (the entries of programs and kernels).
 mod build;
 mod code;
 mod entries;
@@ -23,20 +23,20 @@ pub use code::HasCode;
 pub use kernel::{Kernel, OnDevice};
 pub use object::Program;
 
-/// A driver whose programs and kernels are the core's. What is asked here goes when contexts, devices and queues are the
-/// core's too.
+/// A driver over which the core implements programs and kernels. These methods are needed until contexts, devices and
+/// queues are the core's too.
 pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<Self>> {
     /// The context and the device of a queue.
     fn place_of(queue: &Self::Queue) -> (&Owned<Context<Self>>, &Owned<Device<Self>>);
     /// The native handle of a program.
     ///
     /// # Errors
-    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built, where it is a module's.
+    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built, if the handle is that of a module.
     fn native_program(program: &Object<Program<Self>>) -> Result<ur_native_handle_t> {
         let _ = program;
         Error::unsupported("urProgramGetNativeHandle")
     }
-    /// A program of a native handle, which goes with it if it `is_owned`.
+    /// A program over a native handle, which is released with it if `is_owned`.
     ///
     /// # Errors
     /// As `urProgramCreateWithNativeHandle` documents them.
@@ -56,7 +56,7 @@ pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<S
         let _ = kernel;
         Error::unsupported("urKernelGetNativeHandle")
     }
-    /// A kernel of a native handle, which goes with it if it `is_owned`.
+    /// A kernel over a native handle, which is released with it if `is_owned`.
     ///
     /// # Errors
     /// As `urKernelCreateWithNativeHandle` documents them.
@@ -70,10 +70,10 @@ pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<S
         Error::unsupported("urKernelCreateWithNativeHandle")
     }
 }
-/// The program whose module a native kernel is of.
+/// The program that contains a native kernel, as the caller passes it.
 ///
 /// # Errors
-/// `INVALID_NULL_HANDLE` without one, `INVALID_CONTEXT` for one of another context.
+/// `INVALID_NULL_HANDLE` if the caller passes none; `INVALID_CONTEXT` for a program of another context.
 pub fn of_native_kernel<D: RunsCode>(
     context: Borrowed<'_, Context<D>>,
     program: Option<Borrowed<'_, Program<D>>>,

@@ -1,4 +1,4 @@
-//! A program: what it is made of, what is said of it beside its code, and its builds, one for each device.
+//! A program: its code, its metadata, and its builds, one for each device.
 use super::{
     build::{Build, State, failed},
     code::{HasCode, Module},
@@ -27,25 +27,25 @@ pub struct Program<D: HasCode> {
     context: Owned<Context<D>>,
     devices: Vec<Owned<Device<D>>>,
     origin: Origin,
-    /// What the module for each device is made of.
+    /// The parts of each device's module.
     parts: Vec<Vec<Part<D>>>,
     metadata: Metadata,
-    /// What its SPIR-V says, or why it is none; nothing of other code. Looked at when it is needed.
+    /// What its SPIR-V contains, or why it cannot be parsed; `None` for other code. Parsed when first needed.
     facts: OnceLock<Option<Result<Facts, String>>>,
     constants: Mutex<Vec<Constant>>,
     builds: Mutex<Vec<Build<Module<D>>>>,
 }
-/// Where a program comes from.
+/// The origin of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Origin {
-    /// Intermediate code for all devices.
+    /// Intermediate code, for all devices.
     Intermediate,
     /// A binary for each device.
     Binaries,
-    /// Programs that were linked, or a module that was made elsewhere: it is built.
+    /// Already built: linked from programs, or made from an existing module.
     Built,
 }
-/// A piece of a program, with what it is compiled with.
+/// One piece of code, and how to compile it.
 #[derive(Debug)]
 pub(super) struct Part<D: HasCode> {
     pub(super) code: Arc<D::Code>,
@@ -63,23 +63,23 @@ impl<D: HasCode> Clone for Part<D> {
         Self { code: Arc::clone(code), flags: flags.clone(), constants: constants.clone() }
     }
 }
-/// A device, and what a program offers there.
+/// A device, and the module for it.
 type Built<D> = (Owned<Device<D>>, Arc<<D as ur_hal::Modules>::Module>);
 
-/// Options as text.
+/// Options as text; invalid UTF-8 is replaced.
 pub(super) fn text(options: Option<&CStr>) -> String {
     options.map_or(String::new(), |options| options.to_string_lossy().into_owned())
 }
-/// How many modules there are for so many devices.
+/// The number of modules for so many devices.
 pub(super) fn modules<D: HasCode>(devices: usize) -> usize {
     if D::SHARES_MODULES { 1 } else { devices }
 }
 
 impl<D: HasCode> Program<D> {
-    /// One of code, which is not built.
+    /// A program that is not built yet.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for metadata that is malformed.
+    /// `INVALID_VALUE` for malformed metadata.
     pub(super) fn new(
         context: Borrowed<'_, Context<D>>,
         devices: Vec<Owned<Device<D>>>,
@@ -94,7 +94,7 @@ impl<D: HasCode> Program<D> {
         let builds = parts.iter().map(|_| Build::default()).collect();
         Ok(Self::of(context.own()?, devices, origin, parts, metadata, builds))
     }
-    /// One that is built.
+    /// A program that is built already.
     pub(super) fn linked(
         context: Owned<Context<D>>,
         devices: Vec<Owned<Device<D>>>,
@@ -104,7 +104,7 @@ impl<D: HasCode> Program<D> {
     ) -> Owned<Self> {
         Self::of(context, devices, Origin::Built, parts, metadata, builds)
     }
-    /// One of a module that was made elsewhere, for the first of these devices or for all that share it.
+    /// A program over existing modules: one for each device, or one for all that share it.
     pub fn adopted(
         context: Owned<Context<D>>,
         devices: Vec<Owned<Device<D>>>,
@@ -128,11 +128,11 @@ impl<D: HasCode> Program<D> {
         let new = Self { context, devices, origin, parts, metadata, facts, constants, builds };
         Owned::new(new)
     }
-    /// The context it was made in.
+    /// The context in which it was made.
     pub fn context(&self) -> &Owned<Context<D>> {
         &self.context
     }
-    /// The devices it was made for.
+    /// The devices for which it was made.
     pub fn devices(&self) -> &[Owned<Device<D>>] {
         &self.devices
     }
@@ -148,7 +148,7 @@ impl<D: HasCode> Program<D> {
     fn constants(&self) -> MutexGuard<'_, Vec<Constant>> {
         ur_lock::locked(&self.constants)
     }
-    /// What its SPIR-V says, or why it is none; `None` of other code.
+    /// What its SPIR-V contains, or why it cannot be parsed; `None` for other code.
     pub(super) fn facts(&self) -> Option<&Result<Facts, String>> {
         let look = || {
             let parts = self.parts.first().filter(|parts| !parts.is_empty())?;
@@ -162,7 +162,8 @@ impl<D: HasCode> Program<D> {
         };
         self.facts.get_or_init(look).as_ref()
     }
-    /// What a kernel of it wants of its groups, and whether there is SPIR-V that would say how large they may be.
+    /// The group sizes that a kernel requires, and whether the program has SPIR-V, which specifies the largest group
+    /// size of each kernel that has one.
     pub(super) fn wanted(&self, kernel: &CStr) -> (Wanted, bool) {
         let mut wanted = self.metadata.wanted(kernel.to_bytes());
         let facts = self.facts();
@@ -171,7 +172,7 @@ impl<D: HasCode> Program<D> {
         }
         (wanted, facts.is_some())
     }
-    /// Which of its builds is for a device, or for what that is a part of.
+    /// The index of the build for a device, or for the device of which that is a part.
     ///
     /// # Errors
     /// `INVALID_DEVICE` for a device that it was not made for.
@@ -187,13 +188,17 @@ impl<D: HasCode> Program<D> {
             )),
         }
     }
+    /// Checks that it was made for a device or for the device of which that is a part.
+    ///
     /// # Errors
-    /// `INVALID_DEVICE` for a device that it was not made for.
+    /// `INVALID_DEVICE` if it was not.
     pub fn check(&self, device: &Device<D>) -> Result<()> {
         self.place(device).map(drop)
     }
+    /// Checks that it was made in a context.
+    ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a context that it was not made in.
+    /// `INVALID_CONTEXT` if it was made in another one.
     pub(super) fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
         match self.context.same(&context) {
             true => Ok(()),
@@ -203,7 +208,7 @@ impl<D: HasCode> Program<D> {
             )),
         }
     }
-    /// Its modules, as far as it is built.
+    /// The modules of the devices for which it is built.
     ///
     /// # Errors
     /// `INVALID_PROGRAM_EXECUTABLE` unless it is built or linked for one of its devices.
@@ -215,7 +220,7 @@ impl<D: HasCode> Program<D> {
             .collect();
         if built.is_empty() { Err(not_built()) } else { Ok(built) }
     }
-    /// Its module on one device.
+    /// Its module for a device.
     ///
     /// # Errors
     /// As for `check` and `built`.
@@ -223,7 +228,8 @@ impl<D: HasCode> Program<D> {
         let at = self.place(device)?;
         self.builds()[at].module().cloned().ok_or_else(not_built)
     }
-    /// The same, of a program that may be compiled only: what it uses of others stays open.
+    /// Like [`module`](Self::module), but first builds a program that is only compiled. References to other programs
+    /// may stay unresolved.
     pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
         let options = {
@@ -234,10 +240,11 @@ impl<D: HasCode> Program<D> {
         options.map_or(Ok(()), |options| self.build_for(&[at], &options, true))?;
         self.module(device)
     }
-    /// What its functions are called.
+    /// The names of its functions.
     ///
     /// # Errors
-    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built; `UNSUPPORTED_ENUMERATION` where neither code nor driver tells.
+    /// `INVALID_PROGRAM_EXECUTABLE` unless it is built; `UNSUPPORTED_ENUMERATION` if neither the code nor the driver
+    /// lists them.
     pub fn names(&self) -> Result<Vec<CString>> {
         let names = D::functions(&self.built()?[0].1).map_err(Error::from);
         names.map_err(|error| match error.code() {
@@ -245,11 +252,11 @@ impl<D: HasCode> Program<D> {
             _ => error,
         })
     }
-    /// Where a variable is on a device, and how many bytes it has. The name is that in the code, or SYCL's own for it:
-    /// the metadata, the driver or the SPIR-V know what that stands for.
+    /// The address and the size in bytes of a variable on a device. `name` is the name in the code, or SYCL's name for
+    /// the variable, which the metadata, the driver or the SPIR-V map to it.
     ///
     /// # Errors
-    /// `INVALID_VALUE` where there is none of that name; as for `built`.
+    /// `INVALID_VALUE` if there is no such variable; as for `built`.
     pub(super) fn variable(&self, device: &Device<D>, name: &CStr) -> Result<(UsmPtr, usize)> {
         let module = self.module(device)?;
         let mapped = self.metadata.global(name.to_bytes()).map(CString::as_c_str);
@@ -265,11 +272,11 @@ impl<D: HasCode> Program<D> {
             Error::new(ErrorCode::InvalidValue, format!("the program has no variable {name:?}"))
         })
     }
-    /// What the module at this place is made of, with these flags for the compiler.
+    /// The parts of the module with the index `place`, with these compiler flags.
     pub(super) fn parts(&self, place: usize, flags: &str) -> Vec<Part<D>> {
         let mut parts = self.parts[place].clone();
         if self.origin == Origin::Built {
-            return parts; // with the flags of the programs that it was linked of
+            return parts; // with the flags of the programs from which it was linked
         }
         let constants = self.constants();
         for part in &mut parts {
@@ -277,7 +284,7 @@ impl<D: HasCode> Program<D> {
         }
         parts
     }
-    /// Sets constants for builds and compilations to come; a later value of a constant stands.
+    /// Sets specialization constants for later builds and compilations. A later value replaces an earlier one.
     pub(super) fn set_constants(&self, given: Vec<Constant>) {
         let mut known = self.constants();
         for (number, bytes) in given {
@@ -285,10 +292,11 @@ impl<D: HasCode> Program<D> {
             known.push((number, bytes));
         }
     }
-    /// Builds for some of its devices. Twice is as good as once: kernels of it may be about.
+    /// Builds for some of its devices. What is built already is not built again, because kernels may use it.
     ///
     /// # Errors
-    /// `PROGRAM_BUILD_FAILURE`; why is in the build log too. Returns the driver's error.
+    /// `PROGRAM_BUILD_FAILURE`, with the reason in the build log too. Returns the driver's error, mapped as in
+    /// `error.rs`.
     pub(super) fn build_for(&self, places: &[usize], flags: &str, may_be_open: bool) -> Result<()> {
         let build = |target: &D::Target, pieces: &[Piece<'_, D>]| {
             let (made, log) = D::build(target, pieces, may_be_open);
@@ -296,10 +304,11 @@ impl<D: HasCode> Program<D> {
         };
         places.iter().try_for_each(|&at| self.make(at, flags, build))
     }
-    /// Keeps the flags until it is linked; code that does not compile is found now as far as the driver can tell.
+    /// Compiles for some of its devices: keeps the flags until the program is linked, and checks the code now as far as
+    /// the driver can.
     ///
     /// # Errors
-    /// As for `build_for`; `INVALID_OPERATION` where the driver compiles no binaries.
+    /// As for `build_for`; `INVALID_OPERATION` if the driver does not compile binaries.
     pub(super) fn compile_for(&self, places: &[usize], flags: &str) -> Result<()> {
         let check = |target: &D::Target, pieces: &[Piece<'_, D>]| match self.facts() {
             Some(Err(why)) => {
@@ -326,19 +335,19 @@ impl<D: HasCode> Program<D> {
         }
         let target = D::target(&self.context, &self.devices[at])?;
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
-        let (made, log) = make(&target, &pieces); // the driver compiles: no lock is held
+        let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
         self.builds()[at].note(flags, log, made)
     }
-    /// The places of all its builds.
+    /// The indices of all its builds.
     pub(super) fn all(&self) -> Vec<usize> {
         (0..self.parts.len()).collect()
     }
-    /// The places of the builds for these devices.
+    /// The indices of the builds for these devices.
     pub(super) fn places(&self, devices: &[Borrowed<'_, Device<D>>]) -> Result<Vec<usize>> {
         devices.iter().map(|device| self.place(device)).collect()
     }
-    /// The code that the driver made for each device, or the caller passed; none where there is neither.
+    /// For each device the code that the driver made, else the code that the caller passed, else nothing.
     pub(super) fn binaries(&self) -> Result<Vec<Vec<u8>>> {
         let modules: Vec<_> = self.builds().iter().map(|build| build.module().cloned()).collect();
         let at = |device: usize| if D::SHARES_MODULES { 0 } else { device };
@@ -352,7 +361,7 @@ impl<D: HasCode> Program<D> {
         };
         (0..self.devices.len()).map(|device| of(at(device))).collect()
     }
-    /// Its intermediate code; none of a program that is made of something else.
+    /// Its intermediate code; empty for a program that was made from something else.
     pub(super) fn intermediate(&self) -> &[u8] {
         match (self.origin, self.parts.first().and_then(|parts| parts.first())) {
             (Origin::Intermediate, Some(part)) => D::bytes(&part.code),
@@ -368,7 +377,7 @@ impl<D: HasCode> Body for Program<D> {
     }
 }
 impl<D: HasCode> Drop for Program<D> {
-    /// Commands that use its modules may be under way.
+    /// Deferred, because commands that use its modules may be running.
     fn drop(&mut self) {
         let builds = ur_lock::unpoisoned(self.builds.get_mut());
         let modules: Vec<_> =
