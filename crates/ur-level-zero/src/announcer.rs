@@ -1,6 +1,7 @@
-//! Tells those who share an event which signals of this process have come: a thread looks at what marks each, and writes
-//! its number beside the event. Nobody has to ask the driver about another process's event then, which it answers with
-//! the end of the program once that process is gone; and what was signalled before stays so.
+//! Reports completed signals of shared events to other processes. A thread polls the signals of this process,
+//! and writes the number of each completed one beside its event. So no process has to query the driver about
+//! another process's event: after that process has ended the driver would answer such a query by terminating
+//! the program. Signals that completed before the end stay completed.
 use super::{signal::Signal, signaller::SignalRecord};
 use std::{
     collections::VecDeque,
@@ -15,12 +16,12 @@ use ur_hal::Status;
 use ur_lock::locked;
 use ur_sys::ur_logger_level_t;
 
-/// How long whoever waits for signals naps while nothing comes: from the first to the second.
+/// The sleep between polls without progress: doubles from the first value to the second.
 pub(super) const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
-/// For so long it stays with nothing to do.
+/// How long the thread stays without work before it ends.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// One signal that is under way.
+/// A pending signal.
 #[derive(Clone, Debug)]
 struct Entry {
     board: SignalRecord,
@@ -28,7 +29,7 @@ struct Entry {
     signal: Arc<Signal>,
 }
 impl Entry {
-    /// Whether it is over, and has been told.
+    /// Reports the signal if it is complete; returns whether it is.
     fn tell(&self) -> bool {
         let came = match self.signal.status() {
             Status::Complete => true,
@@ -39,7 +40,7 @@ impl Entry {
         true
     }
 }
-/// Those of one queue, which come in their order.
+/// The pending signals of one queue, which complete in order.
 type Line = (usize, VecDeque<Entry>);
 #[derive(Debug, Default)]
 struct Announcements {
@@ -55,7 +56,8 @@ struct State {
 static ANNOUNCEMENTS: PerProcess<Announcements> = PerProcess::new();
 
 impl Announcements {
-    /// Tells of all that are over; whether there were any. The driver is not asked under the lock.
+    /// Reports all signals that are complete; returns whether there were any. The driver is queried outside
+    /// the lock.
     fn look(&self) -> bool {
         let mut fronts: Vec<_> = locked(&self.state)
             .lines
@@ -72,7 +74,7 @@ impl Announcements {
             let mut state = locked(&self.state);
             let Some(at) = state.lines.iter().position(|line| line.0 == key) else { continue };
             let line = &mut state.lines[at].1;
-            // Another thread may have told of it, too.
+            // Another thread may have reported it too.
             let told = line.pop_front_if(|one| Arc::ptr_eq(&one.signal, &front.signal));
             fronts.extend(line.front().cloned());
             if line.is_empty() {
@@ -80,7 +82,7 @@ impl Announcements {
             }
             self.is_busy.store(!state.lines.is_empty(), Release);
             drop(state);
-            drop(told); // not under the lock
+            drop(told); // outside the lock
         }
         were_any
     }
@@ -112,7 +114,7 @@ fn key(signal: &Signal) -> usize {
     Arc::as_ptr(signal.work()).addr()
 }
 
-/// Those who have the board are to know when `signal`, the one with the number `count`, is over.
+/// Reports `signal` to the processes that share `board` when it is complete; `count` is its number there.
 pub(super) fn announce(board: &SignalRecord, count: u64, signal: &Arc<Signal>) {
     let entry = Entry { board: board.clone(), count, signal: Arc::clone(signal) };
     let (desk, key) = (ANNOUNCEMENTS.get(), key(signal));
@@ -132,10 +134,11 @@ pub(super) fn announce(board: &SignalRecord, count: u64, signal: &Arc<Signal>) {
     if let Err(error) = ur_mapping::start_thread(name, || ANNOUNCEMENTS.get().work()) {
         let error = Error::no_thread(name, &error);
         log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
-        locked(&desk.state).has_thread = false; // the next one tries again
+        locked(&desk.state).has_thread = false; // the next call tries again
     }
 }
-/// Tells of what is over by now: whoever has waited for it may end right away.
+/// Reports what is complete now. Called before an entry returns that waited for a signal, because the process
+/// may end next.
 pub(super) fn look() {
     let desk = ANNOUNCEMENTS.get();
     if desk.is_busy.load(Acquire) {

@@ -1,5 +1,5 @@
-//! Where USM comes from: chunks of a device's memory, of the host's, and of such as moves between
-//! them. How they are cut is `ur_adapter::pool`'s, whose they are the core's.
+//! The memory beneath USM: chunks of device memory, of host memory and of shared memory. `ur_adapter::pool`
+//! divides chunks; the core owns them.
 use super::{
     device::DriverDevice,
     native::{
@@ -15,12 +15,12 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::memory::allocation::Usm;
 use ur_hal::{Address, Memory, Range};
 
-/// The largest alignment on offer, in bytes.
+/// The largest alignment in bytes that can be requested.
 pub const ALIGNMENT: usize = 2 << 20;
-/// What the driver is asked to align every allocation to at least, whatever its kind.
+/// The alignment in bytes of every allocation requested from the driver.
 const NATURAL: usize = 4096;
 
-/// For whom memory of a kind is made resident.
+/// The devices for which memory is made resident.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Resident {
     Nobody,
@@ -40,7 +40,7 @@ fn resident(usm: Usm, number: u32) -> Resident {
     }
 }
 
-/// Those of `devices` that can reach the memory of `home`, itself first.
+/// Those of `devices` that can access the memory of `home`, itself first.
 pub(super) fn reaching<'d>(
     home: &'d Arc<DriverDevice>,
     devices: &'d [Arc<DriverDevice>],
@@ -54,17 +54,17 @@ pub(super) fn reaching<'d>(
     Ok(all)
 }
 
-/// Memory in one piece.
+/// A contiguous range of memory.
 #[derive(Debug)]
 pub struct Chunk {
     range: Range,
     piece: Piece,
     device: Arc<DriverDevice>,
-    /// Made when it is first exported.
+    /// Created at the first export.
     handle: OnceLock<Arc<Handle>>,
 }
 impl Chunk {
-    /// At least `bytes` at a multiple of `align`, at most [`ALIGNMENT`].
+    /// Allocates at least `bytes` at a multiple of `align`, which is at most [`ALIGNMENT`].
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -93,7 +93,7 @@ impl Chunk {
         }
         Ok(chunk)
     }
-    /// The same of one sort.
+    /// Allocates memory of one driver kind, without making it resident.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -111,7 +111,7 @@ impl Chunk {
             let at = piece.at();
             (piece, at)
         } else {
-            drop(piece); // the driver goes less far: so much more is taken that it has such an address
+            drop(piece); // the driver aligned less strictly: allocate enough to contain an aligned range
             let more = whole.checked_add(align).ok_or_else(too_large)?;
             let piece = Piece::new(context, device, sort, more, NATURAL)?;
             let at = (piece.at() as usize).next_multiple_of(align) as u64;
@@ -123,15 +123,15 @@ impl Chunk {
         registry().get().claim(base.get(), whole);
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
-    /// Whose memory it is.
+    /// The device that it was allocated on.
     pub(super) fn device(&self) -> &Arc<DriverDevice> {
         &self.device
     }
-    /// What the driver gave.
+    /// The driver's allocation.
     pub(super) fn piece(&self) -> &Piece {
         &self.piece
     }
-    /// How another process can open it, and where in what it opens the chunk starts.
+    /// What another process needs to open it, and the chunk's offset in bytes in what it opens.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -140,15 +140,16 @@ impl Chunk {
         if let Some(known) = self.handle.get() {
             return Ok((Arc::clone(known), before));
         }
-        // Two threads may both ask the driver: then one of the answers goes back.
+        // If two threads do this at once, one of the handles is dropped.
         let fresh = Arc::new(Handle::of(self.piece.context(), self.piece.at())?);
         Ok((Arc::clone(self.handle.get_or_init(|| fresh)), before))
     }
 }
 impl Drop for Chunk {
     fn drop(&mut self) {
-        registry().get().give_up(self.range.start().get()); // before the driver has it
-        drop(self.handle.take()); // a handle is of memory that is there
+        // before the driver can give the address to another allocation
+        registry().get().give_up(self.range.start().get());
+        drop(self.handle.take()); // before the memory it stands for is freed
     }
 }
 impl Memory for Chunk {

@@ -1,19 +1,21 @@
-//! The device's clock: when commands were submitted, and when they began and ended. Its counters have few bits: the one
-//! that is read comes round within the hour on some devices, and is continued by the host's clock; that of commands
-//! comes round within minutes, and is told from the moment of submission.
+//! The device's clock: times of submission, start and end of commands. Its counters have few bits. The one
+//! that is read directly overflows within an hour on some devices; overflows are counted by the host's clock.
+//! The one that commands record overflows within minutes; its upper bits are taken from the time of
+//! submission.
 use super::{DriverDevice, driver::RawDevice, native::device as native};
 use std::sync::{Mutex, PoisonError};
 use ur_adapter::error::Result;
 use ze_sys::ze_device_properties_t;
 
-/// How a device's counter is read.
+/// Converts the counters of a device.
 #[derive(Debug)]
 pub struct Clock {
-    /// So many nanoseconds are so many ticks.
+    /// This many nanoseconds correspond to this many ticks.
     scale: (u64, u64),
-    /// The bits of the counter, and those that commands tell.
+    /// The valid bits of the device's counter, and of the timestamps of commands.
     bits: [u32; 2],
-    /// The host's nanoseconds and the ticks since the counter was last 0 at the first reading, when it was last read.
+    /// The last reading: the host's clock in nanoseconds, and the counter in ticks, continued past its
+    /// overflows.
     last: Mutex<Option<(u64, u64)>>,
 }
 fn mask(bits: u32) -> u64 {
@@ -23,8 +25,8 @@ fn scaled(value: u64, (to, from): (u64, u64)) -> u64 {
     (u128::from(value) * u128::from(to) / u128::from(from.max(1))) as u64
 }
 impl Clock {
-    /// That of a device; `cycles`: ticks of a second, where the driver tells them. What it tells beside is nanoseconds of
-    /// a tick, cut short.
+    /// The clock of a device. `cycles` is the ticks of a second, if the driver reports it; the alternative,
+    /// nanoseconds of a tick, is rounded.
     pub(super) fn new(properties: &ze_device_properties_t, cycles: Option<u64>) -> Self {
         let scale = match cycles {
             Some(cycles) if cycles != 0 => (1_000_000_000, cycles),
@@ -39,11 +41,11 @@ impl Clock {
     pub(super) fn resolution(&self) -> u64 {
         self.scale.0.div_ceil(self.scale.1)
     }
-    /// Ticks as nanoseconds.
+    /// Converts ticks to nanoseconds.
     pub(super) fn nanoseconds(&self, ticks: u64) -> u64 {
         scaled(ticks, self.scale)
     }
-    /// The host's clock, and the device's in ticks.
+    /// The host's clock in nanoseconds, and the device's in ticks.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -51,7 +53,8 @@ impl Clock {
         let (host, ticks) = native::timestamps(device)?;
         Ok((host, self.continued(host, ticks)))
     }
-    /// The ticks of a counter that may have come round since it was last read: as many rounds as the host's clock says.
+    /// Continues a counter that may have overflowed since the last reading, as often as the host's clock
+    /// says.
     fn continued(&self, host: u64, ticks: u64) -> u64 {
         let (round, mut last) =
             (mask(self.bits[0]), self.last.lock().unwrap_or_else(PoisonError::into_inner));
@@ -68,8 +71,8 @@ impl Clock {
         *last = Some((host, whole));
         whole
     }
-    /// When a command began and ended that was submitted at `submitted`, in ticks of the whole clock. It may begin a
-    /// little before the moment that was read, as the two counters are not read as one.
+    /// The start and the end of a command that was submitted at `submitted`, in ticks of the continued clock.
+    /// The start may be slightly before `submitted`, because the two counters are not read at the same time.
     pub(super) fn span(&self, submitted: u64, began: u64, ended: u64) -> (u64, u64) {
         let round = mask(self.bits[1]);
         let later = began.wrapping_sub(submitted) & round;
@@ -88,7 +91,7 @@ pub(super) fn now(device: &DriverDevice) -> Result<u64> {
     Ok(device.clock().read(device.raw())?.1)
 }
 
-/// Nanoseconds of the host's clock.
+/// The host's monotonic clock in nanoseconds.
 pub(super) fn host_now() -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
@@ -98,7 +101,7 @@ pub(super) fn host_now() -> u64 {
 mod tests {
     use super::*;
 
-    /// One of 19.2 million ticks a second.
+    /// A clock with 19.2 million ticks a second.
     fn clock(bits: u32, kernel: u32) -> Clock {
         let told = ze_device_properties_t {
             timerResolution: 52,
@@ -121,7 +124,7 @@ mod tests {
         let second = 19_200_000;
         assert_eq!(clock.continued(0, round - second), round - second);
         assert_eq!(clock.continued(2_000_000_000, second), round + second);
-        // Three rounds without a reading: 3,579 seconds each.
+        // Three overflows without a reading: one every 3,579 seconds.
         let later = 2_000_000_000 + scaled(3 * round, clock.scale);
         assert_eq!(clock.continued(later, second), 4 * round + second);
         assert_eq!(clock.continued(later, second - 5), 4 * round + second - 5, "a reading before");
@@ -135,10 +138,10 @@ mod tests {
     #[test]
     fn a_command_of_more_than_half_a_round_ends_after_it_begins() {
         let (clock, submitted) = (clock(36, 32), 0x5_0000_0000);
-        let minutes = 180 * 19_200_000; // of 223 seconds
+        let minutes = 180 * 19_200_000; // of the 223 seconds until an overflow
         let told = (submitted + 5 + minutes) & 0xffff_ffff;
         assert_eq!(clock.span(submitted, 5, told), (submitted + 5, submitted + 5 + minutes));
-        // And one that waited so long for its turn.
+        // A command that waited for as long before it started.
         assert_eq!(clock.span(submitted, minutes, minutes + 1).0, submitted + minutes);
     }
     #[test]

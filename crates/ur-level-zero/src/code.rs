@@ -1,5 +1,5 @@
-//! Code for devices of Level Zero: SPIR-V for any device, or a binary for one. The driver compiles and links in one go, so
-//! that compiled code is code that waits until it is linked.
+//! Programs and kernels of Level Zero: SPIR-V for any device, or a native binary for one. The driver compiles
+//! and links in one step, so a program that is only compiled is kept as SPIR-V until it is linked.
 use super::{
     LevelZero,
     driver::RawDevice,
@@ -20,12 +20,12 @@ use ur_hal::{
 };
 use ze_sys::*;
 
-/// What a module is built for.
+/// A context and a device that a module is built for.
 #[derive(Debug)]
 pub struct Target {
     pub(super) context: Arc<NativeContext>,
     pub(super) device: RawDevice,
-    /// Whether the driver links pieces.
+    /// Whether the driver can link several pieces.
     pub(super) has_linker: bool,
 }
 
@@ -53,7 +53,7 @@ impl Modules for LevelZero {
             Code::Native(_) => None,
         }
     }
-    /// Until it is linked the driver is not asked.
+    /// The driver is not called until the program is linked.
     fn compile(_: &Target, pieces: &[ur_hal::Piece<'_, Self>]) -> (Result<()>, String) {
         let compiled = match pieces.iter().all(|piece| matches!(piece.code, Code::Il(_))) {
             true => Ok(()),
@@ -131,7 +131,7 @@ impl Modules for LevelZero {
             private_memory: told.private,
             arguments: Some(told.arguments),
             argument_sizes: None,
-            // What a kernel allows at most the driver does not tell.
+            // The driver does not report the limit of a kernel.
             longest_argument: None,
             is_all_told: false,
             multiple: told.multiple.or(one(told.sub_group).map(|items| items as usize)),
@@ -174,11 +174,11 @@ impl Modules for LevelZero {
     }
 }
 
-/// What the driver's compiler is told for a user's flags. `is_large`: buffers may have more bytes than 32 bits count, which
-/// kernels do not reach beyond unless they are compiled for that.
+/// The options for the driver's compiler. `is_large` allows buffers of more than 4 GiB, which kernels can
+/// address only if compiled for it.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidValue`] for flags with a NUL inside.
+/// [`ErrorKind::InvalidValue`] for flags that contain a NUL.
 fn options(flags: &str, is_large: bool) -> Result<CString> {
     let mut words: Vec<&str> = vec![];
     if is_large {
@@ -186,7 +186,7 @@ fn options(flags: &str, is_large: bool) -> Result<CString> {
     }
     for word in flags.split_ascii_whitespace() {
         match word {
-            // What front ends say, where the driver's compiler has other words for it.
+            // Options of front ends that the driver's compiler has under other names.
             "-ftarget-compile-fast" => {
                 words.extend(["-igc_opts", "'PartitionUnit=1,SubroutineThreshold=50000'"]);
             }

@@ -1,7 +1,8 @@
-//! Copies and fills of device memory that a queue's device does not reach. The driver refuses them. So a thread of ours
-//! does them between two events, with lists of the devices that have the memory; what gets from one device to another
-//! passes through host memory. Memory objects lie where all devices of their context reach them (`storage.rs`). What lies in
-//! mapped physical memory the driver judges.
+//! Copies and fills of device memory that a queue's device cannot access, which the driver refuses. A thread
+//! of the adapter does them, ordered by an event before and one after them, with command lists of the devices
+//! that have the memory; data from one device to another passes through host memory. Memory objects are
+//! placed where all devices of their context can access them (`storage.rs`). Mapped physical memory is not
+//! checked here: the driver decides.
 use super::{
     Context, Device,
     context::DriverContext,
@@ -21,10 +22,10 @@ use ur_adapter::{
 use ur_core::memory::allocation::Usm;
 use ur_hal::{Command, Pattern, Rows, Types};
 
-/// So many bytes pass through the host at a time.
+/// Bytes that pass through the host at a time.
 const PIECE: usize = 4 << 20;
 
-/// Who gets to some memory: a device, by lists of a context.
+/// A device and a context whose command lists can access some memory.
 pub struct Way {
     device: Owned<Device>,
     context: Arc<DriverContext>,
@@ -33,7 +34,7 @@ impl Way {
     fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
         Self { device: device.clone(), context: Arc::clone(context.driver()) }
     }
-    /// Has its device do `work`, which is done when this returns.
+    /// Executes `work` on its device and waits for it.
     ///
     /// # Errors
     /// Those of `work`; else the driver's error.
@@ -41,11 +42,11 @@ impl Way {
         self.context.utility_lists().with(&self.device, work)
     }
 }
-/// The way to device memory at `at` that `device` does not reach; `None` for all other memory. `context` has what was
-/// opened.
+/// How to access device memory at `at` that `device` cannot access; `None` for all other memory. `context` is
+/// used for memory imported from other processes.
 ///
 /// # Errors
-/// The code of a context or device that is gone; else the driver's error.
+/// Returns an error if the memory's context or device was released; else the driver's error.
 pub(super) fn beyond(
     context: Borrowed<'_, Context>,
     device: &Owned<Device>,
@@ -64,7 +65,7 @@ pub(super) fn beyond(
         Some(owner) => Device::of(owner)?,
         None => match Owned::find(home.device) {
             Ok(owner) => owner,
-            Err(_) => return Ok(None), // opened for a part that C has given back: the driver judges
+            Err(_) => return Ok(None), // opened for a sub-device that was released: the driver decides
         },
     };
     if p2p::can_access(device, &owner)? {
@@ -76,13 +77,13 @@ pub(super) fn beyond(
         address => Way::new(Owned::<Context>::find(address)?.borrow(), &owner),
     }))
 }
-/// The ways to both ends of a copy.
+/// How to access both ends of a copy.
 pub struct Ends {
     to: Way,
     from: Way,
 }
 impl Ends {
-    /// Of a copy by `device`, one end of which at least it does not reach; else `None`.
+    /// For a copy by `device`; `None` if it can access both ends.
     ///
     /// # Errors
     /// As for [`beyond`].
@@ -99,7 +100,7 @@ impl Ends {
         let (to, from) = (ways.0.unwrap_or_else(within), ways.1.unwrap_or_else(within));
         Ok(Some(Self { to, from }))
     }
-    /// Copies a box, which is done when this returns.
+    /// Copies a box and waits for it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -127,15 +128,15 @@ impl Ends {
         Ok(())
     }
 }
-/// What a command does where the queue's device does not reach its memory.
+/// A command on memory that the queue's device cannot access.
 pub enum Far {
     /// Copies a box.
     Copy(Ends, (BoxPlace3d, BoxPlace3d), (usize, usize, usize)),
-    /// Fills rows.
+    /// Fills rows: the destination, the width in bytes and the height, and the pattern.
     Fill(Way, Rows, (usize, usize), Box<[u8]>),
 }
 impl Far {
-    /// `None` for commands whose memory the device reaches.
+    /// `None` for commands whose memory the device can access.
     ///
     /// # Errors
     /// As for [`beyond`].
@@ -171,7 +172,7 @@ impl Far {
             _ => Ok(None),
         }
     }
-    /// Does it; it is done when this returns.
+    /// Executes it and waits for it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -184,7 +185,7 @@ impl Far {
         }
     }
 }
-/// A line as a box: one row.
+/// A single row as one end of a box.
 pub(super) fn line(at: usize) -> BoxPlace3d {
     BoxPlace3d { at, row_pitch: 0, slice_pitch: 0 }
 }

@@ -1,5 +1,5 @@
-//! What the lists of a stream wait for that may never come: signals that other processes owe. Whether one of them is lost is asked
-//! by whoever waits for the stream, or submits to it.
+//! The pending signals of other processes that a queue's command lists wait for and that may never come.
+//! Threads that wait for the queue or submit to it check whether one of them is lost.
 use super::{
     reusable::{PendingSignal, Progress},
     work::QueueState,
@@ -10,13 +10,13 @@ use std::{
 };
 
 impl QueueState {
-    /// Whether its lists wait for what may never come.
+    /// Whether its lists wait for signals that may never come.
     pub(super) fn has_debts(&self) -> bool {
         self.has_debts.load(Acquire)
     }
-    /// One of its lists waits for that.
+    /// Records that one of its lists waits for a signal.
     pub(super) fn owe(&self, debt: Arc<PendingSignal>) {
-        // The oldest are paid first: what is kept is what is owed, and a little more.
+        // The oldest usually come first, so checking that one keeps the list short.
         let oldest = self.open().front().cloned();
         let paid = oldest.filter(|oldest| oldest.progress() == Progress::Paid);
         let mut open = self.open();
@@ -28,7 +28,7 @@ impl QueueState {
         open.push_back(debt);
         self.has_debts.store(true, Release);
     }
-    /// What its lists wait for.
+    /// The signals that its lists wait for.
     pub(super) fn debts(&self) -> Vec<Arc<PendingSignal>> {
         match self.has_debts() {
             true => self.open().iter().cloned().collect(),
@@ -38,7 +38,7 @@ impl QueueState {
     fn open(&self) -> MutexGuard<'_, VecDeque<Arc<PendingSignal>>> {
         self.debts.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Whether one of its lists waits for what never comes.
+    /// Whether a signal that one of its lists waits for will never come.
     pub(super) fn is_lost(&self) -> bool {
         if !self.has_debts() || self.is_lost.load(Acquire) {
             return self.is_lost.load(Acquire);
@@ -54,10 +54,10 @@ impl QueueState {
         self.is_lost.fetch_or(is_lost, AcqRel);
         let mut debts = self.open();
         let is_paid = |debt: &Arc<PendingSignal>| paid.iter().any(|one| Arc::ptr_eq(one, debt));
-        debts.retain(|debt| !is_paid(debt)); // `paid` still keeps what they keep
+        debts.retain(|debt| !is_paid(debt)); // `paid` still holds references
         self.has_debts.store(!debts.is_empty(), Release);
         drop(debts);
-        drop(paid); // not under the lock
+        drop(paid); // outside the lock
         is_lost
     }
 }

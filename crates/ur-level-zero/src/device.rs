@@ -1,5 +1,5 @@
-//! Devices: which there are, which engines each has, and how each comes apart. What each can do is
-//! `device_info.rs`'s, the parts are `partition.rs`'s.
+//! Devices: enumeration, engines and sub-devices. Answers to info queries are in `device_info.rs`,
+//! partitioning is in `partition.rs`.
 use super::{
     Device, LevelZero,
     clock::Clock,
@@ -29,18 +29,18 @@ use ur_hal::{
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 use ze_sys::*;
 
-/// Engines of one kind; what a queue chooses from.
+/// A group of engines of one kind, from which a queue is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// The driver's number of it.
+    /// The driver's ordinal.
     pub ordinal: u32,
-    /// How many engines it has.
+    /// The number of engines.
     pub engines: u32,
-    /// The longest pattern that its engines fill with, in bytes.
+    /// The longest fill pattern of its engines, in bytes.
     pub longest_pattern: usize,
 }
 
-/// A device, or a part of one.
+/// A root device or a sub-device.
 #[derive(Debug)]
 pub struct DriverDevice {
     raw: RawDevice,
@@ -54,12 +54,13 @@ pub struct DriverDevice {
     parts: OnceLock<Vec<Arc<DriverDevice>>>,
     slices: OnceLock<Vec<Arc<DriverDevice>>>,
 }
-/// What makes a sub-device.
+/// What makes a device a sub-device.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// What was partitioned.
+    /// The device that was partitioned.
     pub(super) parent: Arc<DriverDevice>,
-    /// For one that shares its parent's driver handle: the only engine of its compute group.
+    /// For a slice, which shares its parent's driver handle: the engine of the compute group that it is
+    /// limited to.
     pub(super) engine: Option<u32>,
 }
 impl PartialEq for DriverDevice {
@@ -76,7 +77,7 @@ impl DriverDevice {
         let (properties, groups) = (native::properties(raw)?, native::groups(raw)?);
         let (limits, code) = (native::compute(raw)?, native::module(raw)?);
         let (parts, slices) = Default::default();
-        // Specification 1.2 and later tell the ticks of a second.
+        // Since version 1.2 drivers report the ticks of a second.
         let has_cycles = platform.api_version() >= ze_sys::ZE_API_VERSION_1_2;
         let cycles = has_cycles.then(|| native::cycles_per_second(raw)).transpose()?;
         let clock = Clock::new(&properties, cycles);
@@ -84,23 +85,23 @@ impl DriverDevice {
             Self { raw, platform, properties, clock, limits, code, groups, part, parts, slices };
         Ok(Arc::new(made))
     }
-    /// The driver's handle. A slice has its parent's.
+    /// The driver's handle. A slice has that of its parent.
     pub fn raw(&self) -> RawDevice {
         self.raw
     }
-    /// The driver it is of.
+    /// The driver that it belongs to.
     pub fn platform(&self) -> &Arc<DriverPlatform> {
         &self.platform
     }
-    /// What the driver says of it under one heading.
+    /// The driver's properties of the device.
     pub fn properties(&self) -> &ze_device_properties_t {
         &self.properties
     }
-    /// How large its groups can be, and how much local memory each has.
+    /// The limits of work-groups and of local memory.
     pub fn limits(&self) -> &ze_device_compute_properties_t {
         &self.limits
     }
-    /// What programs it takes, and what they can do there.
+    /// The supported program formats and capabilities of kernels.
     pub fn code(&self) -> &ze_device_module_properties_t {
         &self.code
     }
@@ -108,7 +109,7 @@ impl DriverDevice {
     pub fn uuid(&self) -> [u8; 16] {
         self.properties.uuid.id
     }
-    /// What it is a part of; `None` for a root device.
+    /// The device that it is a part of; `None` for a root device.
     pub fn parent(&self) -> Option<&Arc<DriverDevice>> {
         self.part.as_ref().map(|part| &part.parent)
     }
@@ -116,7 +117,8 @@ impl DriverDevice {
     pub fn root(&self) -> &Self {
         self.parent().map_or(self, |parent| parent.root())
     }
-    /// The whole that a root device is a part of, where the driver tells of it (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`).
+    /// The composite device that a root device is a component of, if the driver reports it
+    /// (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`).
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -128,7 +130,7 @@ impl DriverDevice {
         let whole = native::whole(self.raw)?;
         Ok(composites.iter().find(|one| Some(one.raw) == whole))
     }
-    /// The root devices that are parts of it, where it is such a whole.
+    /// The components of a composite device; empty for other devices.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -140,7 +142,7 @@ impl DriverDevice {
         let devices = self.platform.devices().iter();
         Ok(devices.filter(|one| parts.contains(&one.raw)).collect())
     }
-    /// For a slice: the one engine of the compute group that it has.
+    /// For a slice: the engine of the compute group that it is limited to.
     pub fn engine(&self) -> Option<u32> {
         self.part.as_ref().and_then(|part| part.engine)
     }
@@ -148,19 +150,20 @@ impl DriverDevice {
     pub fn is(&self, other: &Self) -> bool {
         (self.raw, self.engine()) == (other.raw, other.engine())
     }
-    /// Whether host, device and shared memory are one: integrated graphics.
+    /// Whether it is integrated: host, device and shared memory are the same.
     pub fn is_integrated(&self) -> bool {
         self.properties.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED != 0
     }
-    /// Whether what commands write is the host's to see when a list is done, without an event: not on integrated graphics
-    /// and Arc A, where Intel's driver submits a flush whenever a list is asked for the end of a command that signals none.
+    /// Whether commands' writes are visible to the host when a list is complete, without an event. Not so on
+    /// integrated graphics and Arc A: there Intel's driver submits a flush when the completion of a list is
+    /// queried whose last command signals no event.
     pub fn shows_ends_of_lists(&self) -> bool {
-        // Architecture and release; 12.60 and 12.61 are the Data Center GPU Max.
+        // Architecture and release of the hardware; 12.60 and 12.61 are the Data Center GPU Max.
         let ip = device_info::ip_version(self).unwrap_or(0);
         let (architecture, release) = (ip >> 22, ip >> 14 & 0xff);
         !self.is_integrated() && (architecture != 12 || (60..70).contains(&release))
     }
-    /// Its groups of engines, by their ordinals.
+    /// Its engine groups, by ordinal.
     pub fn queue_groups(&self) -> &[Told<ze_command_queue_group_properties_t>] {
         &self.groups
     }
@@ -173,21 +176,21 @@ impl DriverDevice {
             longest_pattern: one.maxMemoryFillPatternSize,
         })
     }
-    /// The engines that run kernels: every device has some.
+    /// The engines that execute kernels.
     ///
     /// # Errors
-    /// `UNKNOWN` for a device without.
+    /// `UNKNOWN` for a device without such engines.
     pub fn compute(&self) -> Result<Group> {
         let compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
         self.group(|flags, _| flags & compute != 0).ok_or_else(|| {
             Error::new(ErrorCode::Unknown, "the driver tells of no engine that runs kernels")
         })
     }
-    /// The main engine that only copies, if there is one.
+    /// The main copy engine, if there is one.
     pub fn copier(&self) -> Option<Group> {
         self.group(|flags, engines| is_copier(flags) && engines == 1)
     }
-    /// The engines that copy between devices, if there are any.
+    /// The copy engines for transfers between devices, if there are any.
     pub fn linker(&self) -> Option<Group> {
         let main = self.copier().map(|one| one.ordinal as usize);
         let found =
@@ -198,7 +201,7 @@ impl DriverDevice {
         let (ordinal, longest_pattern) = (found as u32, one.maxMemoryFillPatternSize);
         Some(Group { ordinal, engines: one.numQueues, longest_pattern })
     }
-    /// Its clock, which its parts have too.
+    /// Its clock; sub-devices have that of the root device.
     pub(super) fn clock(&self) -> &Clock {
         &self.root().clock
     }
@@ -213,7 +216,7 @@ fn is_copier(flags: u32) -> bool {
     flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE == 0
         && flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY != 0
 }
-/// The root devices of a driver that this adapter is for.
+/// The root devices of a driver that this adapter supports.
 pub(super) fn find(platform: &Arc<DriverPlatform>) -> Result<Vec<Arc<DriverDevice>>> {
     let mut all = vec![];
     for raw in native::all(platform.raw())? {
@@ -226,7 +229,7 @@ pub(super) fn find(platform: &Arc<DriverPlatform>) -> Result<Vec<Arc<DriverDevic
     }
     Ok(all)
 }
-/// The wholes that `devices` are parts of, each once.
+/// The composite devices that `devices` are components of, each once.
 pub(super) fn composites(
     platform: &Arc<DriverPlatform>,
     devices: &[Arc<DriverDevice>],
@@ -240,11 +243,11 @@ pub(super) fn composites(
     }
     Ok(all)
 }
-/// Every root device, of every driver.
+/// The root devices of all drivers.
 pub fn all() -> impl Iterator<Item = &'static Arc<DriverDevice>> {
     platform::all().iter().flat_map(|one| one.devices())
 }
-/// The device with that driver handle: a root device, a part of one, or a whole of several.
+/// The device with that driver handle: a root device, a sub-device or a composite device.
 pub(super) fn with_handle(handle: RawDevice) -> Option<Arc<DriverDevice>> {
     let is_it = |one: &Arc<DriverDevice>| one.raw.addr() == handle.addr();
     let mut composites = platform::all().iter().flat_map(|one| one.composites());
@@ -253,7 +256,7 @@ pub(super) fn with_handle(handle: RawDevice) -> Option<Arc<DriverDevice>> {
     }
     all().find_map(|root| match is_it(root) {
         true => Some(Arc::clone(root)),
-        // A device that cannot tell its parts has none that callers could name.
+        // If the sub-devices cannot be queried, callers cannot have a handle of one either.
         false => partition::parts(root).unwrap_or_default().into_iter().find(is_it),
     })
 }
@@ -290,7 +293,7 @@ impl NativeHandles for LevelZero {
             _ => return ur_hal::Error::unsupported("a native handle of this object"),
         }))
     }
-    /// A context for which no device is named is for those of the first driver.
+    /// Without devices the context is for those of the first driver.
     fn adopt(
         devices: &[Arc<DriverDevice>],
         _: Option<&DriverContext>,
@@ -334,7 +337,7 @@ impl HasDevices for LevelZero {
     fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
         partition::partition(device, rule)
     }
-    /// A device that cannot tell its parts has none that callers could name.
+    /// Empty if they cannot be queried: callers cannot have a handle of one either.
     fn parts_with_handles(device: &Arc<DriverDevice>) -> Vec<Arc<DriverDevice>> {
         partition::parts(device).unwrap_or_default()
     }

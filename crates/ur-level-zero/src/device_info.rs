@@ -1,6 +1,6 @@
-//! What a device says of itself, answered from what the driver says of it, as Unified Runtime's own
-//! adapters for Level Zero do. What most have alike the core answers; sizes of memory and what
-//! concerns sharing are `device_info/memory.rs`'s.
+//! Answers to `urDeviceGetInfo`, from the driver's properties, as Unified Runtime's own adapters for Level
+//! Zero give them. Properties that are not answered here get the core's default answer; memory and sharing
+//! are in `device_info/memory.rs`.
 mod memory;
 mod optional;
 
@@ -15,10 +15,10 @@ use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
-/// Answers some properties, and leaves others (`None`) to somebody else.
+/// A function that answers some properties and returns `None` for all others.
 type Answers = fn(&DriverDevice, I, &mut Answer<'_>) -> Option<Result<()>>;
 
-/// What the driver tells of a device, and what is otherwise than on most.
+/// Answers the properties that differ from the core's defaults; `None` for all others.
 pub(super) fn tell(
     device: &Arc<DriverDevice>,
     name: I,
@@ -30,7 +30,7 @@ pub(super) fn tell(
         .or_else(|| asked.into_iter().find_map(|ask| ask(device, name, answer)))
 }
 
-/// What it belongs to, and what belongs to it.
+/// Sub-devices, composite devices and components.
 fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     Some(match name {
         I::SUPPORTED_PARTITIONS => partition::supported(device).and_then(|all| answer.slice(&all)),
@@ -53,7 +53,7 @@ fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Op
     })
 }
 
-/// What it is called, and whether it can be used.
+/// Name, vendor, versions and extensions.
 fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (properties, platform) = (device.properties(), device.platform());
     Some(match name {
@@ -62,7 +62,7 @@ fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<R
         I::DEVICE_ID => answer.value(&properties.deviceId),
         I::NAME => answer.str(&text(&properties.name)),
         I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(&version(platform.version())),
-        // The SYCL runtime takes this for the architecture: 12.60.7 is one.
+        // The SYCL runtime derives the architecture from this, for example 12.60.7.
         I::VERSION => ip_version(device).and_then(|ip| {
             let (architecture, release, revision) = (ip >> 22, ip >> 14 & 0xff, ip & 0x3f);
             answer.str(&format!("{architecture}.{release}.{revision}"))
@@ -90,12 +90,12 @@ fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<R
         _ => return None,
     })
 }
-/// Which hardware it is: architecture in the upper ten bits, then release, and revision in the lowest
-/// six; 0 from a driver that does not tell.
+/// The version of the hardware: architecture in the upper ten bits, then release, and revision in the lowest
+/// six; 0 if the driver does not report it.
 pub(super) fn ip_version(device: &DriverDevice) -> Result<u32> {
     native::extended::<ze_device_ip_version_ext_t>(device.raw()).map(|told| told.ipVersion)
 }
-/// As Intel's driver counts: major, minor, and the build in the lower half.
+/// Formats a driver version as Intel does: major, minor, and the build in the lower half.
 fn version(of: u32) -> String {
     format!("{}.{}.{}", of >> 24, of >> 16 & 0xff, of & 0xffff)
 }
@@ -123,7 +123,7 @@ fn extensions(device: &DriverDevice) -> String {
     }
     all
 }
-/// What drivers list as an extension, and hardware has since Xe HPC.
+/// Some drivers list this extension; the hardware supports it since Xe HPC.
 fn converts_bfloat16(device: &DriverDevice) -> bool {
     let listed = device.platform().extensions().has("ZE_extension_bfloat16_conversions");
     listed || ip_version(device).is_ok_and(|ip| ip >= 12 << 22 | 60 << 14)
@@ -139,7 +139,7 @@ fn luid(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<()> {
     }
 }
 
-/// How large what it computes may be, and of what it is made.
+/// Numbers of execution units, sub-groups and parameter bytes.
 fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (limits, properties) = (device.limits(), device.properties());
     let sizes = sub_groups(device);
@@ -167,13 +167,13 @@ fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Resu
         _ => return None,
     })
 }
-/// The sizes of sub-groups that its kernels can have.
+/// The sub-group sizes that kernels can have.
 pub(super) fn sub_groups(device: &DriverDevice) -> &[u32] {
     let limits = device.limits();
     let count = (limits.numSubGroupSizes as usize).min(limits.subGroupSizes.len());
     &limits.subGroupSizes[..count]
 }
-/// Execution units: what the driver counts, or as many as the parts of the device come to.
+/// The number of execution units: as reported, or the product of slices, subslices and units of each.
 fn eus(device: &DriverDevice) -> Result<u32> {
     let properties = device.properties();
     let counted = match device.platform().extensions().has("ZE_extension_eu_count") {
@@ -184,13 +184,13 @@ fn eus(device: &DriverDevice) -> Result<u32> {
         properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
     Ok(if counted == 0 { parts } else { counted })
 }
-/// A slice has its share of its parent's.
+/// The number of execution units; a slice has its share of its parent's.
 fn units(device: &DriverDevice) -> Result<u32> {
     let all = eus(device)?;
     Ok(if device.engine().is_some() { all / device.compute()?.engines.max(1) } else { all })
 }
 
-/// What its numbers, clocks and atomic operations are like.
+/// Floating-point, atomic, clock and queue capabilities.
 fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     let (code, properties) = (device.code(), device.properties());
     Some(match name {
@@ -199,7 +199,7 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
         I::BFLOAT16_CONVERSIONS_NATIVE => answer.bool(converts_bfloat16(device)),
         I::ATOMIC_64 => answer.bool(code.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0),
-        I::USE_NATIVE_ASSERT => answer.bool(true), // the driver's compiler has it
+        I::USE_NATIVE_ASSERT => answer.bool(true), // implemented by the driver's compiler
         I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
         I::PROFILING_TIMER_RESOLUTION => answer.value(&(device.clock().resolution() as usize)),
         I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
@@ -222,7 +222,7 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
 fn engines(device: &DriverDevice) -> Result<u32> {
     device.compute().map(|group| group.engines)
 }
-/// The driver's reasons for a slow clock as the specification's.
+/// Converts the driver's throttle reasons to the specification's flags.
 fn throttling(reasons: u32) -> ur_device_throttle_reasons_flags_t {
     use ur_device_throttle_reasons_flags_t as F;
     let pairs = [
@@ -239,7 +239,7 @@ fn throttling(reasons: u32) -> ur_device_throttle_reasons_flags_t {
     let set = pairs.into_iter().filter(|(flag, _)| reasons & flag != 0);
     set.fold(other, |all, (_, flag)| all | flag)
 }
-/// The driver's flags of floating point as the specification's.
+/// Converts the driver's floating-point flags to the specification's.
 fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
     use ur_device_fp_capability_flags_t as F;
     let pairs = [
@@ -255,8 +255,8 @@ fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
     let set = pairs.into_iter().filter(|(flag, _)| flags & flag != 0);
     set.fold(F::default(), |all, (_, flag)| all | flag)
 }
-/// How many numbers of a kind its vectors have, and are best made of: what the driver tells, or as many as its execution
-/// units take at once.
+/// The preferred and the native vector widths of each element type: as reported by the driver, or by the
+/// width of its execution units.
 pub(super) fn vector_widths(device: &DriverDevice) -> [[u32; 7]; 2] {
     let told = native::vectors(device.raw());
     let wished = super::options().vector_bytes;

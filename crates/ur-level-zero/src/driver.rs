@@ -1,5 +1,5 @@
-//! The driver's functions, bound at run time by their names from the loader of Level Zero. What a
-//! call means and who owns what is `native/`'s; which functions there are is `driver/rows.rs`'s.
+//! The driver's functions, bound at run time by name from the Level Zero loader. What the calls mean and who
+//! owns what is in `native/`; the table of functions is in `driver/rows.rs`.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 mod rows;
 
@@ -22,12 +22,12 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident;)*) => { $(
     #[repr(transparent)]
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     pub struct $name(NonNull<$c>);
-    // SAFETY: a name that the driver gave; which threads may use it when is said where it is used.
+    // SAFETY: an opaque handle from the driver; thread safety is considered where it is used.
     unsafe impl Send for $name {}
     // SAFETY: as above.
     unsafe impl Sync for $name {}
     impl $name {
-        /// The handle as a number, as native handles are given to C.
+        /// The handle as a number, for native handles.
         pub fn addr(self) -> usize {
             self.0.as_ptr().expose_provenance()
         }
@@ -35,15 +35,15 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident;)*) => { $(
         pub fn from_addr(addr: usize) -> Option<Self> {
             NonNull::new(with_exposed_provenance_mut(addr)).map(Self)
         }
-        /// As the driver's structures have it.
+        /// The handle as the type in the driver's structures.
         pub fn ze(self) -> *mut $c {
             self.0.as_ptr()
         }
-        /// From one of the driver's structures; `None` for null.
+        /// Converts a handle from one of the driver's structures; `None` for null.
         pub fn from_ze(handle: *mut $c) -> Option<Self> {
             NonNull::new(handle).map(Self)
         }
-        /// What a successful call must have given.
+        /// Checks the handle that a successful call returned.
         ///
         /// # Errors
         /// `UNKNOWN` for null.
@@ -90,12 +90,12 @@ raws! {
     RawFrequency: _zes_freq_handle_t;
 }
 
-/// What a driver call came to.
+/// The result of a driver call.
 #[must_use]
 #[derive(Clone, Copy)]
 pub struct Outcome {
     call: &'static str,
-    /// `None`: this driver has no such function.
+    /// The driver's status; `None` if this driver does not have the function.
     status: Option<ze_result_t>,
 }
 impl Outcome {
@@ -103,7 +103,7 @@ impl Outcome {
         Self { call, status }
     }
     /// # Errors
-    /// Our code for what the driver said, with the call's name and what it means.
+    /// Returns the driver's failure, mapped as in `error.rs`, with the name of the call and a description.
     #[inline]
     pub fn ok(self) -> Result<()> {
         if self.status == Some(ZE_RESULT_SUCCESS) { Ok(()) } else { self.failed() }
@@ -116,11 +116,11 @@ impl Outcome {
             None => Err(super::error::missing(self.call)),
         }
     }
-    /// What the driver said, untranslated; `None` if it lacks the function.
+    /// The driver's status as it is; `None` if the driver does not have the function.
     pub fn status(self) -> Option<ze_result_t> {
         self.status
     }
-    /// For queries and waits with an end: "not ready" is an answer, not a failure.
+    /// For queries and waits with a timeout: "not ready" is `false`, not an error.
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
@@ -131,7 +131,7 @@ impl Outcome {
             _ => self.ok().map(|()| true),
         }
     }
-    /// For releases: a driver that shut down first has released everything.
+    /// For releases: a driver that has already shut down has released everything, so that status is success.
     ///
     /// # Errors
     /// As for [`Outcome::ok`].
@@ -141,14 +141,13 @@ impl Outcome {
             _ => self.ok(),
         }
     }
-    /// For releases in destructors: a failure is logged, since nobody can be told.
+    /// For releases in destructors: a failure is logged, because it cannot be returned.
     pub fn let_go(self) {
         if let Err(error) = self.released() {
             ur_adapter::log::say(Backend::LevelZero, ur_sys::ur_logger_level_t::WARN, &error);
         }
     }
-    /// Whether the driver said that it has not what was asked for: no such function, or one that
-    /// answers so.
+    /// Whether the driver does not support the call: the function is missing, or returned such a status.
     pub fn is_unsupported(self) -> bool {
         matches!(
             self.status,
@@ -167,14 +166,14 @@ impl fmt::Debug for Outcome {
     }
 }
 
-/// What the loader of Level Zero is called, newest first.
+/// File names of the Level Zero loader, preferred one first.
 const LIBRARIES: [&str; 2] = ["libze_loader.so.1", "libze_loader.so"];
 
-/// The driver's functions; bound at first use, whether there is a driver or not.
+/// The driver's functions; bound at first use. Without a library all functions are missing.
 pub fn driver() -> &'static Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| {
-        // SAFETY: runs the library's initialisers; asking for this adapter is asking for that.
+        // SAFETY: loading runs the library's initialisers, which loading this adapter implies.
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
         Driver::bind(LIBRARIES.into_iter().find_map(open))
     })
@@ -185,8 +184,8 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// What the driver itself calls `raw`. A loader of several drivers may hand out handles of its own, which the functions
-/// that it exports know, and the driver's extension functions, called by their addresses, do not.
+/// The driver's own handle for `raw`. A loader with several drivers may return wrapped handles, which only
+/// its exported functions accept; extension functions, called by address, need the driver's own.
 pub(super) fn unwrapped(raw: RawDriver) -> RawDriver {
     /// `ZEL_HANDLE_DRIVER`
     const KIND: u32 = 0;
@@ -196,14 +195,14 @@ pub(super) fn unwrapped(raw: RawDriver) -> RawDriver {
     let told = unsafe { driver().loader_translate_handle(KIND, from, to) };
     match told.status() {
         Some(ZE_RESULT_SUCCESS) => RawDriver::from_ze(own.cast()).unwrap_or(raw),
-        _ => raw, // an older loader has no such function
+        _ => raw, // an older loader does not have the function
     }
 }
-/// The address of one of a driver's extension functions; `None` where it has none of that name.
+/// The address of a driver's extension function; `None` if the driver does not have it.
 pub(super) fn extension(raw: RawDriver, name: &std::ffi::CStr) -> Option<NonNull<c_void>> {
     let mut at = null_mut();
     let (to, name) = (&raw mut at, name.as_ptr());
-    // SAFETY: drivers live for as long as the process; the name ends with a NUL, `at` is writable.
+    // SAFETY: drivers live as long as the process; the name ends with a NUL, `at` is writable.
     let told = unsafe { driver().driver_get_extension_function_address(raw, name, to) };
     NonNull::new(at).filter(|_| told.status() == Some(ZE_RESULT_SUCCESS))
 }

@@ -1,10 +1,10 @@
-//! What the driver's statuses are called here: our code, and a sentence for whoever reads it.
+//! Maps the driver's statuses to error codes of the specification and to descriptions.
 use super::driver::driver;
 use ur_adapter::error::{Error, ErrorCode};
 use ur_core::exhausted::what_ran_out;
 use ze_sys::*;
 
-/// The specification's word for one of the driver's failures, and what it means.
+/// The error code and the description of a status.
 fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
     use ErrorCode as E;
     match status {
@@ -90,10 +90,10 @@ fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
     }
 }
 
-/// One failure of the driver's.
+/// The error for a failed driver call.
 pub fn failure(call: &'static str, status: ze_result_t) -> Error {
     let (code, words) = match meaning(status) {
-        // A driver says so too when it is descriptors or mappings that are missing.
+        // Drivers also return this status if descriptors or mappings ran out.
         (ErrorCode::OutOfHostMemory, _) if what_ran_out() == Some(ErrorCode::OutOfResources) => (
             ErrorCode::OutOfResources,
             "this process has no descriptors or no mappings left: raise `ulimit -n` or vm.max_map_count, or release objects",
@@ -102,7 +102,7 @@ pub fn failure(call: &'static str, status: ze_result_t) -> Error {
     };
     Error::new(code, format!("{call}: {words} ({status:#x})")).native(status as i32)
 }
-/// The driver has no such function.
+/// The error for a function that the driver does not have.
 pub fn missing(call: &'static str) -> Error {
     let why = match driver().is_there() {
         true => format!("this driver has no {call}: a newer one may"),

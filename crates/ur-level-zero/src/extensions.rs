@@ -1,5 +1,5 @@
-//! What a driver offers beyond the functions that its loader exports by name: looked up once a
-//! platform, and remembered with the answer whether it is there.
+//! Driver extensions: the list of a driver, and the addresses of functions that the loader does not export by
+//! name. Both are looked up once for each driver.
 use super::{
     driver::{self, RawDriver},
     native::driver as native,
@@ -19,22 +19,23 @@ pub struct Extensions {
     looked_up: Mutex<HashMap<&'static CStr, Option<usize>>>,
 }
 impl Extensions {
-    /// Makes host memory known to the driver.
+    /// Registers host memory with the driver.
     pub const IMPORT: &'static CStr = c"zexDriverImportExternalPointer";
     pub(super) fn new(raw: RawDriver) -> Self {
         Self { raw, listed: OnceLock::new(), looked_up: Mutex::default() }
     }
-    /// The version of an extension, by the specification's name for it; `None` where there is none.
+    /// The version of an extension, by the specification's name for it; `None` if the driver does not have
+    /// it.
     pub fn version(&self, name: &str) -> Option<u32> {
-        // A driver that cannot list its extensions has none that we could rely on.
+        // A driver that cannot list its extensions is treated as having none.
         let listed = self.listed.get_or_init(|| native::extensions(self.raw).unwrap_or_default());
         listed.iter().find(|(one, _)| one == name).map(|(_, version)| *version)
     }
-    /// Whether there is such an extension.
+    /// Whether the driver has the extension.
     pub fn has(&self, name: &str) -> bool {
         self.version(name).is_some()
     }
-    /// The address of a function that the driver has under that name; `None` where it has none.
+    /// The address of a function by its name; `None` if the driver does not have it.
     pub fn function(&self, name: &'static CStr) -> Option<NonNull<c_void>> {
         let lock = || self.looked_up.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(name).copied();

@@ -1,6 +1,6 @@
-//! Memory that somebody else in this process allocated from the driver: a library, or C itself. It is
-//! shared by the driver's handle, as ours is. Nobody tells us of a free: that memory was freed shows in
-//! the number that the driver gives to each allocation.
+//! Memory that other code in this process, such as a library or the application, allocated from the driver.
+//! It is shared by the driver's IPC handle, like memory of this adapter. We are not told when it is freed:
+//! that is recognised by the number that the driver gives to each allocation.
 use super::{
     Context, DriverDevice, LevelZero,
     context::DriverContext,
@@ -29,37 +29,37 @@ use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
 use ze_sys::*;
 
-/// What was shared of others' memory, by object.
+/// What was shared of memory that other code allocated, by object number.
 pub(super) type All = Mutex<OfOthers<Shared>>;
-/// One allocation of somebody's.
+/// One allocation of other code.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     base: u64,
     bytes: usize,
     /// The driver's number of the allocation.
     id: u64,
-    /// Where it is asked about.
+    /// The context in which it is queried.
     context: Arc<NativeContext>,
-    /// Good until it is freed.
+    /// Valid until the memory is freed.
     handle: Arc<Handle>,
 }
 fn all() -> MutexGuard<'static, OfOthers<Shared>> {
     registry().get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
-/// The device with the driver's handle, the root or a part of one.
+/// The device with this driver handle: a root device or a sub-device.
 fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
     raw.and_then(device::with_handle)
 }
 
-/// What the driver knows of `at`, unless it is ours.
+/// What the driver reports for `at`; `None` for memory of this adapter.
 fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
     match registry().get().has(at.addr()) {
-        true => Ok(None), // ours, and in no allocation
+        true => Ok(None), // memory of this adapter that is in no allocation
         false => memory::known(context.native(), at.addr() as u64),
     }
 }
-/// The object that stands for an allocation of somebody's, and how others open it. What was freed there
-/// before is told to whoever was told of it.
+/// The object number for an allocation of other code, and the handle with which others open it. Ends the
+/// exports of memory that was freed there before.
 fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     let Known { base, bytes, id, .. } = *known;
     let same = |one: &Shared| (one.base, one.id) == (base, id);
@@ -74,7 +74,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
         (gone, found)
     };
     gone.iter().for_each(|(object, _)| ur_adapter::share::freed(*object, Kind::Memory));
-    drop(gone); // the driver's handles, and no lock
+    drop(gone); // calls the driver, so outside the lock
     if let Some(found) = found {
         return Ok(found);
     }
@@ -85,7 +85,7 @@ fn object_of(context: &Context, known: &Known) -> Result<(u64, Arc<Handle>)> {
     Ok((object, there))
 }
 
-/// What is at an address that is in no allocation of ours.
+/// Looks up memory that is in no allocation of this adapter.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -112,23 +112,23 @@ pub(super) fn locate(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Locat
         known.bytes,
     )))
 }
-/// Whether what `object` stands for is what it was when it was shared.
+/// Whether the memory of `object` is still the allocation that was shared.
 pub(super) fn is_live(object: u64) -> bool {
     let Some(shared) = all().get(object).cloned() else { return false };
     let there = memory::known(&shared.context, shared.base);
     there.is_ok_and(|there| there.is_some_and(|there| there.id == shared.id))
 }
-/// Where it is, and how long.
+/// The address and the length in bytes of a shared object.
 ///
 /// # Errors
-/// `INVALID_VALUE` for what was freed.
+/// `INVALID_VALUE` if the memory was freed.
 pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
     let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all().get(object).cloned(); // and no lock while the driver is asked
+    let shared = all().get(object).cloned(); // the lock is not held during driver queries
     let shared = shared.filter(|_| is_live(object)).ok_or_else(freed)?;
     Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
 }
-/// What the driver knows of an address that is none of ours.
+/// What the driver reports for an address that is not in memory of this adapter.
 ///
 /// # Errors
 /// Returns the driver's error.

@@ -1,5 +1,6 @@
-//! Host tasks: functions of the application's in a queue's order. The driver calls them where it can; where it
-//! cannot, a thread of ours does, between two events. Threads wait, too, for what no list can.
+//! Host tasks: functions of the application that are called in a queue's order. If the driver cannot call
+//! them, a thread of the adapter does, ordered by an event before and one after. Such threads also wait for
+//! what command lists cannot wait for.
 use super::{
     LevelZero,
     fate::Fate,
@@ -17,16 +18,17 @@ use ur_adapter::{
 use ur_hal::{HostCall, Submission};
 use ur_sys::ur_logger_level_t;
 
-/// Calls `task` when the queue has come there.
+/// Enqueues a call of `task`.
 ///
 /// # Errors
-/// As every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
+/// As for every submission; `OUT_OF_RESOURCES` if a thread is needed and cannot be started.
 pub(super) fn run(
     work: &Arc<QueueState>,
     task: HostCall,
     submission: &Submission<'_, LevelZero>,
 ) -> Result<Option<Signal>> {
-    // The application waits for what the task does, perhaps without asking the queue: it is sent at once.
+    // The application may wait for an effect of the task without using the queue, so the batch is submitted
+    // at once.
     let how = How { at_once: true, stalls: true, ..How::default() };
     work.put(submission, how, |list, kept| {
         if List::has_host_fn() {
@@ -39,10 +41,11 @@ pub(super) fn run(
         by_thread(work, list, kept, move || task.call())
     })
 }
-/// Has a thread do `task` when the list has come there; what comes behind it waits for the end of that.
+/// Starts a thread that does `task` when the list has reached this point; later commands of the list wait for
+/// its end.
 ///
 /// # Errors
-/// The driver's own; `OUT_OF_RESOURCES` if the thread cannot be started.
+/// `OUT_OF_RESOURCES` if the thread cannot be started; else the driver's error.
 pub(super) fn by_thread(
     work: &QueueState,
     list: &List<'_>,
@@ -54,7 +57,7 @@ pub(super) fn by_thread(
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
     let body = move || {
-        // A queue that failed never comes there; then nothing is done, and nothing waits.
+        // If the queue fails this wait fails: the task is not called, and nothing waits for it.
         let outcome = is_reached.wait(EVER).and_then(|_| {
             task();
             done.signal()
@@ -69,8 +72,9 @@ pub(super) fn by_thread(
     started.map_err(|error| Error::no_thread(name, &error))?;
     list.wait_for(&waits)
 }
-/// A list cannot wait for what lies in memory that its device does not reach. So a thread waits, and signals an event of its
-/// side; the caller does not, who may have to enqueue yet what is waited for.
+/// Makes commands wait for `signal`, whose event is in memory that the device cannot access: a thread waits
+/// for it and signals a local event. The caller does not block, because it may still have to enqueue what is
+/// waited for.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` if the thread cannot be started; else the driver's error.

@@ -1,5 +1,5 @@
-//! Images: what the driver is asked for, and how pixels get into it and out. What an image is beyond that
-//! is `memory/image_layout.rs`'s; the driver's is kept by `storage.rs`, the commands on images are `enqueue_image.rs`'s.
+//! Images: their creation, and copies of pixels from and to them. Formats and sizes are in
+//! `ur-core/src/memory/image_layout.rs`; `storage.rs` owns the driver's image.
 use super::{
     Context, LevelZero, Mem,
     driver::RawImage,
@@ -28,23 +28,23 @@ use ur_sys::{
 use ze_sys::*;
 
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`; as for [`Image::new`].
+/// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent; else as for [`Image::new`].
 fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
     let (_, channels, bytes) = elements(format)?;
     Image::new(format, channels * bytes, desc, LONGEST_SIDE)
 }
-/// A part as the driver has it.
+/// Converts a part of an image to the driver's region.
 pub(super) fn region(part: Part) -> ze_image_region_t {
-    // Within an image, whose sides are 2^20 at most.
+    // Fits: the sides of an image are at most 2^20.
     let [x, y, z] = part.origin.map(|n| n as u32);
     let [width, height, depth] = part.region.map(|n| n as u32);
     ze_image_region_t { originX: x, originY: y, originZ: z, width, height, depth }
 }
-/// What the driver is asked for.
+/// The driver's description of an image.
 fn wished(image: &Image, flags: ur_mem_flags_t) -> Result<Wished> {
     use ur_mem_type_t as T;
     let (format, ..) = elements(image.format())?;
-    let [width, second, third] = image.sides().map(|side| side as u32); // 2^20 at most
+    let [width, second, third] = image.sides().map(|side| side as u32); // at most 2^20
     let (kind, sides, layers) = match image.kind() {
         T::IMAGE1D_ARRAY => (ZE_IMAGE_TYPE_1DARRAY, [width, 1, 1], second),
         T::IMAGE2D => (ZE_IMAGE_TYPE_2D, [width, second, 1], 0),
@@ -55,7 +55,7 @@ fn wished(image: &Image, flags: ur_mem_flags_t) -> Result<Wished> {
     let is_written = !flags.contains(ur_mem_flags_t::READ_ONLY);
     Ok(Wished { kind, format, sides, layers, is_written })
 }
-/// An image of the driver's, and how its pixels are counted.
+/// A driver image, and the layout of its pixels.
 #[derive(Debug)]
 pub struct Pixels {
     native: NativeImage,
@@ -73,7 +73,7 @@ impl Pixels {
 /// Appends a copy of pixels between images, or between an image and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy between two places in memory; else the driver's error.
+/// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
 pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<()> {
     let part = |origin| Part { origin, region: copy.region };
     match (copy.to, copy.from) {
@@ -81,7 +81,7 @@ pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<(
             if from.layout.is_1d_array == to.layout.is_1d_array {
                 return to.native.copy(list, region(part(into)), &from.native, region(part(out)));
             }
-            // Layers to one are rows to the other.
+            // The second coordinate is a layer in one image and a row in the other: copy row by row.
             let [width, rows, slices] = copy.region;
             (0..slices).flat_map(|z| (0..rows).map(move |y| (y, z))).try_for_each(|(y, z)| {
                 let row = |[x, first_row, first_slice]: [usize; 3]| {
@@ -106,9 +106,9 @@ pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<(
         }
     }
 }
-/// A part as pieces that the driver can describe: where nothing is between rows and slices there is
-/// one; of a 1D array each row is a layer, so that those are pieces where something is between
-/// them; and a driver that cannot be told of pitches copies row by row.
+/// Divides a part into pieces that the driver can copy. If the memory is contiguous there is one piece.
+/// Otherwise an array of one-dimensional images is copied layer by layer, and other images in one piece with
+/// pitches, or row by row if the driver does not support pitches.
 fn pieces(
     layout: Layout,
     part: Part,
@@ -137,11 +137,12 @@ fn pieces(
     })
 }
 
-/// Makes an image, with C's pixels in it if there are any. They are C's no longer than that.
+/// Creates an image with the pixels at `host`, if given. The image does not use the memory at `host`
+/// afterwards.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`, `INVALID_IMAGE_SIZE`, `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that
-/// do not fit; `INVALID_VALUE` for flags that contradict each other.
+/// `UNSUPPORTED_IMAGE_FORMAT`; `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do
+/// not fit; `INVALID_VALUE` for contradicting flags.
 pub(super) fn create(
     context: Owned<Context>,
     flags: ur_mem_flags_t,
@@ -177,7 +178,8 @@ pub(super) fn create(
     let storage = Storage::image(context, made);
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }
-/// An image over one that C made. What it is like C has to say: the driver cannot be asked.
+/// Wraps an existing driver image; `owned`: it is destroyed with the memory object. The description cannot be
+/// verified, because the driver has no query for it.
 ///
 /// # Errors
 /// As for `create`; `INVALID_MEM_OBJECT` for 0.
@@ -198,15 +200,15 @@ pub(super) fn adopt(
     Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
 }
 
-/// The driver's name of a format, how many channels make a pixel, and the bytes of one.
+/// The driver's format, the number of channels of a pixel, and the bytes of a channel.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for what the driver has no name for.
+/// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent.
 fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
-    // How many channels lie in memory, and which of them red, green, blue and alpha are.
+    // The number of channels in memory, and the sources of red, green, blue and alpha.
     let channels = match format.channelOrder {
         O::A => Some((1, [zero, zero, zero, 0])),
         O::R | O::RX => Some((1, [0, zero, zero, one])),

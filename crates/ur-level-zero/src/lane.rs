@@ -1,5 +1,5 @@
-//! Lanes: an immediate command list of a queue's, what has to be kept until it has passed, and, where
-//! a queue submits in batches, the list that is being filled.
+//! A lane: one immediate command list of a queue, the objects that must be kept until it has executed its
+//! commands, and, if the queue submits in batches, the list that is being filled.
 use super::{
     driver::{RawDevice, RawList},
     native::{
@@ -12,7 +12,7 @@ use std::{collections::VecDeque, ptr::null, sync::Arc};
 use ur_adapter::error::Result;
 use ur_core::memory::objects::objects_so_far;
 
-/// So many waited-for events are kept before a mark is set behind them.
+/// The number of kept events from which a mark is appended behind them.
 const HELD: usize = 64;
 
 /// A list that is being filled.
@@ -21,35 +21,36 @@ struct Batch {
     list: NativeList,
     commands: u32,
 }
-/// One of a queue's lists.
+/// An immediate command list of a queue.
 #[derive(Debug)]
 pub(super) struct Lane {
     list: Arc<NativeList>,
     raw: RawList,
-    /// The list that went before, which may have something to do yet.
+    /// The previous list, which may still be executing.
     before: Option<Arc<NativeList>>,
     device: RawDevice,
-    /// The longest pattern that its engines fill with.
+    /// The longest fill pattern of its engines, in bytes.
     pattern: usize,
-    /// The number of the last barrier that it is behind.
+    /// The number of the last barrier that it waits for.
     pub(super) fence: u64,
-    /// How many commands were put into it.
+    /// The number of commands appended so far.
     count: u64,
-    /// The last command, if C has an event of it and nothing marks its end: see `tail.rs`.
+    /// The last command, if it has an event for the application and nothing marks its end yet: see
+    /// `lazy_event.rs`.
     pub(super) tail: Option<u64>,
-    /// Marks behind such commands, by their numbers, that nobody has asked for yet.
+    /// Marks behind such commands, with the commands' numbers, that no event uses yet.
     pub(super) marks: VecDeque<(u64, EventKind)>,
-    /// How many objects there were when the last command was put into it: memory that is younger it does not
-    /// know of.
+    /// The sequence number of objects (`objects_so_far`) when the last command was appended. The commands
+    /// cannot use younger memory.
     latest: u64,
-    /// Marks under way for memory that was freed, with the numbers of the last commands before them.
+    /// Pending marks for deferred frees, each with the number of the last command before it.
     pub(super) frees: VecDeque<(u64, EventKind)>,
-    /// Events from pools that it waits for or that the host signals: kept until it has passed them.
+    /// Pooled events that it waits for or that the host signals; kept until it has passed them.
     held: Vec<Arc<PooledEvent>>,
-    /// Those before, and the mark behind them.
+    /// Events kept earlier, and the mark behind their last use.
     passing: Option<(Vec<Arc<PooledEvent>>, EventKind)>,
     batch: Option<Batch>,
-    /// Batches under way, each with the mark behind it.
+    /// Submitted batches, each with the mark behind it.
     sent: VecDeque<(NativeList, EventKind)>,
 }
 impl Lane {
@@ -80,7 +81,8 @@ impl Lane {
     pub(super) fn list(&self) -> &Arc<NativeList> {
         &self.list
     }
-    /// Goes on in another list, whose first command waits for all that is in this one; `mark` stands for that.
+    /// Continues in another list, whose first command waits for everything in this one; `mark` is the event
+    /// used for it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -96,23 +98,23 @@ impl Lane {
     pub(super) fn raw(&self) -> RawList {
         self.raw
     }
-    /// A turn at the immediate list without waits and signal.
+    /// Access to the immediate list without waits and without a signal.
     pub(super) fn turn(&self) -> List<'static> {
         List::new(self.list.raw(), (self.device, self.pattern), &[], None)
     }
-    /// What a turn needs to know of its engines.
+    /// The device, and the longest fill pattern of its engines.
     #[inline]
     pub(super) fn engines(&self) -> (RawDevice, usize) {
         (self.device, self.pattern)
     }
-    /// Counts one more command, which is about to be put into it: its number there, from 1 on.
+    /// Counts a command that is about to be appended, and returns its number, starting at 1.
     #[inline]
     pub(super) fn count_one(&mut self) -> u64 {
         self.latest = objects_so_far();
         self.count += 1;
         self.count
     }
-    /// How many objects there were when the last command was put into it, and one.
+    /// The sequence number of objects (`objects_so_far`) when the last command was appended.
     pub(super) fn latest(&self) -> u64 {
         self.latest
     }
@@ -121,12 +123,12 @@ impl Lane {
     pub(super) fn count(&self) -> u64 {
         self.count
     }
-    /// What is put there is kept until everything up to now and a little more has passed.
+    /// Objects to be kept until all current commands have been executed.
     #[inline]
     pub(super) fn held(&mut self) -> &mut Vec<Arc<PooledEvent>> {
         &mut self.held
     }
-    /// Lets go of what has passed.
+    /// Drops kept events that the list has passed, if there are many.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -152,14 +154,15 @@ impl Lane {
         }
         Ok(())
     }
-    /// Whether something waits in a batch.
+    /// Whether there is a batch that has not been submitted.
     pub(super) fn has_batch(&self) -> bool {
         self.batch.is_some()
     }
-    /// A turn's list in the batch that is being filled; `make` makes a new one.
+    /// The list of the batch that is being filled, for one more command; `make` creates a new list if
+    /// necessary.
     ///
     /// # Errors
-    /// `make`'s, and the driver's own.
+    /// The errors of `make`; else the driver's error.
     pub(super) fn batch(
         &mut self,
         cache: &Cache,
@@ -176,7 +179,7 @@ impl Lane {
         batch.commands += 1;
         Ok(batch.list.raw())
     }
-    /// A list whose batch is done, empty again.
+    /// A list whose batch is complete, reset for reuse.
     fn rested(&mut self, cache: &Cache) -> Result<Option<NativeList>> {
         let is_done = |(_, mark): &(NativeList, EventKind)| mark.is_complete();
         if !self.sent.front().map_or(Ok(false), is_done)? {
@@ -187,11 +190,11 @@ impl Lane {
         list.reset()?;
         Ok(Some(list))
     }
-    /// How many commands the batch has.
+    /// The number of commands in the batch.
     pub(super) fn filled(&self) -> u32 {
         self.batch.as_ref().map_or(0, |batch| batch.commands)
     }
-    /// Sends the batch off, if there is one.
+    /// Submits the batch, if there is one.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -1,4 +1,4 @@
-//! Kernel launches: how they get into a command list, a queue's or a command buffer's.
+//! Kernel launches: appends them to the command lists of queues and command buffers.
 use super::{
     LevelZero,
     native::{arguments, list::List, mutable::Change},
@@ -6,10 +6,11 @@ use super::{
 use ur_adapter::error::Result;
 use ur_hal::Launch;
 
-/// Appends a launch, all at once where the driver took arguments of these sizes before.
+/// Appends a launch. Uses the driver's single-call launch if the kernel was launched with arguments of these
+/// sizes before.
 ///
 /// # Errors
-/// `INVALID_VALUE` for an offset of more than 32 bits. Returns the driver's error.
+/// `INVALID_VALUE` for an offset of more than 32 bits; else the driver's error.
 pub(super) fn append(list: &List<'_>, launch: &Launch<'_, LevelZero>) -> Result<()> {
     let (groups, local) = (launch.geometry.group_words(), launch.geometry.local);
     let offset = launch.geometry.offset_words()?.unwrap_or_default();
@@ -33,7 +34,7 @@ pub(super) fn append(list: &List<'_>, launch: &Launch<'_, LevelZero>) -> Result<
     turn.accept(|| arguments::sizes(given));
     turn.append(list.raw(), groups, launch.is_cooperative, events).ok()
 }
-/// What the launch with the number `id` becomes, where it is one of the same function.
+/// A change of the recorded launch with the number `id`, to another launch of the same function.
 ///
 /// # Errors
 /// `INVALID_VALUE` for an offset of more than 32 bits.

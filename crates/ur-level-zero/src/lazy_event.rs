@@ -1,8 +1,8 @@
-//! Ends of commands that nothing marks yet. The last command of a list needs no event of the driver's:
-//! the list itself tells whether it is done, and who waits for each command asks no more. A mark is
-//! put behind it when something else follows, or when somebody has to wait for it: from there on it is
-//! an event as any other. A queue whose commands take their time does without: for a while its
-//! commands signal events of their own.
+//! Lazy events: ends of commands without a driver event. The last command of a list needs no event, because
+//! the completion of the list can be queried, and an application that waits for each command needs no more.
+//! If another command follows, or a wait needs it, a mark (a driver event) is appended behind the command,
+//! which then has an event like any other. A queue that often needs marks stops using lazy events for a
+//! while: its commands then signal events of their own.
 use super::{
     lane::Lane,
     native::event::EventKind,
@@ -11,17 +11,18 @@ use super::{
 use std::sync::{OnceLock, atomic::Ordering::*};
 use ur_adapter::error::Result;
 
-/// For so many commands a queue does without, and at most, after a mark was needed.
+/// The number of commands without lazy events after a mark was needed: the first value, doubled each time up
+/// to the second.
 const PATIENCE: [u32; 2] = [16, 4096];
-/// Marks that nobody asked for are looked at when there are more.
+/// With more unused marks than this, completed ones are removed.
 const MARKS: usize = 8;
 
-/// How a queue's commands end.
+/// Decides whether the next command gets a lazy event.
 #[derive(Debug)]
 pub(super) struct EventPolicy {
-    /// So many commands yet signal events of their own.
+    /// The number of commands that still signal events of their own.
     rest: u32,
-    /// And so many after the next mark that is needed.
+    /// The number of such commands after the next mark that is needed.
     next: u32,
 }
 impl Default for EventPolicy {
@@ -34,7 +35,7 @@ impl EventPolicy {
         self.rest = self.next;
         self.next = (self.next * 2).min(PATIENCE[1]);
     }
-    /// Whether the next command may do without an event.
+    /// Whether the next command may have a lazy event.
     fn is_quick(&mut self) -> bool {
         let is_quick = self.rest == 0;
         self.rest = self.rest.saturating_sub(1);
@@ -43,28 +44,29 @@ impl EventPolicy {
 }
 
 impl QueueState {
-    /// A command is done, and so is all before it in its lane.
+    /// Records that a command, and all before it in its lane, are complete.
     #[inline]
     pub(super) fn note_passed(&self, spot: CommandId) {
         let passed = &self.passed[spot.lane as usize];
         if passed.load(Relaxed) < spot.number {
-            // Of two threads the one that knows less may win: then less is known.
+            // Concurrent stores may overwrite a greater number by a smaller one, which only loses knowledge.
             passed.store(spot.number, Release); // pairs with `has_passed`
         }
     }
-    /// Whether a command is known to be done.
+    /// Whether a command is known to be complete.
     #[inline]
     pub(super) fn has_passed(&self, spot: CommandId) -> bool {
         self.passed[spot.lane as usize].load(Acquire) >= spot.number
     }
-    /// Whether the next command of a lane may do without an event, though C wants one.
+    /// Whether the next command of a lane may have a lazy event.
     #[inline]
     pub(super) fn does_without(&self, turn: &mut LockedState, number: usize) -> bool {
         let is_ours =
             self.has_cheap_ends && !self.is_batched() && !self.has_debts() && !turn.is_lent(number);
         is_ours && turn.event_policy.is_quick()
     }
-    /// Puts a mark behind the last command of a lane if it may need one: something else follows.
+    /// Appends a mark behind the last command of a lane, if that has a lazy event and is not known to be
+    /// complete. Called before another command is appended.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -88,7 +90,7 @@ impl QueueState {
         lane.marks.push_back((tail, mark));
         self.sweep_marks(number as u32, lane)
     }
-    /// Takes back marks that nobody needs any more.
+    /// Returns marks to the cache whose commands are complete.
     fn sweep_marks(&self, number: u32, lane: &mut Lane) -> Result<()> {
         while let Some((command, mark)) = lane.marks.front() {
             let spot = CommandId { lane: number, number: *command };
@@ -104,14 +106,14 @@ impl QueueState {
         }
         Ok(())
     }
-    /// Puts what marks the end of a command into `end`; nothing if it is done.
+    /// Stores the mark behind a command in `end`; nothing if the command is complete.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn mark_into(&self, end: &OnceLock<EventKind>, spot: CommandId) -> Result<()> {
         let (mut turn, number) = (self.turn(), spot.lane as usize);
         if end.get().is_some() {
-            return Ok(()); // another thread was quicker
+            return Ok(()); // another thread was faster
         }
         if turn.lane(number).tail == Some(spot.number) {
             self.mark_tail(&mut turn, number)?;
@@ -123,7 +125,8 @@ impl QueueState {
         }
         Ok(())
     }
-    /// Whether a lane is seen to have nothing to do. With the turn: on success the driver clears what appends add to.
+    /// Whether a lane is idle. Queried under the queue's lock, because on success the driver frees data that
+    /// appending commands modifies.
     ///
     /// # Errors
     /// Returns the driver's error.

@@ -1,12 +1,12 @@
-//! Level Zero: one adapter for the two names under which Unified Runtime has one. Queues are
-//! immediate command lists, or lists that are submitted in batches; events are counters where the
-//! driver has such, and pooled otherwise; memory goes to other processes by the driver's own handles.
+//! The backend for Level Zero, used by both adapters that Unified Runtime has for it (versions 1 and 2).
+//! Queues are immediate command lists, or lists that are submitted in batches; events are counter-based where
+//! the driver supports that, else they come from event pools; memory is shared with other processes by the
+//! driver's IPC handles.
 //!
-//! Environment variables of Unified Runtime's adapters that choose between ways which this one has
-//! are listed in `options.rs`; all others change nothing here.
+//! `options.rs` lists the environment variables of Unified Runtime's own adapters that have an effect here.
 //!
-//! What an importer sees when an exporter ends, and what cannot be promised then, is on the page of the
-//! crate `level-zero`.
+//! What an importer observes when an exporter ends, and what cannot be guaranteed then, is described in the
+//! documentation of the crate `level-zero`.
 mod announcer;
 mod backing;
 mod clock;
@@ -76,7 +76,7 @@ use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_resul
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
-/// The driver, and the entries that are not the core's yet.
+/// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
 pub struct LevelZero;
 
@@ -103,15 +103,15 @@ pub type Queue = ur_core::queue::Queue<LevelZero>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<LevelZero>;
 
-/// The adapter as C sees it.
+/// The dispatch table of the adapter.
 pub static TABLE: ur_dditable_t = table();
 const fn table() -> ur_dditable_t {
     let memory_export_exp = ur_core::memory_export::<LevelZero>();
     ur_dditable_t { memory_export_exp, ..ur_core::table_without_graphs::<LevelZero>() }
 }
-/// The adapter under its first name: the same, but that it knows its name.
+/// The table of the adapter version 1; it differs only in `urAdapterGet`.
 pub static TABLE_V1: ur_dditable_t = under(variant::adapter_get_v1);
-/// The adapter under its second name.
+/// The table of the adapter version 2.
 pub static TABLE_V2: ur_dditable_t = under(variant::adapter_get_v2);
 const fn under(
     get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,

@@ -1,5 +1,4 @@
-//! What memory a device has, who reaches it, what of it other processes can be given, and how large
-//! images can be.
+//! Answers about memory, USM, sharing with other processes, and the sizes of images.
 use super::super::{
     DriverDevice,
     extensions::Extensions,
@@ -11,7 +10,7 @@ use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
-/// Bytes of memory, and how fast it is.
+/// Sizes, clocks and bandwidth of memory.
 pub(super) fn answer(
     device: &DriverDevice,
     name: I,
@@ -28,7 +27,7 @@ pub(super) fn answer(
             total(device).and_then(|bytes| answer.value(&bytes.max(properties.maxMemAllocSize)))
         }
         I::MAX_MEM_ALLOC_SIZE => answer.value(&properties.maxMemAllocSize),
-        // Constants are read as images of one dimension are.
+        // Constants are read like one-dimensional images.
         I::MAX_CONSTANT_BUFFER_SIZE => {
             native::image(raw).and_then(|told| answer.value(&told.maxImageBufferSize))
         }
@@ -36,7 +35,7 @@ pub(super) fn answer(
         I::GLOBAL_MEM_CACHE_SIZE => native::caches(raw).and_then(|all| {
             answer.value(&all.iter().map(|one| one.cacheSize as u64).max().unwrap_or(0))
         }),
-        // In bits: a part of a buffer may begin anywhere.
+        // In bits: sub-buffers may start at any byte.
         I::MEM_BASE_ADDR_ALIGN => answer.value(&8_u32),
         I::ERROR_CORRECTION_SUPPORT => {
             answer.bool(properties.flags & ZE_DEVICE_PROPERTY_FLAG_ECC != 0)
@@ -52,12 +51,12 @@ pub(super) fn answer(
         _ => return None,
     })
 }
-/// Bytes of all of its memories; integrated graphics have none of their own, and tell the host's.
+/// Bytes of all memories; integrated graphics have none, and report the largest allocation instead.
 fn total(device: &DriverDevice) -> Result<u64> {
     let all: u64 = native::memories(device.raw())?.iter().map(|one| one.totalSize).sum();
     Ok(if all == 0 { device.properties().maxMemAllocSize } else { all })
 }
-/// What its properties tell, or what administrators are told.
+/// Free bytes: from the device's properties, or from the system management interface.
 fn free(device: &DriverDevice, name: I) -> Result<u64> {
     if device.platform().extensions().has("ZE_extension_device_usablemem_size_properties") {
         return native::extended::<ze_device_usablemem_size_ext_properties_t>(device.raw())
@@ -67,7 +66,7 @@ fn free(device: &DriverDevice, name: I) -> Result<u64> {
     told.ok_or_else(|| untold(name))
 }
 
-/// Who reaches which kind of USM, and what of it other processes can be given.
+/// Access to the kinds of USM, and support of sharing them.
 pub(super) fn usm(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
     type Of = fn(&ze_device_memory_access_properties_t) -> u32;
     let of: Option<Of> = match name {
@@ -79,7 +78,7 @@ pub(super) fn usm(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Op
         _ => None,
     };
     if let Some(of) = of {
-        // The driver's flags have the specification's numbers.
+        // The driver's flags have the same numbers as the specification's.
         let known = ur_device_usm_access_capability_flags_t::VALID.bits();
         return Some(
             native::access(device.raw()).and_then(|told| answer.value(&(of(&told) & known))),
@@ -104,14 +103,14 @@ pub(super) fn usm(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Op
         _ => return None,
     })
 }
-/// Whether its memory has descriptors that others can be given.
+/// Whether its memory can be exported as file descriptors.
 fn exports(device: &DriverDevice) -> Result<bool> {
     let told = native::external(device.raw())?;
     let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
     Ok(told.memoryAllocationExportTypes & wanted != 0)
 }
 
-/// Images.
+/// Limits of images and samplers.
 pub(super) fn images(
     device: &DriverDevice,
     name: I,
@@ -135,7 +134,8 @@ pub(super) fn images(
         I::IMAGE_SUPPORT => told().and_then(|told| answer.bool(told.maxImageDims1D > 0)),
         I::MAX_READ_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxReadImageArgs)),
         I::MAX_WRITE_IMAGE_ARGS => told().and_then(|told| answer.value(&told.maxWriteImageArgs)),
-        I::MAX_READ_WRITE_IMAGE_ARGS => answer.value(&0_u32), // the driver has no images for both
+        // the driver has no images that can be both read and written
+        I::MAX_READ_WRITE_IMAGE_ARGS => answer.value(&0_u32),
         I::MAX_SAMPLERS => told().and_then(|told| answer.value(&told.maxSamplers)),
         _ => return None,
     })

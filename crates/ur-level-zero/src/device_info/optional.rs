@@ -1,4 +1,4 @@
-//! What this adapter has beside the core of the specification.
+//! Answers about optional features that this adapter supports.
 use super::super::{
     DriverDevice,
     native::{device as native, queue::can_batch},
@@ -29,7 +29,8 @@ pub(super) fn answer(
         _ => return None,
     })
 }
-/// What of a recorded launch can be changed: all, since lists are made again from what was recorded.
+/// What can be changed in a recorded launch: everything, because command lists are created again from the
+/// recording.
 fn updates() -> ur_device_command_buffer_update_capability_flags_t {
     use ur_device_command_buffer_update_capability_flags_t as F;
     match can_batch() {

@@ -1,12 +1,13 @@
-//! Which functions of Level Zero there are for us: one row each, by the specification's name. Those
-//! of extensions that the loader does not export by name are `extensions.rs`'s.
+//! The table of the Level Zero functions that this adapter uses: one row each, by the specification's name.
+//! Extension functions that the loader does not export by name are in `extensions.rs`.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::*;
 use std::ffi::c_char;
 
 macro_rules! driver_table {
     ($($name:ident: $symbol:literal, fn($($arg:ident: $ty:ty),*);)*) => {
-        /// The functions of the driver; those that it lacks are `None` and answer so.
+        /// The functions of the driver. A function that the driver does not have is `None`; calling it gives
+        /// an [`Outcome`] without a status.
         pub struct Driver {
             library: Option<libloading::Library>,
             $($name: Option<unsafe extern "C" fn($($ty),*) -> ze_result_t>,)*
@@ -14,7 +15,7 @@ macro_rules! driver_table {
         impl Driver {
             pub(super) fn bind(library: Option<libloading::Library>) -> Self {
                 Self {
-                    // SAFETY: the symbol's prototype is the one written in the table below.
+                    // SAFETY: the symbol's prototype is the one of its row below.
                     $($name: library.as_ref().and_then(|l| unsafe { l.get($symbol.as_bytes()) }.ok().map(|s| *s)),)*
                     library,
                 }
@@ -23,7 +24,7 @@ macro_rules! driver_table {
             pub fn is_there(&self) -> bool {
                 self.library.is_some()
             }
-            /// Whether the driver has the function of that row.
+            /// Whether the driver has the function of the row with that name.
             pub fn has(&self, row: &str) -> bool {
                 match row {
                     $(stringify!($name) => self.$name.is_some(),)*
@@ -32,12 +33,11 @@ macro_rules! driver_table {
             }
             $(
                 #[doc = concat!("`", $symbol, "`")]
-                ///
                 /// # Safety
-                /// The driver's own conditions on its arguments.
+                /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
-                    // SAFETY: forwarded to the caller.
+                    // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     Outcome::new($symbol, status)
                 }
