@@ -1,4 +1,4 @@
-//! What a process has run out of when a driver's call failed for want of something, and the driver does not tell of what.
+//! Finds out which resource a process has run out of, after a driver's call failed without telling.
 use rustix::{
     event::{EventfdFlags, eventfd},
     io::Errno,
@@ -6,11 +6,11 @@ use rustix::{
 };
 use ur_adapter::error::ErrorCode;
 
-/// So little left of the addresses that a limit allows that the driver's next mapping may not fit.
+/// With fewer bytes of address space left below the limit, the driver's next mapping may not fit.
 const FEW: u64 = 256 << 20;
 
-/// Asks the system for what most calls need: descriptors and mappings (`OUT_OF_RESOURCES`), addresses
-/// (`OUT_OF_HOST_MEMORY`). `None` if there are some of each.
+/// Checks the resources that most calls need: descriptors and mappings (`OUT_OF_RESOURCES`), and address space
+/// (`OUT_OF_HOST_MEMORY`). `None` if none of them is exhausted.
 pub fn what_ran_out() -> Option<ErrorCode> {
     let limit = ur_mapping::soft_limit(Resource::As);
     match eventfd(0, EventfdFlags::CLOEXEC) {
@@ -22,7 +22,7 @@ pub fn what_ran_out() -> Option<ErrorCode> {
         _ => None,
     }
 }
-/// How many bytes of addresses this process has in use; 0 where the system does not tell.
+/// The address space in use by this process, in bytes; 0 if the system does not report it.
 fn addresses_used() -> u64 {
     let told = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = told.split(' ').next().and_then(|pages| pages.parse::<u64>().ok());

@@ -1,6 +1,6 @@
-//! UR over any driver. What has moved here from the backends is implemented once, for every driver; what has not is
-//! still each backend's, and [`table_over_streams`] says which is which. The order in which families move is in
-//! `docs/decisions/0012-one-core-thin-drivers.md`.
+//! UR over any driver. Families of entries that have moved here from the backends are implemented once, for every
+//! driver; each backend still implements the others. [`table_over_streams`] shows which is which.
+//! `docs/decisions/0012-one-core-thin-drivers.md` has the order in which families move.
 pub mod c_arguments;
 pub mod command;
 pub mod command_buffer;
@@ -28,14 +28,14 @@ use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_
 #[doc(hidden)]
 pub use {ur_adapter, ur_sys}; // for `records_graphs`
 
-/// The table with these families of the core's, and those that each backend has itself.
+/// A dispatch table: these families from the core, the others from the backend.
 macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {
     ur_dditable_t {
         $($core: entry::$core::table::<OverDriver<$t>>(),)*
         $($own: entry::$own::table::<$t>(),)*
     }
 } }
-/// An adapter as C sees it. Families that have moved are the core's, all others the backend's.
+/// The dispatch table of an adapter: families that have moved are the core's, all others the backend's.
 pub const fn table_over_streams<D>() -> ur_dditable_t
 where
     D: HasGraphs + HasPhysicalMemory + HasPeers + HasDevices + Shares,
@@ -47,7 +47,7 @@ where
         bindless_images_exp memory_export_exp
     }
 }
-/// The same of a backend whose queues do not record.
+/// The dispatch table of a backend whose queues do not capture graphs.
 pub const fn table_without_graphs<D>() -> ur_dditable_t
 where
     D: HasStreams + Records + HasPhysicalMemory + HasPeers + HasDevices + Shares,
@@ -59,11 +59,12 @@ where
         queue_exp bindless_images_exp graph_exp memory_export_exp
     }
 }
-/// The entries of bindless images for a driver that has none and imports no memory, likewise: its questions get a no.
+/// The entries of bindless images for a driver that has none and imports no external memory: queries for support answer
+/// no.
 pub const fn no_bindless_images<D: HasStreams>() -> ur_bindless_images_exp_dditable_t {
     entry::bindless_images_exp::table::<OverDriver<D>>()
 }
-/// The entries of memory that others can be given: they take the place of those in [`table_over_streams`].
+/// The entries of exportable memory; they replace the backend's in [`table_over_streams`].
 pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {
     entry::memory_export_exp::table::<OverDriver<D>>()
 }

@@ -1,26 +1,28 @@
-//! Times of commands: which of them are told, and from when on. How they are measured is for each backend.
+//! Profiling times of commands: which of them are reported, and when they become available. The backend measures them.
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_sys::ur_profiling_info_t;
 
-/// Which times of a command are told.
+/// Which times of a command are reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
-    /// None: the command was not made for profiling.
+    /// None: profiling is not enabled.
     Off,
     /// Submission, start and end.
     Phases,
-    /// Submission, and one moment that is both start and end: a recorded timestamp.
+    /// Submission, and one time that is both start and end: a recorded timestamp.
     Moment,
-    /// One moment that is submission, start and end: a signal of a reusable event.
+    /// One time that is submission, start and end: a signal of a reusable event.
     Instant,
 }
 impl Profile {
-    /// Whether any are told.
+    /// Whether any times are reported.
     pub fn is_on(self) -> bool {
         self != Self::Off
     }
+    /// Checks that times are reported.
+    ///
     /// # Errors
-    /// `PROFILING_INFO_NOT_AVAILABLE` if none are told.
+    /// `PROFILING_INFO_NOT_AVAILABLE` if not.
     pub fn check(self) -> Result<()> {
         match self {
             Self::Off => Err(Error::new(
@@ -31,11 +33,11 @@ impl Profile {
             _ => Ok(()),
         }
     }
-    /// The time called `name`. `submitted`: when the command was submitted; `span`: when it began and
+    /// The time called `name`, in nanoseconds. `submitted`: when the command was submitted. `span`: when it began and
     /// ended, `None` before its end.
     ///
     /// # Errors
-    /// `PROFILING_INFO_NOT_AVAILABLE` for what is not told, or not known yet; `span`'s.
+    /// `PROFILING_INFO_NOT_AVAILABLE` for a time that is not reported, or not available yet; the errors of `span`.
     pub fn time(
         self,
         name: ur_profiling_info_t,
@@ -51,14 +53,14 @@ impl Profile {
         };
         let span = span()?;
         if is_early {
-            // Perhaps of two clocks: what comes first must not be told as the later.
+            // The two may come from different clocks: never report a submission later than the start.
             return Ok(span.map_or(submitted, |(began, _)| submitted.min(began)));
         }
         let (began, ended) = span.ok_or_else(not_yet)?;
         Ok(if name == Info::COMMAND_START { began } else { ended })
     }
 }
-/// What is said of times that are not known yet.
+/// The error for times that are not available yet.
 pub fn not_yet() -> Error {
     Error::new(
         ErrorCode::ProfilingInfoNotAvailable,

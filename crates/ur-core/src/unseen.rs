@@ -1,10 +1,10 @@
-//! Signals of shared events that nobody will see, on every backend: their callers are told so.
+//! Signals of shared events that cannot be delivered: their callers get an error, on every backend.
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// What becomes of a call whose signal was `published`, or was not.
+/// The result of a call that signals an event; `published`: whether the signal was stored.
 ///
 /// # Errors
-/// `INVALID_EVENT` if the process that made the event took this one for gone and let go of it.
+/// `INVALID_EVENT` if the process that made the event has released it, because it regarded this process as gone.
 #[inline]
 pub fn judge(published: bool) -> Result<()> {
     if published { Ok(()) } else { Err(unseen()) }

@@ -1,5 +1,5 @@
-//! The arguments of a launch as the caller describes them: each is judged, and the objects that it names are found. What of
-//! them a driver is given is `command/launch.rs`'s.
+//! The arguments of a launch as the caller passes them: checks them, and finds the objects that they refer to.
+//! `command/launch.rs` turns them into the driver's arguments.
 #![expect(unsafe_code, reason = "reads C's arguments")]
 use std::sync::Arc;
 use ur_adapter::{
@@ -10,22 +10,24 @@ use ur_adapter::{
 use ur_hal::place_local;
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
 
-/// Bytes of one argument at most, as drivers have it.
+/// The largest size of one argument in bytes; no driver accepts more.
 pub const LONGEST: usize = 32764;
 
-/// The arguments of a launch, in the order in which the caller gave them.
+/// The arguments of a launch, in the order in which the caller passes them.
 pub trait Given<M: Body, S: Body> {
     /// How many there are.
     fn count(&self) -> usize;
-    /// The number of the one at this position.
+    /// The index, in the kernel's parameters, of the argument at a position.
     fn index(&self, position: usize) -> u32;
+    /// Checks the type of the argument at a position.
+    ///
     /// # Errors
-    /// `INVALID_ENUMERATION` for what is no kind of argument.
+    /// `INVALID_ENUMERATION` for an unknown type.
     fn check_kind(&self, position: usize) -> Result<()> {
         let _ = position;
         Ok(())
     }
-    /// The one at this position.
+    /// The argument at a position.
     ///
     /// # Errors
     /// As for [`read`].
@@ -48,10 +50,10 @@ impl<M: Body, S: Body> Given<M, S> for [ur_exp_kernel_arg_properties_t] {
         read(&self[position])
     }
 }
-/// Checks that the numbers are those from 0 on, each once.
+/// Checks that the indices are 0 to `count` - 1, each once.
 fn check_index(count: usize, position: usize, index: impl Fn(usize) -> u32) -> Result<()> {
     let number = index(position);
-    // In order, as nearly everybody gives them, there is nothing to search.
+    // If the arguments are in order, as is usual, nothing has to be searched.
     let is_new = || !(0..position).any(|before| index(before) == number);
     let in_order = number as usize == position;
     let is_there = || (0..count).any(|one| index(one) as usize == position);
@@ -63,27 +65,27 @@ fn check_index(count: usize, position: usize, index: impl Fn(usize) -> u32) -> R
         format!("argument {number} is given twice, or leaves a gap before it"),
     ))
 }
-/// What a kernel takes, as far as that is known.
+/// The parameters of a kernel, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken<'a> {
-    /// How many arguments.
+    /// The number of parameters.
     pub count: Option<usize>,
-    /// Bytes of each.
+    /// The size of each, in bytes.
     pub sizes: Option<&'a [u32]>,
-    /// Bytes of one at most.
+    /// The largest size that an argument may have, in bytes.
     pub longest: Option<usize>,
 }
 /// Checks all arguments of a launch.
 ///
 /// # Errors
-/// `INVALID_KERNEL_ARGS` unless there is one for each index; `INVALID_KERNEL_ARGUMENT_SIZE`; `INVALID_ENUMERATION`; the
-/// codes of handles that are none.
+/// `INVALID_KERNEL_ARGS` unless there is one argument for each index; `INVALID_KERNEL_ARGUMENT_SIZE`;
+/// `INVALID_ENUMERATION`; the errors of invalid handles.
 pub fn check_all<M: Body, S: Body>(
     given: &(impl Given<M, S> + ?Sized),
     takes: Taken<'_>,
 ) -> Result<()> {
     let count = given.count();
-    // What an argument is comes first: the rest depends on it.
+    // Check the types first, because the remaining checks depend on them.
     (0..count).try_for_each(|position| given.check_kind(position))?;
     if let Some(takes) = takes.count.filter(|&takes| takes != count) {
         let why = format!("the kernel takes {takes} arguments, and {count} are given");
@@ -96,7 +98,7 @@ pub fn check_all<M: Body, S: Body>(
         check(index, &given.argument(position)?, size, takes.longest)
     })
 }
-/// Adds local memory of an argument to what a group needs.
+/// Adds the local memory of an argument to what a group already needs, with alignment. Returns the sum in bytes.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` for more than a launch can have.
@@ -106,7 +108,8 @@ pub fn add_local(taken: usize, bytes: usize) -> Result<usize> {
         Error::new(ErrorCode::OutOfResources, why)
     })
 }
-/// Bytes of local memory that a group needs for arguments that were checked, in the order of their numbers.
+/// The local memory in bytes that a group needs for arguments that have been checked, placed in the order of their
+/// indices.
 ///
 /// # Errors
 /// As for [`add_local`].
@@ -123,17 +126,17 @@ fn no_kind<R>(other: T) -> Result<R> {
     let why = format!("{other:?} is no kind of argument");
     Err(Error::new(ErrorCode::InvalidEnumeration, why))
 }
-/// Whether the kernel can take an argument, of which it wants that many bytes where that is known.
+/// Checks the size of an argument against the kernel's parameter, if that is known.
 ///
 /// # Errors
-/// `INVALID_KERNEL_ARGUMENT_SIZE` for other bytes than the kernel wants.
+/// `INVALID_KERNEL_ARGUMENT_SIZE` for another size than the parameter's, and for a value that is too long.
 fn check<M: Body, S: Body>(
     index: u32,
     argument: &Argument<'_, M, S>,
     wanted: Option<u32>,
     longest: Option<usize>,
 ) -> Result<()> {
-    // An offset or a sampler may have 4 bytes: the lower half of the word that is given.
+    // A parameter for local memory or a sampler may have 4 bytes: it gets the lower half of the word that is passed.
     let least = match argument {
         Argument::Value(bytes) => {
             let given = bytes.len();
@@ -161,16 +164,16 @@ fn wrong<T>(index: u32, why: &str) -> Result<T> {
     let why = format!("argument {index}: {why}");
     Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
 }
-/// One argument of a launch as the caller describes it.
+/// One argument of a launch as the caller passes it.
 #[derive(Debug)]
 pub enum Argument<'call, M: Body, S: Body> {
-    /// These bytes.
+    /// A value, in bytes.
     Value(&'call [u8]),
-    /// An address, or 0.
+    /// An address, or 0 for null.
     Address(usize),
-    /// A memory object, if there is one.
+    /// A memory object, or none for null.
     Memory(MemArgument<'call, M>),
-    /// So many bytes of local memory for each group.
+    /// This many bytes of local memory for each group.
     Local(usize),
     /// A sampler.
     Sampler(Borrowed<'call, S>),
@@ -178,8 +181,8 @@ pub enum Argument<'call, M: Body, S: Body> {
 /// Reads an argument.
 ///
 /// # Errors
-/// `INVALID_ENUMERATION` for what is no kind of argument; `INVALID_KERNEL_ARGUMENT_SIZE` for a value without bytes, and for
-/// more than there can be; the codes of handles that are none.
+/// `INVALID_ENUMERATION` for an unknown type; `INVALID_KERNEL_ARGUMENT_SIZE` for a value that is empty or too long; the
+/// errors of invalid handles.
 pub fn read<M: Body, S: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<Argument<'_, M, S>> {
     Ok(match one.r#type {
         T::VALUE => Argument::Value(value_of(one)?),
@@ -193,48 +196,49 @@ pub fn read<M: Body, S: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<Ar
 /// The bytes of a value.
 ///
 /// # Errors
-/// `INVALID_KERNEL_ARGUMENT_SIZE` for none, and for more than there can be.
+/// `INVALID_KERNEL_ARGUMENT_SIZE` for an empty value, and for more than [`LONGEST`] bytes.
 fn value_of(one: &ur_exp_kernel_arg_properties_t) -> Result<&[u8]> {
-    // SAFETY: all members are pointers or begin with one; the type of the argument names this one.
+    // SAFETY: every member of the union is a pointer or begins with one, so the bits are initialised; the type selects
+    // this one.
     let at = unsafe { one.value.value }.cast::<u8>();
     if one.size == 0 || one.size > LONGEST || at.is_null() {
         return wrong(one.index, &format!("{} bytes at {at:?} are no value", one.size));
     }
-    // SAFETY: C says that so many bytes are there, until its call returns.
+    // SAFETY: UR requires `size` bytes to be readable at this address until the entry returns; it is not null.
     Ok(unsafe { std::slice::from_raw_parts(at, one.size) })
 }
-/// The address that an argument is.
+/// The address in an argument.
 fn address_of(one: &ur_exp_kernel_arg_properties_t) -> usize {
-    // SAFETY: as above.
+    // SAFETY: as in `value_of`.
     unsafe { one.value.pointer }.expose_provenance()
 }
-/// The sampler that an argument is.
+/// The sampler in an argument.
 ///
 /// # Errors
 /// `INVALID_SAMPLER`, `INVALID_NULL_HANDLE`.
 fn sampler_of<'call, S: Body>(
     one: &'call ur_exp_kernel_arg_properties_t,
 ) -> Result<Borrowed<'call, S>> {
-    // SAFETY: the member that the type names.
+    // SAFETY: the type of the argument selects this member.
     let raw = unsafe { one.value.sampler };
-    // SAFETY: C's handle, judged before it is used.
+    // SAFETY: UR requires the caller to pass a sampler handle; the function checks its kind and that it is live.
     unsafe { shim::handle(raw.0) }
 }
-/// A memory object, if there is one, and how the kernel uses it.
+/// A memory object, or none, and how the kernel accesses it.
 pub type MemArgument<'call, M> = Option<(Borrowed<'call, M>, ur_mem_flags_t)>;
-/// The memory object that an argument is.
+/// The memory object in an argument.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`.
 fn mem_of<M: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<MemArgument<'_, M>> {
-    // SAFETY: the member that the type names.
+    // SAFETY: the type of the argument selects this member.
     let tuple = unsafe { one.value.memObjTuple };
-    // SAFETY: C's handle, judged before it is used.
+    // SAFETY: UR requires the caller to pass null or a memory handle; the function checks its kind and that it is live.
     let mem = unsafe { shim::optional_handle(tuple.hMem.0) }?;
     Ok(mem.map(|mem| (mem, tuple.flags)))
 }
 
-/// Arguments that are kept, since they are launched with again: values are copied, objects are owned.
+/// Arguments that are stored because their launch is repeated: values are copied, objects are retained.
 #[derive(Debug)]
 pub struct RecordedArguments<M: Body, S: Body>(Arc<[(u32, RecordedArgument<M, S>)]>);
 impl<M: Body, S: Body> Clone for RecordedArguments<M, S> {
@@ -280,18 +284,18 @@ fn keep<M: Body, S: Body>(
     Ok((one.index, argument))
 }
 impl<M: Body, S: Body> RecordedArguments<M, S> {
-    /// Copies what the caller describes.
+    /// Copies arguments that the caller passes.
     ///
     /// # Errors
     /// As for [`read`].
     pub fn new(given: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
         given.iter().map(keep).collect::<Result<_>>().map(Self)
     }
-    /// With other arguments in the places of those with the same numbers; where there are none, those are all. Of several
-    /// with one number the last counts.
+    /// A copy in which these arguments replace those with the same indices. If there were no arguments, these become
+    /// all of them. Of several changes with one index, the last one counts.
     ///
     /// # Errors
-    /// `INVALID_KERNEL_ARGUMENT_INDEX` for a number that there is not; as for [`read`].
+    /// `INVALID_KERNEL_ARGUMENT_INDEX` for an index that does not exist; as for [`read`].
     pub fn with(&self, changes: &[ur_exp_kernel_arg_properties_t]) -> Result<Self> {
         let mut all = self.0.to_vec();
         for change in changes {

@@ -1,28 +1,28 @@
-//! Ranges, groups and clusters: what C says is checked against what the device and the kernel allow, and sizes
-//! of groups that C leaves to us are chosen. Numbers alone; nothing here calls the driver.
+//! Ranges, group sizes and clusters: checks what the caller passes against the limits of device and kernel, and chooses
+//! group sizes that the caller leaves open. Nothing here calls the driver.
 use super::metadata::Wanted;
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// What a kernel can be launched with on its device.
+/// The limits of launches of a kernel on its device.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Items of a group.
+    /// Items of one group.
     pub items: usize,
-    /// Items of a group in each dimension.
+    /// Items of one group in each dimension.
     pub group: [usize; 3],
     /// Groups in each dimension.
     pub grid: [usize; 3],
-    /// Items that go in step.
+    /// Items that execute in lockstep; good group sizes are multiples of it.
     pub warp: usize,
-    /// What the kernel says itself.
+    /// What the kernel's source specifies.
     pub wanted: Wanted,
 }
-/// Which items there are to be.
+/// The items of a launch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// The first one.
+    /// The global offset.
     pub offset: [usize; 3],
-    /// How many there are.
+    /// The global size.
     pub global: [usize; 3],
 }
 
@@ -36,8 +36,10 @@ fn three(given: &[usize], rest: usize) -> [usize; 3] {
 }
 
 impl Range {
+    /// A range as the caller passes it; missing dimensions have size 1 and offset 0.
+    ///
     /// # Errors
-    /// `INVALID_VALUE` for more items than can be counted, and for ids that do not fit.
+    /// `INVALID_VALUE` for a range whose number of items or whose last global id does not fit `usize`.
     pub fn new(offset: Option<&[usize]>, global: &[usize]) -> Result<Self> {
         let (offset, global) = (three(offset.unwrap_or_default(), 0), three(global, 1));
         let items = global.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
@@ -49,18 +51,18 @@ impl Range {
             ),
         }
     }
-    /// Whether there are none: SYCL allows that.
+    /// Whether it contains no items, which SYCL allows.
     pub fn is_empty(&self) -> bool {
         self.global.contains(&0)
     }
 }
 
 impl Limits {
-    /// The groups that C asks for.
+    /// Checks the group size that the caller passes.
     ///
     /// # Errors
-    /// `INVALID_WORK_GROUP_SIZE` for such as do not divide the range, are larger than the device or the
-    /// kernel allows, or others than the kernel was made for.
+    /// `INVALID_WORK_GROUP_SIZE` if it does not divide the range, exceeds the limits of the device or the kernel, or
+    /// differs from the size that the kernel requires.
     pub fn local(&self, range: &Range, local: &[usize]) -> Result<[usize; 3]> {
         let (local, global) = (three(local, 1), range.global);
         let wrong = |why: String| refused(ErrorCode::InvalidWorkGroupSize, why);
@@ -82,17 +84,18 @@ impl Limits {
         }
         Ok(local)
     }
-    /// Groups that divide the range, of about `best` items.
+    /// Chooses a group size that divides the range and has about `best` items.
     ///
     /// # Errors
-    /// As for `local`, where the kernel was made for one size; where no groups are large enough for there
-    /// not to be too many of them.
+    /// As for `local`, if the kernel requires a size; otherwise if no allowed group size is large enough to stay below
+    /// the largest number of groups.
     pub fn suggest(&self, range: &Range, best: usize) -> Result<[usize; 3]> {
         if let Some(size) = self.wanted.size {
             return self.local(range, &size);
         }
         let (global, each) = (range.global.map(|n| n.max(1)), self.each());
-        // In the second and third dimension there may be few groups: so large they must be.
+        // The smallest size that keeps the number of groups below the limit, which can be small in the second and third
+        // dimension.
         let least = |d: usize| {
             let from = global[d].div_ceil(self.grid[d]);
             (from..=each[d]).find(|&n| global[d].is_multiple_of(n))
@@ -110,10 +113,10 @@ impl Limits {
         let third = fitting(global[2], room(first * second, 2), 1).max(z);
         Ok([first, second, third])
     }
-    /// How many groups of `local` items there are.
+    /// The number of groups with the size `local`.
     ///
     /// # Errors
-    /// `INVALID_WORK_GROUP_SIZE` for more than the device takes.
+    /// `INVALID_WORK_GROUP_SIZE` for more groups than the device supports.
     pub fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[usize; 3]> {
         let groups = [0, 1, 2].map(|d| range.global[d] / local[d]);
         match (0..3).all(|d| groups[d] <= self.grid[d]) {
@@ -138,7 +141,8 @@ impl Limits {
         )
     }
 }
-/// The largest divisor of `n` that is at most `most` and a multiple of `step`; one that is none if it must.
+/// The largest divisor of `n` that is at most `most` and a multiple of `step`; if there is none, the largest divisor
+/// that is at most `most`.
 fn fitting(n: usize, most: usize, step: usize) -> usize {
     let most = most.min(n).max(1);
     let mut in_step = (1..=most / step).rev().map(|k| k * step);
@@ -147,7 +151,7 @@ fn fitting(n: usize, most: usize, step: usize) -> usize {
         .or_else(|| (1..=most).rev().find(|&size| n.is_multiple_of(size)))
         .unwrap_or(1)
 }
-/// A launch in clusters of groups.
+/// Checks the cluster size of a launch, in groups.
 ///
 /// # Errors
 /// `INVALID_VALUE` for clusters that do not divide the groups.
@@ -202,7 +206,7 @@ mod tests {
         assert_eq!(suggest(&[1000], 512), [500, 1, 1]); // no multiple of 32 divides it
         assert_eq!(suggest(&[3200], 1024), [800, 1, 1]);
         assert_eq!(suggest(&[16, 16, 16], 1024), [16, 16, 4]);
-        assert_eq!(suggest(&[64, 1 << 20], 64), [2, 32, 1]); // 32, lest there be too many groups
+        assert_eq!(suggest(&[64, 1 << 20], 64), [2, 32, 1]); // 32, or there would be too many groups
         assert_eq!(suggest(&[7], 1024), [7, 1, 1]);
     }
     #[test]

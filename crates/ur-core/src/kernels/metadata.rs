@@ -1,46 +1,48 @@
-//! What a SYCL compiler says of a program beside its code: sizes of groups that kernels want, and what device
-//! globals are called in it. Names are `PREFIX@TAG`; byte arrays begin with a word of 64 bits that says how
-//! many bits follow, as property lists of device images have them.
+//! Metadata that a SYCL compiler stores beside a program's code: group sizes that kernels specify, and the names of
+//! device globals in the code. Each entry is called `PREFIX@TAG`. As in the property lists of device images, a byte
+//! array begins with a 64-bit word that contains the number of bits that follow.
 use std::{collections::BTreeMap, ffi::CString};
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// One value, as C gives it.
+/// The value of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// A number of 32 bits.
+    /// A 32-bit number.
     Word(u32),
-    /// A number of 64 bits.
+    /// A 64-bit number.
     Long(u64),
-    /// Bytes with the word in front.
+    /// A byte array, including the word at its beginning.
     Bytes(Vec<u8>),
     /// Text.
     Text(Vec<u8>),
 }
-/// A name and its value.
+/// An entry: its name and its value.
 pub type Entry = (Vec<u8>, Value);
 
-/// What a kernel wants of its groups; an absent size is up to the launch.
+/// What a kernel specifies for its groups; `None` leaves it to the launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Groups of exactly this size.
+    /// The required group size.
     pub size: Option<[usize; 3]>,
-    /// At most so many items in each dimension.
+    /// The most items in each dimension.
     pub most: Option<[usize; 3]>,
-    /// At most so many items in all.
+    /// The most items of a group.
     pub most_in_all: Option<usize>,
-    /// Items of a sub-group.
+    /// The required sub-group size.
     pub sub_group: Option<u32>,
 }
-/// What is said of a program.
+/// The metadata of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Metadata {
     kernels: BTreeMap<Vec<u8>, Wanted>,
-    /// What device globals are called in the code, by the name that SYCL gives them.
+    /// The names of device globals in the code, by their names in SYCL.
     globals: BTreeMap<Vec<u8>, CString>,
 }
 impl Metadata {
+    /// Parses metadata. Entries with unknown tags are ignored.
+    ///
     /// # Errors
-    /// `INVALID_VALUE` for a value of another form than its tag has. Tags that mean nothing to us are left out.
+    /// `INVALID_VALUE` for a value that does not have the form that its tag requires.
     pub fn of(entries: Vec<Entry>) -> Result<Self> {
         let mut all = Self::default();
         for (name, value) in entries {
@@ -74,15 +76,15 @@ impl Metadata {
     fn kernel(&mut self, name: Vec<u8>) -> &mut Wanted {
         self.kernels.entry(name).or_default()
     }
-    /// What the kernel of that name wants.
+    /// What the kernel with this name specifies.
     pub fn wanted(&self, kernel: &[u8]) -> Wanted {
         self.kernels.get(kernel).copied().unwrap_or_default()
     }
-    /// What a device global is called in the code.
+    /// The name of a device global in the code.
     pub fn global(&self, name: &[u8]) -> Option<&CString> {
         self.globals.get(name)
     }
-    /// That of several programs that become one.
+    /// The metadata of several programs that are linked into one.
     pub fn join<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut joined = Self::default();
         for one in all {
@@ -93,14 +95,14 @@ impl Metadata {
     }
 }
 
-/// The bytes behind the word in front.
+/// The contents of a byte array, without the word at its beginning.
 fn behind(value: &Value) -> Option<&[u8]> {
     match value {
         Value::Bytes(bytes) => bytes.get(8..),
         _ => None,
     }
 }
-/// One to three numbers of 32 bits; `rest` for those that are absent.
+/// One to three 32-bit numbers; missing ones are `rest`.
 fn sizes(value: &Value, rest: u32) -> Option<[usize; 3]> {
     let bytes = behind(value).filter(|bytes| matches!(bytes.len(), 4 | 8 | 12))?;
     let mut all = [rest as usize; 3];

@@ -1,5 +1,5 @@
-//! What adapters have in common about programs, kernels and launches: what C gives is read and judged
-//! here, with no driver in sight. What becomes of it is each adapter's.
+//! What all adapters have in common about programs, kernels and launches: reads and checks what callers pass. Nothing
+//! here calls a driver.
 pub mod arguments;
 pub mod geometry;
 pub mod metadata;

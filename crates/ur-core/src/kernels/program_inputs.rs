@@ -1,5 +1,6 @@
-//! What C points at when it makes programs: binaries, and what is said of them; and small values that it
-//! gives to kernels. All is copied before the call returns. What it means is `program.rs`'s and `kernel.rs`'s.
+//! Inputs of programs and kernels that callers pass through pointers: binaries, metadata, and small values. Metadata
+//! and constants are copied; binaries are borrowed for the duration of the entry. Their meaning is handled in
+//! `program/`.
 #![expect(unsafe_code, reason = "reads what C points at")]
 use super::{
     metadata::{Entry, Value},
@@ -15,13 +16,13 @@ use ur_sys::{
     ur_specialization_constant_info_t,
 };
 
-/// Bytes of one metadata entry at most: names of device globals are the longest.
+/// The largest size of one metadata entry in bytes. The longest are names of device globals.
 const LONGEST: usize = 1 << 20;
 
-/// The bytes of a binary that C gave.
+/// The bytes of a binary that the caller passes.
 ///
 /// # Errors
-/// `INVALID_NULL_POINTER`; `INVALID_SIZE` for none, and for more than there can be.
+/// `INVALID_NULL_POINTER`; `INVALID_SIZE` for 0 bytes, and for more than `isize::MAX`.
 #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "C's promise, given at the entry")]
 pub fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
     if at.is_null() {
@@ -30,19 +31,19 @@ pub fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
     if length == 0 || length > isize::MAX as usize {
         return Err(Error::new(ErrorCode::InvalidSize, format!("{length} bytes are no binary")));
     }
-    // SAFETY: C says that so many bytes can be read during the call.
+    // SAFETY: UR requires the caller to pass an address with this many readable bytes, valid during the entry.
     Ok(unsafe { std::slice::from_raw_parts(at, length) })
 }
-/// What C says of a program beside its code.
+/// The metadata that the caller passes with a program.
 ///
 /// # Errors
-/// `INVALID_VALUE` for an entry without a name, and for one that is of no kind or longer than any is.
+/// `INVALID_VALUE` for an entry without a name, of an unknown type, or longer than 1 MiB.
 pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entry>> {
     use ur_program_metadata_type_t as T;
     let Some(properties) = properties.filter(|p| p.count > 0 && !p.pMetadatas.is_null()) else {
         return Ok(vec![]);
     };
-    // SAFETY: C says that so many entries are there.
+    // SAFETY: UR requires the caller to pass `count` entries at this address, which is not null.
     let all =
         unsafe { std::slice::from_raw_parts(properties.pMetadatas, properties.count as usize) };
     let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidValue, why));
@@ -50,20 +51,20 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
         if entry.pName.is_null() {
             return refused("a metadata entry of the program has no name");
         }
-        // SAFETY: not null, hence a string.
+        // SAFETY: UR requires the name to be a string that ends with a zero byte; it is not null.
         let name = unsafe { CStr::from_ptr(entry.pName) }.to_bytes().to_vec();
         let value = match entry.r#type {
-            // SAFETY: the member that the type names.
+            // SAFETY: the type of the entry selects this member.
             T::UINT32 => Value::Word(unsafe { entry.value.data32 }),
-            // SAFETY: the member that the type names.
+            // SAFETY: the type of the entry selects this member.
             T::UINT64 => Value::Long(unsafe { entry.value.data64 }),
             T::BYTE_ARRAY | T::STRING => {
-                // SAFETY: both members that the type may name are one pointer.
+                // SAFETY: both types select a member that is one pointer.
                 let at = unsafe { entry.value.pData }.cast::<u8>();
                 if at.is_null() || entry.size > LONGEST {
                     return refused("a metadata entry of the program has no bytes, or too many");
                 }
-                // SAFETY: C says that so many bytes are there.
+                // SAFETY: UR requires `size` bytes to be readable at this address, which is not null.
                 let bytes = unsafe { std::slice::from_raw_parts(at, entry.size) }.to_vec();
                 if entry.r#type == T::STRING { Value::Text(bytes) } else { Value::Bytes(bytes) }
             }
@@ -73,11 +74,11 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
     };
     all.iter().map(one).collect()
 }
-/// A specialization constant's number and bytes; `known` are those that there are.
+/// The id and the value of a specialization constant; `known` are the constants of the program.
 ///
 /// # Errors
-/// `INVALID_SPEC_ID` for a number that is none; `INVALID_VALUE` without a value, and for one of
-/// another size than the constant has.
+/// `INVALID_SPEC_ID` for an id that the program does not have; `INVALID_VALUE` for a missing value, and for one whose
+/// size is not the constant's.
 pub fn constant(
     one: &ur_specialization_constant_info_t,
     known: &Constants,
@@ -94,24 +95,26 @@ pub fn constant(
         );
         return refused(ErrorCode::InvalidValue, why);
     }
-    // SAFETY: C says that so many bytes can be read during the call.
+    // SAFETY: UR requires `size` bytes to be readable at this address, which is not null.
     let value = unsafe { std::slice::from_raw_parts(one.pValue.cast::<u8>(), one.size) };
     Ok((one.id, value.to_vec()))
 }
-/// What kind of code a binary is of, as C names it.
+/// The name of a binary's target.
 pub fn target(binary: &ur_device_binary_t) -> Option<&CStr> {
     let name = binary.pDeviceTargetSpec;
-    // SAFETY: not null, hence a string.
+    // SAFETY: UR requires the name to be a string that ends with a zero byte; it is not null.
     (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) })
 }
-/// A byte that C points at, where it has just said that one is there.
+/// Reads a byte at an address where the caller has stated that there is one.
 pub fn byte(at: UsmPtr) -> u8 {
-    // SAFETY: C's byte.
+    // SAFETY: the caller of the entry passed the address with a size of at least one byte, which UR requires to be
+    // readable.
     unsafe { at.as_ptr().cast::<u8>().read() }
 }
-/// A number of 32 bits that C points at, where it has just said that 4 bytes are there.
+/// Reads a 32-bit number at an address where the caller has stated that there are 4 bytes.
 pub fn word(at: UsmPtr) -> u32 {
-    // SAFETY: C's word; it need not be aligned.
+    // SAFETY: the caller of the entry passed the address with a size of 4 bytes, which UR requires to be readable. It
+    // may be unaligned.
     unsafe { at.as_ptr().cast::<u32>().read_unaligned() }
 }
 

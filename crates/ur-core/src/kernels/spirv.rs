@@ -1,11 +1,10 @@
-//! SPIR-V as far as an adapter looks into it before a driver does: whether it is whole, which
-//! specialization constants it has, what hosts call its variables, and how large groups its kernels
-//! allow. What else it means is the driver's.
+//! A parser for what an adapter needs of SPIR-V before the driver reads it: whether the module is complete, its
+//! specialization constants, the host names of its variables, and the largest group sizes of its kernels.
 use std::{collections::BTreeMap, ffi::CString};
 
 /// The first word of every module.
 const MAGIC: u32 = 0x0723_0203;
-/// Words before the first instruction.
+/// The number of words before the first instruction.
 const HEADER: usize = 5;
 const OP_ENTRY_POINT: u32 = 15;
 const OP_EXECUTION_MODE: u32 = 16;
@@ -17,28 +16,27 @@ const OP_DECORATE_STRING: u32 = 5632;
 const MAX_WORK_GROUP_SIZE: u32 = 5893;
 const SPEC_ID: u32 = 1;
 const LINKAGE_ATTRIBUTES: u32 = 41;
-/// `HostAccessINTEL`, by the number that it has, and the one that it had before it was an extension of
-/// its own.
+/// `HostAccessINTEL`: its number today, and the one that it had before it became an extension of its own.
 const HOST_ACCESS: [u32; 2] = [6188, 6147];
 
-/// The specialization constants of a module, by their numbers: bytes of each.
+/// The specialization constants of a module: the size of each in bytes, by its id.
 pub type Constants = BTreeMap<u32, usize>;
 
-/// What a module says of itself.
+/// What is known of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Those that can be given a value.
+    /// Its specialization constants.
     pub constants: Constants,
-    /// What variables are called in the code, by the names that hosts have for them.
+    /// The names of variables in the code, by the names that host programs use.
     pub globals: BTreeMap<CString, CString>,
-    /// The most items of a group in each dimension, by the names of the kernels that say it.
+    /// The most items of a group in each dimension, by the name of the kernel, for kernels that specify it.
     pub largest_groups: BTreeMap<CString, [usize; 3]>,
 }
 impl Facts {
-    /// Looks through a module.
+    /// Parses a module.
     ///
     /// # Errors
-    /// Why it is none, as a sentence.
+    /// A sentence that says why it is not a valid module.
     pub fn of(code: &[u8]) -> Result<Self, String> {
         let words = words(code)?;
         let mut notes = Notes::default();
@@ -61,7 +59,7 @@ impl Facts {
             false => Ok(notes.facts()),
         }
     }
-    /// Those of several modules that become one.
+    /// Adds what is known of another module that will be linked with this one.
     pub fn join(&mut self, other: Self) {
         self.constants.extend(other.constants);
         self.globals.extend(other.globals);
@@ -69,17 +67,17 @@ impl Facts {
     }
 }
 
-/// What has been said of numbers so far, in whatever order.
+/// What the instructions so far say about ids; they come in any order.
 #[derive(Default)]
 struct Notes {
-    /// Specialization constants, and their numbers for hosts.
+    /// Specialization constants: their result ids, and the ids by which hosts set them.
     specials: Vec<(u32, u32)>,
-    /// Bytes of types of numbers, and of constants.
+    /// The sizes in bytes of numeric types and of constants, by result id.
     bytes: BTreeMap<u32, usize>,
-    /// Kernels' functions and names.
+    /// The kernels: the ids of their functions, and their names.
     kernels: Vec<(u32, CString)>,
     groups: Vec<(u32, [usize; 3])>,
-    /// Names in the code, and for hosts.
+    /// Names of variables in the code, by id; `hosts` has those that host programs use.
     linkage: BTreeMap<u32, CString>,
     hosts: Vec<(u32, CString)>,
 }
@@ -101,7 +99,7 @@ impl Notes {
             {
                 self.hosts.extend(text(name).map(|name| (*id, name)));
             }
-            // Types of numbers, by their bits; then constants, by their types.
+            // Numeric types, with their sizes in bits; then constants, with their types.
             (21 | 22, [id, bits, ..]) => drop(self.bytes.insert(*id, *bits as usize / 8)),
             (48 | 49, [_, id]) => drop(self.bytes.insert(*id, 1)),
             (50, [kind, id, ..]) => {
@@ -132,7 +130,7 @@ fn text(words: &[u32]) -> Option<CString> {
         words.iter().flat_map(|word| word.to_le_bytes()).take_while(|&byte| byte != 0).collect();
     CString::new(bytes).ok().filter(|text| !text.is_empty())
 }
-/// A module's words, in the byte order of whoever wrote it.
+/// The words of a module, which may have been written in either byte order.
 fn words(code: &[u8]) -> Result<Vec<u32>, String> {
     if !code.len().is_multiple_of(4) || code.len() < 4 * HEADER {
         return Err(format!("{} bytes are no SPIR-V", code.len()));
@@ -191,12 +189,12 @@ mod tests {
             named(15, &[6, 10], "first"),
             named(15, &[6, 11], "second"),
             op(16, &[11, 5893, 8, 4, 1]),
-            op(16, &[10, 17, 2, 2, 2]), // another mode
+            op(16, &[10, 17, 2, 2, 2]), // another execution mode
             named(71, &[20, 6188, 3], "a name of SYCL's"),
             named(71, &[20, 41], "_Zone"),
             named(71, &[21, 41], "_Ztwo"),
             named(5632, &[21, 6147, 0], "two"),
-            named(71, &[22, 6188, 3], "nowhere"), // not seen from outside
+            named(71, &[22, 6188, 3], "nowhere"), // no linkage: not visible from outside
         ]);
         let words: Vec<_> = words.iter().map(|word| word.swap_bytes()).collect();
         let facts = Facts::of(&bytes(&words)).unwrap();
@@ -217,7 +215,7 @@ mod tests {
         }
         Facts::of(&bytes(&whole)[..18]).unwrap_err();
         Facts::of(&[0xa5; 64]).unwrap_err();
-        Facts::of(&bytes(&module(&[vec![21]]))).unwrap_err(); // an instruction of no length
+        Facts::of(&bytes(&module(&[vec![21]]))).unwrap_err(); // an instruction of length 0
         Facts::of(&bytes(&module(&[op(54, &[]), op(54, &[]), op(56, &[])]))).unwrap_err();
     }
 }
