@@ -17,7 +17,7 @@ impl Address {
     pub const fn get(self) -> usize {
         self.0.get()
     }
-    /// The address plus `bytes`; `None` where that wraps around.
+    /// The address plus `bytes`; `None` if that wraps around.
     pub const fn checked_add(self, bytes: usize) -> Option<Self> {
         match self.0.checked_add(bytes) {
             Some(address) => Some(Self(address)),
@@ -27,7 +27,7 @@ impl Address {
     /// The address plus `bytes`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] where that wraps around.
+    /// [`ErrorKind::InvalidSize`] if that wraps around.
     pub fn offset(self, bytes: usize) -> Result<Self> {
         self.checked_add(bytes).ok_or_else(|| wraps(self, bytes))
     }
@@ -62,7 +62,7 @@ impl Range {
     /// The range of `bytes` bytes that begins at `start`.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidSize`] for 0 bytes, and where the range would exceed the address space.
+    /// [`ErrorKind::InvalidSize`] for 0 bytes, and if the range would exceed the address space.
     #[inline]
     pub fn new(start: Address, bytes: usize) -> Result<Self> {
         match (NonZeroUsize::new(bytes), start.checked_add(bytes)) {
@@ -79,7 +79,7 @@ impl Range {
     pub const fn bytes(self) -> usize {
         self.bytes.get()
     }
-    /// One past its last byte.
+    /// The address after its last byte.
     pub const fn end(self) -> usize {
         self.start.get() + self.bytes.get() // `new` checked that this does not wrap around
     }

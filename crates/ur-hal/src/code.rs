@@ -49,8 +49,8 @@ pub struct FunctionFacts {
     pub argument_sizes: Option<Vec<u32>>,
     /// The largest size in bytes of one argument, where that is less than any driver accepts.
     pub longest_argument: Option<usize>,
-    /// Whether a property of its groups that neither this nor the code tells is known to be absent; otherwise it may be
-    /// unknown.
+    /// Whether the limits of its group size are known completely: then a limit that neither these facts nor the code
+    /// contains does not exist. Otherwise it may just be unknown.
     pub is_all_told: bool,
     /// The preferred multiple of a group's items, where that differs from the device's sub-group size.
     pub multiple: Option<usize>,
@@ -204,7 +204,7 @@ impl<D: Types> KeptLaunch<D> {
     }
     /// Passes the launch to `to`.
     pub fn lend<R>(&self, to: impl FnOnce(&Launch<'_, D>) -> R) -> R {
-        const FEW: usize = 8; // so many take no memory of the heap
+        const FEW: usize = 8; // up to this many arguments need no heap allocation
         let (mut few, mut many) = ([Argument::Address(None); FEW], vec![]);
         let count = self.arguments.len();
         let arguments = if count <= FEW {

@@ -99,7 +99,8 @@ impl<D: Types> Clone for Command<'_, D> {
 }
 impl<D: Types> Copy for Command<'_, D> {}
 impl<D: Types> Command<'_, D> {
-    /// How many bytes it reads or writes at most, where that is known. A driver may execute small commands at once.
+    /// The largest number of bytes that it reads or writes, if that is known. A driver may execute small commands at
+    /// once.
     pub fn bytes(&self) -> Option<usize> {
         match self {
             Self::Barrier | Self::Signal(_) | Self::Timestamp => Some(0),

@@ -2,7 +2,7 @@
 //! traits, so that a backend can implement them before its other methods exist.
 use crate::{Adopted, Clocks, Error, NativeHandle, NativeKind, NativeObject, Result, Types};
 
-/// What devices have in common whose objects can be used together; an installed driver, for example.
+/// A group of devices whose objects can be used together, for example those of one installed driver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlatformFacts {
     /// Its name for users.
@@ -11,7 +11,7 @@ pub struct PlatformFacts {
     pub vendor: String,
     /// Its version for users.
     pub version: String,
-    /// What it supports beyond its version, in the notation of that kind of driver.
+    /// Its extensions, in the driver's own notation.
     pub extensions: String,
     /// The driver's handle of it, if there is one.
     pub handle: Option<NativeHandle>,
@@ -22,10 +22,10 @@ pub struct PlatformFacts {
 /// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait OpensDevices: Types {
-    /// All devices that are not parts of others, in the driver's order; an empty list and not an error where no driver
-    /// is installed. Called once.
+    /// All devices that are not parts of others, in the driver's order. Returns an empty list, not an error, if no
+    /// driver is installed. Called once.
     fn devices() -> Result<Vec<Self::Device>>;
-    /// Devices that combine several of those, where the driver reports both. Callers see them only through queries.
+    /// Devices that combine several of those, if the driver reports both. Callers see them only through queries.
     fn composites() -> Vec<Self::Device> {
         vec![]
     }

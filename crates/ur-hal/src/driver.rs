@@ -2,7 +2,8 @@
 use crate::*;
 use ur_ipc::{Arrived, Payload};
 
-/// A driver: devices, memory, streams, code. Its methods have no `self`, because a process has a driver only once.
+/// A driver: devices, memory, streams, code. Its methods have no `self`, because each driver exists only once in a
+/// process.
 ///
 /// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
 /// when no command uses it any more.
@@ -70,7 +71,7 @@ pub trait Driver:
         Error::unsupported("objects that processes share")
     }
     /// [`Capability::SharedMemory`]: imports memory of another process that is located on `device`. `ur_ipc` has
-    /// verified what arrived as far as the kernel can tell. Everything else in it is only stated by the exporter;
+    /// verified what can be verified through the kernel. Everything else in `arrived` is only claimed by the exporter;
     /// returns [`ErrorKind::InvalidValue`] if it is inconsistent.
     fn import_memory(
         context: &Self::Context,

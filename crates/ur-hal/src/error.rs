@@ -43,7 +43,8 @@ pub enum ErrorKind {
     DependencyFailed,
     /// The device hung, was reset or was removed; its contexts are no longer usable.
     DeviceLost,
-    /// The driver is not available in this process: none is installed, it has shut down, or the process was forked.
+    /// The driver is not available in this process: none is installed, it has shut down, or the process is a forked
+    /// child.
     Uninitialized,
     /// An error with a meaning that is specific to this driver.
     DriverSpecific,
@@ -74,7 +75,7 @@ impl Error {
         let message = Cow::Borrowed(self.kind.words());
         self.detail.get_or_insert_with(|| Box::new(Detail { message, reason: None, status: None }))
     }
-    /// Adds the driver's own status, or the errno where the kernel is the driver.
+    /// Adds the driver's own status, or the `errno` if the operating system takes the place of a driver.
     #[must_use]
     pub fn with_status(mut self, status: i32) -> Self {
         self.detail().status = Some(status);

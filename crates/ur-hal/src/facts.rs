@@ -35,7 +35,7 @@ pub struct DeviceFacts {
     pub memory: u64,
     /// The size in bytes of the largest allocation.
     pub largest_allocation: u64,
-    /// Whether its memory is the host's, so that copies between the two bring no gain.
+    /// Whether its memory is host memory, so that copies between the two have no benefit.
     pub is_integrated: bool,
     /// The alignment in bytes of every allocation.
     pub natural_alignment: usize,

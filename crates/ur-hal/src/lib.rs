@@ -5,7 +5,7 @@
 //! Sizes, lengths and pitches are in bytes, times in nanoseconds. An [`Address`] is only a number: the caller that
 //! submits a command guarantees that the memory at its addresses stays valid until the command has run.
 //!
-//! The reasons for this cut are in `docs/decisions/0012-one-core-thin-drivers.md`.
+//! The reasons for this division are in `docs/decisions/0012-one-core-thin-drivers.md`.
 #![forbid(unsafe_code)]
 
 mod address;

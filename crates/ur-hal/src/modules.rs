@@ -40,7 +40,7 @@ pub trait Modules: Sized + Object {
     /// Whether all devices of a context share one module.
     const SHARES_MODULES: bool = false;
 
-    /// Takes code. Truncated code is detected here if the driver would read past its end.
+    /// Accepts code that the application passes. Truncated code is detected here if the driver would read past its end.
     ///
     /// Returns [`ErrorKind::InvalidBinary`](crate::ErrorKind::InvalidBinary) for code that this driver does not accept,
     /// and [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for intermediate code if there is no compiler.
@@ -136,7 +136,7 @@ pub trait Modules: Sized + Object {
         let _ = (function, global, local);
         Ok(None)
     }
-    /// Sets whether the function accesses memory that none of its arguments names.
+    /// Sets whether the function may access memory that is not among its arguments.
     fn reach_all(function: &Self::Function, all: bool) -> Result<()> {
         let _ = (function, all);
         Ok(())

@@ -36,7 +36,7 @@ pub trait Streams: Types {
     /// Whether streams and points have native handles. If not, the core uses objects of its own as handles, and does
     /// not submit [`Command::Native`](crate::Command::Native).
     const HAS_NATIVE_HANDLES: bool = false;
-    /// What arrives for another process's event, before it is opened in a context: see
+    /// An event of another process as it was received, before it is opened in a context: see
     /// [`open_point`](Self::open_point).
     type ArrivedPoint: Send + Sync + 'static;
 
@@ -127,8 +127,8 @@ pub trait Streams: Types {
         let _ = point;
         Error::unsupported("events that processes share")
     }
-    /// [`EventSharing::Points`]: takes what arrived from another process. `ur_ipc` has verified it as far as the kernel
-    /// can tell. Everything else in it is only stated by the exporter; returns
+    /// [`EventSharing::Points`]: receives an event of another process. `ur_ipc` has verified what can be verified
+    /// through the kernel. Everything else in it is only claimed by the exporter; returns
     /// [`ErrorKind::InvalidValue`](crate::ErrorKind::InvalidValue) if it is inconsistent.
     fn arrived_point(arrived: Arrived) -> Result<Self::ArrivedPoint> {
         let _ = arrived;

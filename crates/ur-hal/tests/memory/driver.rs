@@ -154,7 +154,7 @@ impl Work {
     fn run(&self) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
-            // Everything is read before anything is written, because the two may overlap.
+            // Read everything before writing anything, because the two may overlap.
             Self::Copy(parts) => {
                 let read = parts.iter().map(|(to, from)| Ok((*to, read(*from)?)));
                 read.collect::<Result<Vec<_>>>()?.iter().try_for_each(|(to, what)| write(*to, what))
@@ -193,8 +193,8 @@ struct Job {
     end: Point,
 }
 impl Job {
-    /// Waits for the dependencies, and then runs the command. A failure is noted in `has_failed` before the command is
-    /// seen to be over: whoever waits for the point and then for the stream must be told of it.
+    /// Waits for the dependencies, and then runs the command. A failure is stored in `has_failed` before the command
+    /// becomes final, so that a thread which waits for the point and then for the stream gets the error.
     fn run(self, has_failed: &Mutex<bool>) {
         let depends_on_failure = self.points.iter().any(|one| one.wait(None) == Status::Failed)
             || self.words.iter().any(|one| one.wait(None) == Progress::Failed);
@@ -278,7 +278,7 @@ impl Streams for InMemory {
         EventSharing::Words
     }
     fn stream(_: &Vec<u32>, _: &u32, _: StreamRequest) -> Result<Stream> {
-        Stream::start() // always in order, which an out-of-order stream may be
+        Stream::start() // always in-order, which an out-of-order stream may be too
     }
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Result<Option<Point>> {
         let (mut points, mut words) = (vec![], vec![]);
