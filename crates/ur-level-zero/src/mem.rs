@@ -1,4 +1,4 @@
-//! What memory objects are on this driver: an address that all devices of a context reach, or an image.
+//! Memory objects of this backend: an address that all devices of a context can access, or an image.
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's handle.
 use super::{
@@ -18,7 +18,7 @@ use ze_sys::ZE_MEMORY_TYPE_DEVICE;
 /// What `ur_mem_handle_t` points at.
 pub type Mem = ur_core::over_driver::mem::Mem<LevelZero>;
 
-/// What a kernel on `device` is given of a memory object: the address of a buffer, the handle of an image.
+/// What a kernel on `device` gets for a memory object: the address of a buffer, the handle of an image.
 ///
 /// # Errors
 /// `INVALID_CONTEXT` for a device of another context; else the driver's error.
@@ -57,7 +57,7 @@ impl BufferBackend for LevelZero {
         }
         Ok((storage, host.filter(|_| flags.contains(F::USE_HOST_POINTER))))
     }
-    /// What the driver knows to be at the address, from there to its end.
+    /// Wraps existing memory: from `native` to the end of the driver's allocation there.
     fn adopted(
         context: Owned<Context>,
         native: ur_native_handle_t,

@@ -1,5 +1,5 @@
-//! What the allocations of this driver consist of, and how others open them. Whose they are and how they are freed is
-//! the core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
+//! What the allocations of this backend consist of, and what other processes need to open them. `ur-core`
+//! keeps and frees allocations; memory is allocated in `backing.rs` and exported in `share.rs`.
 use super::{
     DriverDevice, LevelZero,
     backing::Chunk,
@@ -23,23 +23,24 @@ use ur_core::memory::{
 use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::{Access, Range};
 
-/// One allocation, or the whole of an object that was opened.
+/// One allocation, or the whole of an imported object.
 pub type Allocation = allocation::Allocation<Memory>;
-/// What waits for commands and for other processes.
+/// Memory that is freed when commands are complete and other processes have closed it.
 pub(super) type Deferred = DeferredFree<Moment, DeferredItem<Memory>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
 pub enum Memory {
-    /// Cut from a pool of ours.
+    /// A part of a chunk of a pool of this adapter.
     Pooled(Pooled<Chunks<LevelZero>>),
-    /// A chunk of its own, made to be exported to other APIs.
+    /// A chunk of its own, allocated for export to other APIs.
     Exportable(Chunk),
-    /// Another process's.
+    /// Memory that was opened from another process.
     Opened(Arc<Whole>),
 }
 impl Memory {
-    /// The device that has it, of which C need not hold a reference; of what was opened, only its handle is known.
+    /// The device that it was allocated on, even if the application released its handle; `None` for imported
+    /// memory, of whose device only the handle is known.
     pub(super) fn device(&self) -> Option<&Arc<DriverDevice>> {
         match self {
             Self::Pooled(part) => Some(part.block().chunk().device()),
@@ -47,7 +48,7 @@ impl Memory {
             Self::Opened(_) => None,
         }
     }
-    /// The chunk of memory that was made to be exported.
+    /// The chunk, if it was allocated for export.
     pub(super) fn exportable(&self) -> Option<&Chunk> {
         match self {
             Self::Exportable(chunk) => Some(chunk),
@@ -84,16 +85,16 @@ impl allocation::Memory for Memory {
 /// How other processes open the memory of an allocation.
 #[derive(Debug)]
 pub(super) struct Exposed {
-    /// How to open the chunk that it is a part of.
+    /// What is needed to open the chunk that it is a part of.
     pub(super) behind: Arc<Handle>,
-    /// Where in the chunk the allocation starts.
+    /// The offset in bytes of the allocation in the memory that is opened.
     pub(super) base: usize,
-    /// How long what is opened is.
+    /// The bytes of the memory that is opened.
     pub(super) exposes: usize,
     /// The UUID of its device.
     pub(super) device: [u8; 16],
 }
-/// How others can open it, of which it is told here that they may.
+/// How other processes open the allocation. Marks it as shared.
 ///
 /// # Errors
 /// As for [`Chunk::behind`].
@@ -110,7 +111,7 @@ pub(super) fn exposed(found: &Allocation) -> Result<Exposed> {
     let (base, exposes) = (before + base, before + pool::Chunk::bytes(chunk));
     Ok(Exposed { behind, base, exposes, device: chunk.device().uuid() })
 }
-/// Enters device memory that other APIs can be given.
+/// Registers device memory that was allocated for export to other APIs.
 pub(super) fn adopt(home: Home, bytes: usize, chunk: Chunk) -> UsmPtr {
     let base = pool::Chunk::base(&chunk);
     Allocation::enter(base, bytes, Usm::Device, home, Memory::Exportable(chunk)).base()

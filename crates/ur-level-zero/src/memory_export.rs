@@ -1,4 +1,5 @@
-//! Device memory that other programs and APIs are given as a file descriptor. It is allocated on its own, for that.
+//! Device memory that can be exported to other programs and APIs as a file descriptor. Each such allocation
+//! has a chunk of its own.
 use super::{
     Context, Device, LevelZero,
     backing::Chunk,
@@ -16,7 +17,7 @@ use ur_sys::ur_exp_external_mem_type_t;
 use ze_sys::{ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD};
 
 impl ExportsMemory for LevelZero {
-    /// The driver's flag for a kind of descriptors.
+    /// The driver's flag for a kind of descriptor.
     type Form = u32;
     fn form(device: &Device, wished: ur_exp_external_mem_type_t) -> Result<u32> {
         let flag = match wished {

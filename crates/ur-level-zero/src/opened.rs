@@ -1,5 +1,6 @@
-//! Memory of other processes that is open here: where it is. How it arrives is `share.rs`'s. What is open of one allocation of the
-//! driver's, which may hold thousands of an application's, the driver opens once: some keep a descriptor for each opening.
+//! Memory imported from other processes, and its registration in this process. Imports are made in
+//! `share.rs`. A driver allocation, which may contain thousands of an application's, is opened once for all
+//! of them, because some drivers keep a descriptor for each time it is opened.
 use super::{
     device::DriverDevice,
     memory::{Allocation, Memory},
@@ -19,19 +20,19 @@ use ur_core::memory::{
 use ur_hal::{Address, Range};
 use ur_lock::locked;
 
-/// What tells one allocation of the driver's from others: where it is opened, and what came of it.
+/// Identifies an opened driver allocation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Key {
     context: usize,
     device: usize,
-    /// Of its descriptor: file system and file, by the kernel's word.
+    /// Device and inode of its descriptor, from `fstat`.
     file: (u64, u64),
-    /// The exporter's words: how long it is, and the driver's handle.
+    /// Reported by the exporter: its length in bytes, and the form and the bytes of the driver's handle.
     exposes: u64,
     handle: Vec<u8>,
 }
 impl Key {
-    /// `None` where the kernel does not tell what the descriptor is of.
+    /// `None` if the descriptor cannot be queried.
     pub(super) fn of(
         (context, device): (&Arc<NativeContext>, &DriverDevice),
         fd: impl AsFd,
@@ -48,20 +49,20 @@ impl Key {
         })
     }
 }
-/// What is open, by what it is of.
+/// The opened driver allocations.
 pub(super) type Open = Mutex<HashMap<Key, Weak<Whole>>>;
 
-/// An allocation of another process's driver, opened once for all that is open of it.
+/// A driver allocation of another process, opened once for all objects in it.
 #[derive(Debug)]
 pub struct Whole {
     handle: OpenedHandle,
-    /// How long it is from there on, by the driver's word.
+    /// Its length in bytes, as reported by the driver.
     bytes: usize,
     key: Option<Key>,
 }
 impl Whole {
-    /// What is open already, if nothing is open in the `bytes` from `base` on: exporters that give out what overlaps have each of
-    /// their objects opened by itself.
+    /// The opened allocation, unless an object is already open in the `bytes` from `base` on: an exporter may
+    /// export overlapping objects, and each of those needs an opening of its own.
     pub(super) fn find(key: &Key, base: u64, bytes: usize) -> Option<Arc<Self>> {
         let found = locked(&registry().get().open).get(key).and_then(Weak::upgrade)?;
         let at = found.at().checked_add(usize::try_from(base).ok()?)?;
@@ -69,7 +70,7 @@ impl Whole {
         let is_free = allocations::read(|known: &Entries<Allocation>| !known.touches(range));
         is_free.then_some(found)
     }
-    /// Enters what was just opened, which is `bytes` long.
+    /// Registers an allocation of `bytes` that was just opened.
     pub(super) fn new(handle: OpenedHandle, bytes: usize, key: Option<Key>) -> Arc<Self> {
         let store = registry().get();
         store.claim(handle.at() as usize, bytes);
@@ -79,7 +80,7 @@ impl Whole {
         }
         made
     }
-    /// Its first address.
+    /// Its address.
     pub(super) fn at(&self) -> usize {
         self.handle.at() as usize
     }
@@ -92,7 +93,7 @@ impl Drop for Whole {
         let store = registry().get();
         if let Some(key) = &self.key {
             let mut open = locked(&store.open);
-            // Another thread may have opened it meanwhile.
+            // Another thread may have opened it again meanwhile.
             if open.get(key).is_some_and(|known| known.strong_count() == 0) {
                 open.remove(key);
             }
@@ -101,12 +102,12 @@ impl Drop for Whole {
     }
 }
 
-/// Another process's memory in this one's registry, for as long as this lives. Every device that
-/// reaches the exporter's can use it: the driver sees to that.
+/// The registration of imported memory; dropping it ends the registration. All devices that can access the
+/// exporter's device can use it without further calls.
 #[derive(Debug)]
 pub struct OpenedMemory(Arc<Allocation>);
 impl OpenedMemory {
-    /// Enters `bytes` from `base` on in `whole`, of `device` by C's handle.
+    /// Registers `bytes` from `base` on in `whole`; `device` is the address of the device's handle.
     pub(super) fn new(base: UsmPtr, bytes: usize, device: usize, whole: Arc<Whole>) -> Self {
         let home = Home { device, ..Home::default() };
         Self(Allocation::enter(base, bytes, Usm::Device, home, Memory::Opened(whole)))

@@ -1,7 +1,7 @@
-//! What the environment asks for: the variables of Unified Runtime's adapters for Level Zero that
-//! choose between ways which this adapter has. Read once; an older name stands for the newer one. All
-//! others change nothing: events are always kept for later use and are the host's to see, queues
-//! always use the driver's in-order lists, and nobody's lock is held while a queue is waited for.
+//! The environment variables of Unified Runtime's own Level Zero adapters that have an effect here, read
+//! once. If both names are set the newer one counts. The other variables of those adapters have no effect:
+//! events are always reused and visible to the host, queues always use in-order lists of the driver, and no
+//! lock is held while waiting for a queue.
 //!
 //! | Variable (older name) | |
 //! | --- | --- |
@@ -11,16 +11,16 @@
 //! | `UR_L0_MAX_NUMBER_OF_EVENTS_PER_EVENT_POOL` | events of a pool |
 //! | `UR_L0_V2_FORCE_BATCHED` | 1: queues submit in batches |
 //! | `UR_L0_V2_FORCE_DISABLE_COPY_OFFLOAD` | 1: as `UR_L0_USE_COPY_ENGINE` 0 |
-//! | `UR_L0_USE_COPY_ENGINE` (`SYCL_PI_LEVEL_ZERO_USE_COPY_ENGINE`) | 0: copies go to the engines of kernels |
+//! | `UR_L0_USE_COPY_ENGINE` (`SYCL_PI_LEVEL_ZERO_USE_COPY_ENGINE`) | 0: copies run on the compute engines |
 //! | `UR_L0_USE_DRIVER_COUNTER_BASED_EVENTS` | 0: events come from pools |
-//! | `UR_L0_USM_RESIDENT` (`SYCL_PI_LEVEL_ZERO_USM_RESIDENT`) | `0xHSD`: for whom host, shared and device memory is made resident: 0 nobody, 1 its device, 2 all that reach it |
-//! | `UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS` | 1: allocations may exceed the device's ordinary limit |
-//! | `UR_L0_DISABLE_USM_ALLOCATOR` (`SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR`) | 1: the driver allocates all that C names no pool for |
-//! | `UR_L0_VECTOR_WIDTH_SIZE` | bytes of the vectors whose widths devices tell, where the driver tells several |
-//! | `UR_L0_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING` (`SYCL_PI_LEVEL_ZERO_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING`) | 1: tiles come apart into their engines by affinity domains too |
+//! | `UR_L0_USM_RESIDENT` (`SYCL_PI_LEVEL_ZERO_USM_RESIDENT`) | `0xHSD`: the devices for which host, shared and device memory is made resident: 0 none, 1 its own, 2 all that can access it |
+//! | `UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS` | 1: allocations may exceed the device's normal limit |
+//! | `UR_L0_DISABLE_USM_ALLOCATOR` (`SYCL_PI_LEVEL_ZERO_DISABLE_USM_ALLOCATOR`) | 1: every allocation without a pool is a driver allocation |
+//! | `UR_L0_VECTOR_WIDTH_SIZE` | bytes of the vectors whose widths are reported, if the driver reports several |
+//! | `UR_L0_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING` (`SYCL_PI_LEVEL_ZERO_EXPOSE_CSLICE_IN_AFFINITY_PARTITIONING`) | 1: tiles can be partitioned into their engines by affinity domains too |
 use std::{env, sync::OnceLock};
 
-/// What was asked for.
+/// The settings from the environment.
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) every_kind: bool,
@@ -36,16 +36,16 @@ pub(super) struct Options {
     pub(super) vector_bytes: Option<u32>,
     pub(super) slices_by_domain: bool,
 }
-/// A number in base 16, as the environment gives it.
+/// Parses a hexadecimal number.
 fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text.trim().trim_start_matches("0x"), 16).ok()
 }
 
-/// A number that the environment gives under the first of these names.
+/// The number in the first of these variables that has one.
 pub(super) fn number(names: &[&str]) -> Option<i64> {
     names.iter().find_map(|name| env::var(name).ok()?.trim().parse().ok())
 }
-/// What the environment asked for when it was first looked at.
+/// The settings; the environment is read at the first call.
 pub(super) fn options() -> &'static Options {
     static OPTIONS: OnceLock<Options> = OnceLock::new();
     OPTIONS.get_or_init(|| {

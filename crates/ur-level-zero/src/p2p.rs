@@ -1,4 +1,4 @@
-//! Access of devices to each other's memory. The driver switches it on by itself.
+//! Access of devices to each other's memory, which the driver enables by itself.
 use super::{DriverDevice, LevelZero, native::device as native};
 use std::sync::Arc;
 use std::{collections::HashMap, sync::Mutex};
@@ -7,7 +7,7 @@ use ur_hal::{Reach, ReachesPeers};
 use ur_lock::locked;
 use ze_sys::*;
 
-/// Whether one device reaches the memory of another; asked once a pair.
+/// Whether one device can access the memory of another. The driver is queried once for each pair.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -38,7 +38,7 @@ impl ReachesPeers for LevelZero {
             () => Reach::Memory,
         })
     }
-    /// The driver has it enabled wherever it is possible, and nothing is lost by what it leaves enabled.
+    /// Does nothing: the driver enables access wherever it is possible, and cannot disable it.
     fn set_reach(_: &Arc<DriverDevice>, _: &Arc<DriverDevice>, _: bool) -> ur_hal::Result<()> {
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Sub-devices: the tiles of a device, which the driver names, and the engines of a tile's compute
-//! group, which share its handle. The same part is always the same object.
+//! Sub-devices: the tiles of a device, which have driver handles, and slices, which are the engines of a
+//! tile's compute group and share the tile's handle. The same sub-device is always the same object.
 use super::{DriverDevice, device::Part, native::device as native};
 use std::sync::Arc;
 use ur_adapter::{
@@ -8,7 +8,7 @@ use ur_adapter::{
 };
 use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
 
-/// The tiles of a device; none for most.
+/// The tiles of a device; most devices have none.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -25,7 +25,7 @@ pub(super) fn parts(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     }
     Ok(of.parts().get_or_init(|| made).clone())
 }
-/// The engines of a tile's compute group, each as a device: none where there is one engine.
+/// The slices of a tile: one device for each engine of its compute group. None if there is only one engine.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -43,12 +43,12 @@ pub(super) fn slices(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     }
     Ok(of.slices().get_or_init(|| made).clone())
 }
-/// What a device comes apart into by affinity domains.
+/// The sub-devices by affinity domain.
 fn by_domain(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
     let tiles = parts(of)?;
     if tiles.is_empty() && super::options().slices_by_domain { slices(of) } else { Ok(tiles) }
 }
-/// The rules that apply to a device.
+/// The ways in which a device can be partitioned.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -61,7 +61,7 @@ pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<u32>> {
         false => vec![ur_device_partition_t::BY_CSLICE.0],
     })
 }
-/// How many parts a device has; 0 if it cannot be partitioned.
+/// The number of sub-devices; 0 if it cannot be partitioned.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -69,7 +69,7 @@ pub(super) fn count(device: &Arc<DriverDevice>) -> Result<u32> {
     let tiles = parts(device)?.len();
     Ok(if tiles != 0 { tiles } else { slices(device)?.len() } as u32)
 }
-/// The domains by which a device comes apart.
+/// The affinity domains by which a device can be partitioned.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -79,7 +79,7 @@ pub(super) fn domains(device: &Arc<DriverDevice>) -> Result<Domain> {
         false => Domain::NUMA | Domain::NEXT_PARTITIONABLE,
     })
 }
-/// The rule that made a device, as C writes one; none for a root device.
+/// The property that created a sub-device, as the C API represents it; none for a root device.
 pub(super) fn rule_of(device: &DriverDevice) -> Vec<[u32; 2]> {
     match (device.parent(), device.engine()) {
         (None, _) => vec![],
@@ -90,11 +90,11 @@ pub(super) fn rule_of(device: &DriverDevice) -> Vec<[u32; 2]> {
         }
     }
 }
-/// The parts of `device` by `rule`.
+/// The sub-devices of `device` by `rule`.
 ///
 /// # Errors
-/// `DEVICE_PARTITION_FAILED` where it does not come apart so, `INVALID_VALUE` for rules and domains
-/// that no device of Level Zero comes apart by.
+/// `DEVICE_PARTITION_FAILED` if it has none of that kind; `INVALID_VALUE` for rules and domains that no Level
+/// Zero device supports.
 pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
     let parts = match rule {
         Rule::ByAffinityDomain(domain)

@@ -1,4 +1,4 @@
-//! Platforms: the drivers of Level Zero that there are, each with its devices.
+//! Platforms: the Level Zero drivers, each with its devices.
 use super::{
     DriverDevice, device,
     driver::{RawDriver, driver},
@@ -18,7 +18,7 @@ use ur_adapter::{
 use ur_hal::{NativeHandle, PlatformFacts};
 use ur_sys::ur_logger_level_t;
 
-/// A driver of Level Zero.
+/// A Level Zero driver.
 #[derive(Debug)]
 pub struct DriverPlatform {
     raw: RawDriver,
@@ -26,7 +26,7 @@ pub struct DriverPlatform {
     version: u32,
     extensions: Extensions,
     devices: OnceLock<Vec<Arc<DriverDevice>>>,
-    /// The wholes whose parts are `devices`: `ZE_FLAT_DEVICE_HIERARCHY=COMBINED`.
+    /// The composite devices of which `devices` are components (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`).
     composites: OnceLock<Vec<Arc<DriverDevice>>>,
 }
 impl DriverPlatform {
@@ -44,7 +44,7 @@ impl DriverPlatform {
     pub fn raw(&self) -> RawDriver {
         self.raw
     }
-    /// The specification that the driver follows: major in the upper half, minor in the lower.
+    /// The version of the specification that it implements: major in the upper half, minor in the lower.
     pub fn api_version(&self) -> u32 {
         self.api_version
     }
@@ -52,11 +52,11 @@ impl DriverPlatform {
     pub fn version(&self) -> u32 {
         self.version
     }
-    /// What the driver offers beyond what its loader exports by name.
+    /// Its extensions, and the functions that the loader does not export by name.
     pub fn extensions(&self) -> &Extensions {
         &self.extensions
     }
-    /// The wholes whose parts are its root devices, where the driver tells of both.
+    /// The composite devices of which its root devices are components, if the driver reports both.
     pub fn composites(&self) -> &[Arc<DriverDevice>] {
         self.composites.get().map_or(&[], Vec::as_slice)
     }
@@ -66,10 +66,10 @@ impl DriverPlatform {
     }
 }
 
-/// What was found, once a process.
+/// The drivers, enumerated once in a process.
 #[derive(Debug)]
 struct Found {
-    /// In which of a line of forked processes the driver was started.
+    /// The process's fork count when the driver was initialised.
     fork: u64,
     platforms: Vec<Arc<DriverPlatform>>,
 }
@@ -83,7 +83,8 @@ fn found() -> &'static Found {
         Found { fork: ur_mapping::fork_count(), platforms }
     })
 }
-/// No driver and no device are no failure: then there are no platforms. A driver that fails is logged and left out.
+/// Enumerates the drivers. Without a driver or device the list is empty; that is no error. A driver that
+/// fails is logged and skipped.
 fn find() -> Result<Vec<Arc<DriverPlatform>>> {
     if !driver().is_there() {
         return Ok(vec![]);
@@ -94,13 +95,13 @@ fn find() -> Result<Vec<Arc<DriverPlatform>>> {
         let has_any = !devices.is_empty();
         let composites = device::composites(&platform, &devices)?;
         let _ = platform.composites.set(composites); // as below
-        let _ = platform.devices.set(devices); // the one that set it is this
+        let _ = platform.devices.set(devices); // cannot fail: set only here
         Ok(has_any.then_some(platform))
     };
     let drivers = native::all(super::options().every_kind)?;
     Ok(drivers.into_iter().filter_map(|raw| works("a driver", platform(raw)).flatten()).collect())
 }
-/// What was found of a driver or a device; one that fails is logged.
+/// The result for a driver or a device; one that failed is logged and skipped.
 pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     let logged = |error: &Error| {
         let left_out = format!("{what} of Level Zero is left out: {error}");
@@ -108,12 +109,13 @@ pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     };
     found.inspect_err(logged).ok()
 }
-/// Every platform that has a device for us. Starts the driver.
+/// All platforms that have a supported device. Initialises the driver.
 pub fn all() -> &'static [Arc<DriverPlatform>] {
     &found().platforms
 }
 /// # Errors
-/// `UNINITIALIZED` in a child that was forked after the driver was started: it does not work there.
+/// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
+/// work there.
 pub fn check_fork() -> Result<()> {
     match found().fork == ur_mapping::fork_count() {
         true => Ok(()),
@@ -125,17 +127,17 @@ pub fn check_fork() -> Result<()> {
     }
 }
 
-/// What programs that choose a platform by its name look for.
+/// The platform names of Unified Runtime's own adapters, because programs select platforms by name.
 const NAMES: [&str; 2] = [
     "Intel(R) oneAPI Unified Runtime over Level-Zero",
     "Intel(R) oneAPI Unified Runtime over Level-Zero V2",
 ];
-/// What every device of a platform has, in OpenCL's words.
+/// The OpenCL names of the extensions that every device of a platform supports.
 const EXTENSIONS: &str = "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups \
                           cl_intel_subgroups_short cl_intel_required_subgroup_size ";
 
 impl DriverPlatform {
-    /// What users are told of it.
+    /// The properties that are reported to users.
     pub(super) fn facts(&self) -> PlatformFacts {
         PlatformFacts {
             name: NAMES[usize::from(variant::is_v2())].into(),
@@ -146,7 +148,7 @@ impl DriverPlatform {
         }
     }
 }
-/// What options of a compiler's command line are called by the driver's compiler.
+/// The option of the driver's compiler that corresponds to one of the compiler's command line.
 pub(super) fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
     Some(match option {
         b"" => c"",

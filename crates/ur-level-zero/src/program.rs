@@ -1,5 +1,5 @@
-//! Programs and kernels: what the core's are told of contexts, devices, queues and native handles. Code itself is
-//! `code.rs`'s.
+//! Connects the core's programs and kernels to this backend's contexts, devices, queues and native handles.
+//! Code is loaded in `code.rs`.
 use super::{
     Context, Device, LevelZero, Queue,
     code::Target,
@@ -61,11 +61,11 @@ impl RunsCode for LevelZero {
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
         queue.place()
     }
-    /// The module on its first device that it is built for.
+    /// The module on the first device that the program was built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
         Ok(program.built()?[0].1.raw().addr() as ur_native_handle_t)
     }
-    /// A module of the context's devices.
+    /// Wraps a module of the context's devices.
     fn program_of_native(
         native: ur_native_handle_t,
         context: &Owned<Context>,
@@ -78,13 +78,13 @@ impl RunsCode for LevelZero {
         let devices = context.devices().to_vec();
         Ok(Program::adopted(context.clone(), devices, |_| Arc::clone(&module)))
     }
-    /// The driver's on its first device. Whoever has it may set arguments.
+    /// The driver's kernel on its first device. The receiver may set arguments.
     fn native_kernel(kernel: &Object<Kernel>) -> Result<ur_native_handle_t> {
         let native = kernel.any().function();
         native.lend();
         Ok(native.raw().addr() as ur_native_handle_t)
     }
-    /// A kernel of one of the program's modules.
+    /// Wraps a kernel of one of the program's modules.
     fn kernel_of_native(
         native: ur_native_handle_t,
         context: Borrowed<'_, Context>,

@@ -1,4 +1,4 @@
-//! Everything that a process knows of this driver's memory, in one place.
+//! The state of this backend's memory in this process, in one place.
 use super::{
     LevelZero, foreign,
     memory::{Allocation, Deferred},
@@ -13,7 +13,7 @@ use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
 use ur_core::over_driver::share::OpenedObjects;
 
-/// Everything that a process knows of the driver's memory.
+/// The state of this backend's memory; empty after a fork.
 pub struct Registry {
     store: PerProcess<Store>,
     pub(super) desk: OpenedObjects<LevelZero>,
@@ -22,7 +22,7 @@ impl Registry {
     const fn new() -> Self {
         Self { store: PerProcess::new(), desk: OpenedObjects::new() }
     }
-    /// This process's: a forked child finds an empty one.
+    /// The store of this process; a forked child gets a new, empty one.
     pub(super) fn get(&self) -> &Store {
         self.store.get()
     }
@@ -32,32 +32,34 @@ impl fmt::Debug for Registry {
         f.debug_struct("Registry").finish_non_exhaustive()
     }
 }
-/// The one registry.
+/// The registry of the process.
 pub(super) fn registry() -> &'static Registry {
     static REGISTRY: Registry = Registry::new();
     &REGISTRY
 }
-/// What is known in one process.
+/// The state in one process.
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) ranges: Allocations<Allocation>,
     pub(super) deferred: Deferred,
     pub(super) foreign: foreign::All,
-    /// What is open of other processes.
+    /// Driver allocations opened from other processes.
     pub(super) open: opened::Open,
-    /// Addresses of ours, taken or not: first and how many. What is not in an allocation there is nobody's.
+    /// Address ranges that this adapter reserved or allocated, allocated to the application or not: length in
+    /// bytes by start address.
     pieces: RwLock<BTreeMap<usize, usize>>,
 }
 impl Store {
-    /// Says that `bytes` addresses from `at` on are ours.
+    /// Records that the `bytes` addresses from `at` on belong to this adapter.
     pub(super) fn claim(&self, at: usize, bytes: usize) {
         self.pieces.write().unwrap_or_else(PoisonError::into_inner).insert(at, bytes);
     }
-    /// Those from `at` on are not ours any more.
+    /// Removes the range that starts at `at`.
     pub(super) fn give_up(&self, at: usize) {
         self.pieces.write().unwrap_or_else(PoisonError::into_inner).remove(&at);
     }
-    /// Whether the address is ours, in an allocation or not: then the driver is not asked what it is.
+    /// Whether the address belongs to this adapter, in an allocation or not. The driver is not queried for
+    /// such addresses.
     pub(super) fn has(&self, at: usize) -> bool {
         let pieces = self.pieces.read().unwrap_or_else(PoisonError::into_inner);
         let (start, bytes) = pieces.range(..=at).next_back().map_or((0, 0), |(&s, &b)| (s, b));

@@ -1,4 +1,4 @@
-//! Samplers: what the driver has for each device on which one is used.
+//! Samplers: a driver object for each device on which one is used.
 use super::{Context, Device, LevelZero, driver::RawSampler, native::sampler::NativeSampler};
 use std::{collections::BTreeMap, sync::Mutex};
 use ur_adapter::{
@@ -14,10 +14,10 @@ use ze_sys::*;
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler = sampler::Sampler<LevelZero>;
 
-/// How the samplers read that were made here, by the driver's handles: the driver does not tell.
+/// The settings of samplers created here, by driver handle, because the driver cannot report them.
 static MADE: Mutex<BTreeMap<usize, SamplerDesc>> = Mutex::new(BTreeMap::new());
 
-/// The driver's sampler of one device.
+/// The driver's sampler for one device.
 #[derive(Debug)]
 pub struct OnDevice(NativeSampler);
 impl OnDevice {
@@ -51,7 +51,7 @@ impl HasSamplers for LevelZero {
         locked(&MADE).insert(made.raw().addr(), *desc);
         Ok(OnDevice(made))
     }
-    /// The driver's on the context's first device.
+    /// The driver's sampler for the context's first device.
     fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
         let made = sampler.on(&sampler.context().devices()[0])?;
         Ok(made.raw().addr() as ur_native_handle_t)

@@ -1,6 +1,6 @@
-//! Sharing device memory with other processes: what an address or an object offers, and what is made of
-//! what arrives. Who may have it, and the entries themselves, are `ur_ipc`'s and `ur_adapter::share`'s;
-//! memory that others of this process allocated is `foreign.rs`'s; events share themselves in `event.rs`.
+//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`,
+//! the entries in `ur_adapter::share`; memory that other code in this process allocated is in `foreign.rs`;
+//! shared events are in `reusable.rs`.
 use super::{
     Context, Device, DriverDevice, LevelZero, device, foreign,
     memory::{Allocation, Exposed, exposed},
@@ -27,20 +27,20 @@ use ur_core::over_driver::share::{
 };
 use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
 
-/// What the descriptor or the bytes of an offer are: the first byte that comes along.
+/// What an offer contains; the first byte of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Form {
     /// A descriptor of physical memory.
     Physical = 1,
-    /// The driver's handle, and the descriptor that it begins with the number of.
+    /// The driver's handle, whose first bytes are the number of the descriptor that is sent along.
     Number = 2,
-    /// The driver's handle, opaque, and a descriptor of the same memory.
+    /// The driver's opaque handle, and a descriptor of the same memory.
     Told = 3,
-    /// The driver's handle, opaque, and where in what it opens the memory lies.
+    /// The driver's opaque handle, and the offset of the memory in what it opens; no descriptor.
     Opaque = 4,
 }
-/// How memory is opened by others that begins `base` bytes behind where `handle` does, of `exposes`.
+/// The payload for memory at the offset `base` in the memory of `handle`, which has `exposes` bytes.
 pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payload {
     let (base, exposes) = (base as u64, exposes as u64);
     match &handle.fd {
@@ -56,13 +56,13 @@ pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payloa
     }
 }
 
-/// The device that memory lies on, if this process sees it.
+/// The device with this UUID, if it is visible to this process.
 fn home_of(uuid: [u8; 16]) -> Option<Arc<DriverDevice>> {
     device::all().find_map(|root| {
         if root.uuid() == uuid {
             return Some(root.clone());
         }
-        // A device that cannot tell its parts has none that memory could lie on.
+        // If the sub-devices cannot be queried, memory cannot be on one of them.
         let parts = partition::parts(root).unwrap_or_default();
         parts.into_iter().find(|part| part.uuid() == uuid)
     })
@@ -131,7 +131,7 @@ impl Shares for LevelZero {
     }
 }
 
-/// What arrived, as memory of `home`.
+/// Opens imported memory of `home`.
 fn map(
     arrived: Arrived,
     context: &Arc<NativeContext>,
@@ -170,7 +170,8 @@ fn map(
     let at = UsmPtr::from_addr(whole.at() + base).ok_or_else(null)?;
     Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), whole))
 }
-/// How much there is the driver says: the exporter's word is not enough. What it has cut from more is a part of that.
+/// Queries the size of opened memory from the driver, because the exporter's claim cannot be trusted. If the
+/// handle opened a part of an allocation, the size is what follows in it.
 fn measured(
     context: &Arc<NativeContext>,
     opened: OpenedHandle,
@@ -182,8 +183,7 @@ fn measured(
     let left = there.and_then(|there| there.bytes.checked_sub(before(&there)? as usize));
     Ok(Whole::new(opened, left.ok_or_else(unknown)?, key))
 }
-/// Physical memory of `home` behind a descriptor; the size is the exporter's word, which the driver
-/// judges.
+/// Imports physical memory of `home`. The size comes from the exporter and is verified by the driver.
 fn physical(
     context: Borrowed<'_, Context>,
     home: &Device,

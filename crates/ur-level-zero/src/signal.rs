@@ -1,5 +1,5 @@
-//! Signals: what marks the end of one command, and the events of the driver's that such marks are
-//! made with. Those are used again and again: on the way of a command nothing is allocated.
+//! Signals: the ends of commands, and the driver events with which they are marked. Events are reused, so
+//! that submitting a command creates none in the normal case.
 use super::{
     announcer::NAPS,
     context::DriverContext,
@@ -25,34 +25,34 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::{Profile, Status, Times};
 
-/// So many counter-based events are kept for later.
+/// The largest number of unused counter-based events that are kept.
 const KEPT: usize = 256;
-/// How often a wait that may never end looks whether it will.
+/// The interval in nanoseconds at which a wait that may never end is checked.
 pub(super) const SLICE: u64 = Duration::from_millis(10).as_nanos() as u64;
-/// For so long a list is waited for while other threads wait for their turn at it.
+/// The timeout in nanoseconds of a wait for a list while other threads wait for access to it.
 pub(super) const BRIEF: u64 = Duration::from_micros(10).as_nanos() as u64;
-/// For as long as it takes.
+/// No timeout.
 pub(super) const EVER: u64 = u64::MAX;
 
-/// Events of one device that nobody uses, and what makes more.
+/// Unused events of one device, and the factory for more.
 #[derive(Debug)]
 pub struct Cache {
     maker: EventMaker,
-    /// The counter-based one without times that was given back last: whoever waits for each command
-    /// needs no other.
+    /// The counter-based event without times that was returned last. An application that waits for each
+    /// command needs no other.
     spare: Spare,
-    /// Without times, and with.
+    /// Without times (index 0) and with times (1).
     idle: [Mutex<VecDeque<EventKind>>; 2],
 }
 impl Cache {
     fn idle(&self, timed: bool) -> MutexGuard<'_, VecDeque<EventKind>> {
         self.idle[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// What makes more.
+    /// The factory for more events.
     pub(super) fn maker(&self) -> &EventMaker {
         &self.maker
     }
-    /// An event that nothing has signalled yet, or whose next signal replaces the last.
+    /// An event that is not signalled, or whose next signal replaces the last.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -64,7 +64,7 @@ impl Cache {
     fn take_idle(&self, timed: bool) -> Result<EventKind> {
         let oldest = self.idle(timed).pop_front();
         match oldest {
-            // One that still waits for its signal, or that commands still wait for, has to rest.
+            // It cannot be reused while it is not signalled, or while commands wait for it.
             Some(EventKind::Pooled(event)) => {
                 let is_free = Arc::strong_count(&event) == 1;
                 let kind = EventKind::Pooled(Arc::clone(&event));
@@ -79,11 +79,11 @@ impl Cache {
             None => self.maker.make(timed),
         }
     }
-    /// Takes one back. A pooled one may still be signalled or waited for.
+    /// Returns an event. A pooled one may still be signalled or waited for.
     #[inline]
     pub(super) fn give(&self, event: EventKind, timed: bool) {
         match event {
-            // A thread waits for the signal that it has: another one would replace that.
+            // A thread is waiting for its current signal, which the next one would replace.
             EventKind::Counter(event) if Arc::strong_count(&event) > 1 => {}
             EventKind::Counter(event) if !timed => {
                 if let Some(event) = self.spare.put(event) {
@@ -101,13 +101,14 @@ impl Cache {
     }
 }
 
-/// The caches of a context's devices.
+/// The event caches of a context's devices.
 #[derive(Debug, Default)]
 pub struct ContextEvents(Mutex<Caches>);
-/// By the device's handle, and whether events are to be from pools.
+/// By the device's handle, and whether events must come from pools.
 type Caches = Vec<((usize, bool), Arc<Cache>)>;
 impl ContextEvents {
-    /// That of `device`; `pooled`: with events from pools, whatever the driver offers.
+    /// The cache of `device`; with `pooled` its events come from pools, even if the driver has counter-based
+    /// ones.
     pub(super) fn of(
         &self,
         context: &DriverContext,
@@ -147,34 +148,34 @@ const PENDING: u8 = 0;
 const COMPLETE: u8 = 1;
 const FAILED: u8 = 2;
 
-/// What a profiled command is measured by.
+/// What the times of a command are computed from.
 #[derive(Debug)]
 pub struct Marks {
     /// When it was submitted, in ticks of the device's clock.
     pub(super) submitted: u64,
-    /// Marks the beginning, where the end's own event does not tell it.
+    /// Marks the start, if the event of the end does not record it.
     pub(super) start: Option<EventKind>,
-    /// Which of them are told.
+    /// Which times are wanted.
     pub(super) profile: Profile,
 }
 
-/// The end of one command.
+/// The end of a command.
 #[derive(Debug)]
 pub struct Signal {
-    /// What marks it. Not there yet where the command signals nothing: see `tail.rs`.
+    /// The event that marks it; unset while the command has a lazy event: see `lazy_event.rs`.
     end: OnceLock<EventKind>,
     times: Option<Box<Marks>>,
     status: AtomicU8,
     work: Arc<QueueState>,
-    /// Of a command that a thread of ours carries out.
+    /// Set for a command that a thread of the adapter executes, or that depends on one.
     fate: OnceLock<Arc<Fate>>,
-    /// Where it is in its queue; `None` if that is not known, or nowhere.
+    /// Its position in its queue; `None` if unknown.
     spot: Option<CommandId>,
-    /// The batch that it is in; 0 for none.
+    /// The number of its batch; 0 for none.
     batch: u64,
 }
 impl Signal {
-    /// Of a command of `work`; appended already. `end` is what it signals.
+    /// The end of a command of `work` that has been appended. `end` is the event that it signals.
     #[inline]
     pub(super) fn new(
         work: &Arc<QueueState>,
@@ -186,33 +187,35 @@ impl Signal {
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
         Self { end, times, status, work: Arc::clone(work), fate: OnceLock::new(), spot, batch }
     }
-    /// A thread of ours carries it out, or something that it is behind: nobody knows of this signal yet.
+    /// Makes it depend on a command that a thread of the adapter executes. To be called before the signal is
+    /// published.
     pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
         let _first = self.fate.set(Arc::clone(fate));
     }
-    /// What it depends on beside the driver, if that may fail yet, or has.
+    /// The result that it depends on besides the driver's, unless that is known to be a success.
     pub(super) fn fate(&self) -> Option<&Arc<Fate>> {
         self.fate.get().filter(|fate| !fate.is_well())
     }
     fn has_failed(&self) -> bool {
         self.fate.get().is_some_and(|fate| fate.has_failed())
     }
-    /// Of a command that was done before it came.
+    /// The end of a command that had nothing to do: complete at once.
     pub(super) fn over(work: &Arc<QueueState>) -> Self {
         let this = Self::new(work, None, None, (None, 0));
         this.settle(COMPLETE);
         this
     }
-    /// The stream that it is of.
+    /// The queue state that it belongs to.
     #[inline]
     pub(super) fn work(&self) -> &Arc<QueueState> {
         &self.work
     }
-    /// What marks it: there behind [`Signal::mark`], unless it is known to be done.
+    /// The event that marks it; set after [`Signal::mark`], unless it is known to be complete.
     pub(super) fn kind(&self) -> Option<&EventKind> {
         self.end.get()
     }
-    /// Sees to it that it is under way and that there is something to wait for, unless it is done.
+    /// Submits its batch if necessary, and makes sure that there is an event to wait for, unless it is
+    /// complete.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -231,7 +234,7 @@ impl Signal {
     fn look_for_mark(&self) -> Result<()> {
         self.spot.map_or(Ok(()), |spot| self.work().mark_into(&self.end, spot))
     }
-    /// An event of the driver's that is signalled with it.
+    /// A driver event that is signalled with it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -242,11 +245,11 @@ impl Signal {
         }
         let fresh = self.work().cache().maker().make(false)?;
         if let EventKind::Pooled(event) = &fresh {
-            event.signal()?; // the other kinds begin so
+            event.signal()?; // new events of the other kinds are signalled
         }
         Ok(self.end.get_or_init(|| fresh).raw())
     }
-    /// When it was submitted, began and ended; `None` if that was not to be noted.
+    /// When it was submitted, started and ended; `None` without profiling.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -270,7 +273,7 @@ impl Signal {
             span: Some((clock.nanoseconds(begin), clock.nanoseconds(end))),
         }))
     }
-    /// Sees to it that it is under way.
+    /// Submits its batch if necessary.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -287,7 +290,7 @@ impl Signal {
             self.work().note_passed(spot);
         }
     }
-    /// Whether it is without a mark, and its list has nothing to do.
+    /// Whether it has no event, and its lane is idle.
     #[inline]
     fn is_idle(&self) -> Result<bool> {
         match (self.end.get(), self.spot) {
@@ -295,7 +298,7 @@ impl Signal {
             (end, _) => Ok(end.is_none()),
         }
     }
-    /// Whether it is seen to be done. Where an event marks it, that is for who waits to ask.
+    /// Whether it is known to be complete. Queries the driver only for a lazy event, where a query is cheap.
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         let is_done = match self.status.load(Acquire) {
@@ -313,7 +316,7 @@ impl Signal {
         }
         if self.end.get().is_none() {
             match self.look_for_mark() {
-                // Without a mark its list will tell.
+                // Without a mark the list can still be queried.
                 Err(error) if is_passing(&error) => return Ok(false),
                 marked => marked?,
             }
@@ -333,8 +336,8 @@ impl Signal {
         }
         self.end.get().map_or(Ok(()), |end| self.work().wait_for(end))
     }
-    /// The driver has no memory for a mark. The command is under way all the same, and may write where the caller waits for it:
-    /// its list is asked until all in it is done, or there is memory again.
+    /// Waits when the driver has no memory for a mark. The command runs all the same, and may write to memory
+    /// of the waiting caller. So the list is polled until it is idle, or until a mark can be created.
     #[cold]
     fn wait_unmarked(&self) -> Result<()> {
         let mut nap = NAPS[0];
@@ -354,11 +357,12 @@ impl Signal {
         }
         Ok(())
     }
-    /// Whether it is known to be done by one behind it. Whose times are wanted the driver is asked.
+    /// Whether a later command of its lane is known to be complete. Not used with profiling, where the driver
+    /// is queried.
     fn is_passed(&self) -> bool {
         self.times.is_none() && self.spot.is_some_and(|spot| self.work().has_passed(spot))
     }
-    /// What is known without asking anybody.
+    /// The outcome, if it is known without a query.
     pub(super) fn known(&self) -> Option<Result<()>> {
         match self.status.load(Acquire) {
             COMPLETE => Some(Ok(())),
@@ -429,7 +433,7 @@ impl Drop for Signal {
         }
     }
 }
-/// Whether what the driver says may be otherwise the next time.
+/// Whether the error is a lack of memory or resources, so that a later attempt may succeed.
 pub(super) fn is_passing(error: &Error) -> bool {
     let codes =
         [ErrorCode::OutOfDeviceMemory, ErrorCode::OutOfHostMemory, ErrorCode::OutOfResources];

@@ -1,6 +1,6 @@
-//! Who signalled a shared event last, and which signals have come: words beside the driver's event, in memory that all
-//! have who have the event. The driver tells neither of deaths, nor, once the exporter has ended, of anything: so whoever
-//! waits looks here.
+//! The signal record of a shared event: words in memory shared by all processes that have the event. They
+//! tell which process signalled last, and which signals have completed. Needed because the driver does not
+//! report the death of a process, and cannot be queried about an event after its exporter has ended.
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use std::{
@@ -16,28 +16,28 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::exhausted::what_ran_out;
 use ur_mapping::SharedWords;
 
-/// Bytes of the memory.
+/// The size of the memory in bytes.
 pub(super) const BYTES: usize = 4096;
-/// For so long a process is taken to live on.
+/// How long a process that was seen alive is assumed to live.
 const MOMENT: Duration = Duration::from_millis(5);
-/// What its first word says.
+/// The value of the first word.
 const MAGIC: u64 = u64::from_le_bytes(*b"zeshared");
-/// Its words: what it is, who signalled last, in which namespace of process numbers, how many
-/// signals there were; who exports it, and in which namespace.
+/// The layout, as indexes of words: the magic number, the process that signalled last, its pid namespace, the
+/// number of signals so far, the exporter, and its pid namespace.
 const WHAT: usize = 0;
 const WHO: usize = 1;
 const WHERE: usize = 2;
 const COUNT: usize = 3;
 const OWNER: usize = 4;
 const HOME: usize = 5;
-/// From here on the signals that have come, each by its number in the place that the number has in a ring.
+/// The first word of a ring of completed signals: the number of each, at its number modulo [`PLACES`].
 const CAME: usize = 64;
-/// How many places the ring has: who is so many signals late takes a later one for his.
+/// The size of the ring. A signal that is so many signals late is taken for complete if a later one is.
 const PLACES: u64 = 256;
-/// Set with the number of a signal that never comes: its command failed.
+/// Set in a word of the ring if the signal will never come, because its command failed.
 const NEVER: u64 = 1 << 63;
 
-/// The word of one event.
+/// The record of one event.
 #[derive(Clone)]
 pub struct SignalRecord {
     fd: Arc<OwnedFd>,
@@ -48,14 +48,16 @@ impl fmt::Debug for SignalRecord {
         f.debug_struct("SignalRecord").field("fd", &self.fd).finish_non_exhaustive()
     }
 }
-/// A process: its number, the lower half of its start time, and its namespace's number.
+/// A process: `who` is its pid in the upper half and the lower half of its start time; `place` is its pid
+/// namespace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Process {
     who: u64,
     place: u64,
 }
-/// What is missing decides the code: addresses are the host's memory, descriptors and mappings are resources. A descriptor
-/// that is too short, or could become so, is the sender's fault.
+/// The error for a failed system call. A lack of address space is a lack of host memory, a lack of
+/// descriptors or mappings is a lack of resources; a descriptor that is too short or can be shortened is the
+/// sender's fault.
 fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
     let why = why.into();
     let is_want_of_memory = why.raw_os_error() == Some(Errno::NOMEM.raw_os_error());
@@ -68,7 +70,7 @@ fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
 }
 
 impl SignalRecord {
-    /// A new one, of an event that nobody has signalled.
+    /// Creates the record of an event that has not been signalled.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES`, `OUT_OF_HOST_MEMORY`
@@ -92,10 +94,10 @@ impl SignalRecord {
         let words = words.map_err(|e| failed("map the memory of a shared event", e))?;
         Ok(Self { fd: Arc::new(fd), words: Arc::new(words) })
     }
-    /// One that another process sent.
+    /// Maps a record that another process sent.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what is none; as for [`Self::make`]
+    /// `INVALID_VALUE` if it is no record; else as for [`Self::make`].
     pub(super) fn arrived(fd: OwnedFd) -> Result<Self> {
         let board = Self::of(fd)?;
         match board.word(WHAT).load(Acquire) {
@@ -107,21 +109,21 @@ impl SignalRecord {
             )),
         }
     }
-    /// The descriptor that others get.
+    /// The descriptor to be sent to other processes.
     pub(super) fn fd(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.fd)
     }
     fn word(&self, number: usize) -> &AtomicU64 {
         self.words.word(number)
     }
-    /// This process is about to signal: the number of that signal, from 1 on.
+    /// Records that this process is about to signal; returns the number of that signal, starting at 1.
     pub(super) fn sign(&self) -> u64 {
         let me = Process::this();
         self.word(WHERE).store(me.place, Relaxed);
         self.word(WHO).store(me.who, Release); // after the namespace
         self.word(COUNT).fetch_add(1, AcqRel).wrapping_add(1)
     }
-    /// The process that exports it.
+    /// The process that exports the event.
     pub(super) fn owner(&self) -> Process {
         let (who, place) = (self.word(OWNER).load(Relaxed), self.word(HOME).load(Relaxed));
         Process { who, place }
@@ -129,33 +131,33 @@ impl SignalRecord {
     fn place(&self, count: u64) -> &AtomicU64 {
         self.word(CAME + (count % PLACES) as usize)
     }
-    /// The signal with this number has come, or never will.
+    /// Records that the signal with this number has come (`came`), or never will.
     pub(super) fn note(&self, count: u64, came: bool) {
         let _before = self.place(count).fetch_update(AcqRel, Acquire, |known| {
             let word = if came { count } else { count | NEVER };
-            (known & !NEVER < count).then_some(word) // not over a later one
+            (known & !NEVER < count).then_some(word) // keeps a later signal's number
         });
     }
-    /// Whether the signal with this number has come; `None`: not that anybody said.
+    /// Whether the signal with this number has come; `None` if it is not recorded.
     pub(super) fn came(&self, count: u64) -> Option<bool> {
         let word = self.place(count).load(Acquire);
         (word & !NEVER >= count).then_some(word & !NEVER != count || word & NEVER == 0)
     }
-    /// Who signalled last, and how many signals there were; `None` before the first.
+    /// The process that signalled last, and the number of signals; `None` before the first.
     pub(super) fn last(&self) -> Option<(Process, u64)> {
         let count = self.count();
         let who = self.word(WHO).load(Acquire);
         let place = self.word(WHERE).load(Relaxed);
         (who != 0).then_some((Process { who, place }, count))
     }
-    /// How many signals there were.
+    /// The number of signals so far.
     pub(super) fn count(&self) -> u64 {
         self.word(COUNT).load(Acquire)
     }
 }
 
 impl Process {
-    /// This one. A forked child is asked anew, in vain: it has no driver.
+    /// This process. Not updated in a forked child, where the driver does not work anyway.
     pub(super) fn this() -> Self {
         static THIS: OnceLock<Process> = OnceLock::new();
         *THIS.get_or_init(|| {
@@ -164,13 +166,13 @@ impl Process {
             Self { who: word(number, start_time(number).unwrap_or(0)), place }
         })
     }
-    /// Whether it is gone for sure.
+    /// Whether it is certain that the process has ended.
     pub(super) fn is_dead(self) -> bool {
         let this = Self::this();
         if self == this || self.place != this.place || this.place == 0 {
-            return false; // numbers of elsewhere mean nothing here
+            return false; // a pid of another namespace means nothing here
         }
-        // Who lived a moment ago need not be looked for again.
+        // A process that was seen alive within `MOMENT` is not checked again.
         static SEEN: Mutex<Option<(Process, Instant)>> = Mutex::new(None);
         let seen = || SEEN.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -193,11 +195,11 @@ fn namespace() -> Option<u64> {
     let name = name.to_str()?;
     name.trim_start_matches("pid:[").trim_end_matches(']').parse().ok()
 }
-/// When a process started, in the kernel's ticks; `None` for one that has ended, its parent having
-/// taken notice or not.
+/// The start time of a process in clock ticks; `None` if it has ended, even if its parent has not reaped it
+/// yet.
 fn start_time(number: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name may itself hold blanks and parentheses: what counts begins after the last one.
+    // The process name may contain blanks and parentheses: the fields begin after the last parenthesis.
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
     if matches!(state, "Z" | "X" | "x") { None } else { fields.nth(18)?.parse().ok() }
@@ -227,7 +229,7 @@ mod tests {
         board.note(3, false);
         assert_eq!([1, 2, 3].map(|count| board.came(count)), [None, Some(true), Some(false)]);
         board.note(3 + PLACES, true);
-        board.note(3, false); // late, and no news
+        board.note(3, false); // late: a later signal is recorded
         assert_eq!([3, 3 + PLACES].map(|count| board.came(count)), [Some(true); 2]);
         assert_eq!(board.came(4 + PLACES), None);
     }
@@ -237,7 +239,7 @@ mod tests {
         ftruncate(&fd, BYTES as u64).unwrap();
         fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
         assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
-        let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap(); // it has no bytes, and could change
+        let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap(); // empty, and its size is not sealed
         assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
     }
     #[test]

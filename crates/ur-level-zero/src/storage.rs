@@ -1,6 +1,6 @@
-//! Where the bytes of memory objects are: in one place, which every device of the context reaches. That
-//! is the memory of the device that first uses a buffer, if the others reach it; else, and for devices
-//! that have no memory of their own, the host's. An image is the context's first device's.
+//! The memory of memory objects. A buffer has one address that every device of the context can access: memory
+//! of the device that uses it first, if all others can access that and it has memory of its own, else host
+//! memory. An image is on the context's first device.
 use super::{
     Context, Device, LevelZero, image::Pixels, memory::Memory, native::memory::Piece, p2p,
 };
@@ -13,33 +13,33 @@ use ur_adapter::{
 use ur_core::memory::deferred_free;
 use ur_core::over_driver::mem;
 
-/// The bytes of a memory object and of its parts.
+/// The memory of a memory object and of its sub-buffers.
 #[derive(Debug)]
 pub struct Storage {
     context: Owned<Context>,
-    /// Taken by drop.
+    /// `None` only during drop.
     place: Option<Place>,
 }
-/// Where they are.
+/// Where the contents are.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// So many bytes, somewhere once a command needs them.
+    /// A buffer of this many bytes; allocated when a command first needs it.
     Bytes(usize, OnceLock<Block>),
-    /// Memory of C's.
+    /// Memory of the application.
     Given {
-        /// Where devices have it.
+        /// Its address for devices.
         at: u64,
-        /// Where the host has it.
+        /// Its address for the host.
         host: Option<UsmPtr>,
-        /// Held to be dropped, where C gave it away.
+        /// Dropped with the memory object, if ownership was transferred to it.
         _piece: Option<Piece>,
     },
-    /// Pixels.
+    /// An image.
     Image(Arc<Pixels>),
 }
-/// Memory that C could have allocated as well.
+/// An allocation like one of USM.
 type Block = ur_core::over_driver::block::Block<LevelZero>;
-/// Whether the memory of each device of a context is in reach of all the others.
+/// Whether each device of a context can access the memory of all others.
 fn is_in_reach(context: &Context) -> Result<bool> {
     let devices = context.devices();
     for home in devices {
@@ -53,19 +53,19 @@ fn is_in_reach(context: &Context) -> Result<bool> {
 }
 
 impl Storage {
-    /// Bytes, of nothing yet.
+    /// A buffer without contents; allocated at first use.
     pub(super) fn bytes(context: Owned<Context>, bytes: usize) -> Self {
         Self { context, place: Some(Place::Bytes(bytes, OnceLock::new())) }
     }
-    /// The host's memory.
+    /// A buffer in host memory.
     ///
     /// # Errors
-    /// As for USM.
+    /// As for USM allocations.
     pub(super) fn pinned(context: Owned<Context>, bytes: usize) -> Result<Self> {
         let block = Block::new(&context, None, bytes)?;
         Ok(Self { context, place: Some(Place::Bytes(bytes, OnceLock::from(block))) })
     }
-    /// Memory that C made and keeps, or gives away with `piece`.
+    /// Memory that the application allocated; with `piece` the object owns it.
     pub(super) fn given(
         context: Owned<Context>,
         at: u64,
@@ -74,11 +74,11 @@ impl Storage {
     ) -> Self {
         Self { context, place: Some(Place::Given { at, host, _piece }) }
     }
-    /// Pixels.
+    /// An image.
     pub(super) fn image(context: Owned<Context>, image: Arc<Pixels>) -> Self {
         Self { context, place: Some(Place::Image(image)) }
     }
-    /// The device of the context that `device` is, or is a part of.
+    /// The device of the context that `device` is, or is a sub-device of.
     fn home(&self, device: &Owned<Device>) -> Result<&Owned<Device>> {
         let mut next = Some(device);
         while let Some(one) = next {
@@ -92,11 +92,11 @@ impl Storage {
             "the memory object belongs to a context without this device",
         ))
     }
-    /// Where its bytes are for commands on `device`.
+    /// The address for commands on `device`.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context; `INVALID_MEM_OBJECT` for an image; the
-    /// driver's own.
+    /// `INVALID_CONTEXT` for a device of another context; `INVALID_MEM_OBJECT` for an image; else the
+    /// driver's error.
     pub(super) fn at(&self, device: &Owned<Device>) -> Result<u64> {
         let home = self.home(device)?;
         match &self.place {
@@ -108,7 +108,7 @@ impl Storage {
                 let on_device = !home.is_integrated() && is_in_reach(&self.context)?;
                 let home = on_device.then_some(home);
                 let fresh = Block::new(&self.context, home, *bytes)?;
-                // Another thread may have been faster: then nobody has seen this one.
+                // If another thread was faster, this one is dropped unused.
                 Ok(block.get_or_init(|| fresh).at().addr() as u64)
             }
             Some(Place::Image(_)) | None => Err(ErrorCode::InvalidMemObject.into()),
@@ -117,8 +117,8 @@ impl Storage {
     /// The image, for commands on `device`.
     ///
     /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context, `UNSUPPORTED_FEATURE` for one that does not
-    /// reach the image's; `INVALID_MEM_OBJECT` for a buffer.
+    /// `INVALID_CONTEXT` for a device of another context; `UNSUPPORTED_FEATURE` for one that cannot access
+    /// the image's device; `INVALID_MEM_OBJECT` for a buffer.
     pub(super) fn pixels(&self, device: &Owned<Device>) -> Result<&Arc<Pixels>> {
         let Some(Place::Image(image)) = &self.place else {
             return Err(ErrorCode::InvalidMemObject.into());
@@ -147,13 +147,13 @@ impl mem::Storage<LevelZero> for Storage {
     }
 }
 impl Drop for Storage {
-    /// Commands that were enqueued before may use it still.
+    /// Frees the memory when the commands enqueued so far are complete.
     fn drop(&mut self) {
         match self.place.take() {
             Some(place @ (Place::Given { .. } | Place::Image(_))) => {
                 deferred_free::leave::<Memory>(self.context.as_handle().addr(), place);
             }
-            block => drop(block), // it waits for these commands by itself
+            block => drop(block), // blocks are freed deferred by themselves
         }
     }
 }

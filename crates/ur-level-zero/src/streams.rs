@@ -1,15 +1,15 @@
-//! Streams and points of Level Zero, of which the core makes queues and events. A stream is one in-order command list of the
-//! driver's, or, out of order, several lists that take commands in turn (`work.rs`); a point is the end of a command, or an
-//! event of the driver's (`point.rs`).
+//! Streams and points of Level Zero, of which the core makes queues and events. An in-order stream is one
+//! in-order command list of the driver; an out-of-order one has several lists that are used in turn
+//! (`work.rs`). A point is the end of a command, or a driver event (`point.rs`).
 //!
-//! What the flags of a queue come to:
+//! The effect of the flags of a queue:
 //!
 //! | Flags | |
 //! | --- | --- |
 //! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
 //! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the driver's priorities |
-//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented for in-order queues; what the environment says goes first |
-//! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints; nothing changes |
+//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | as documented, for in-order queues; the environment takes precedence |
+//! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
     Device, LevelZero, Mem, Queue,
@@ -55,13 +55,13 @@ use ze_sys::{
     ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
 };
 
-/// Commands of a batch, if nobody says how many.
+/// The default number of commands of a batch.
 const BATCH: u32 = 16;
 
-/// What a verb returns of a command: its point, if one is wanted.
+/// The result of a submission: the command's point, if one is wanted.
 type Made = ur_hal::Result<Option<Point>>;
 
-/// What the core knows as a stream. Its lists outlive it for as long as they have something to do.
+/// A stream as the core holds it. Its lists outlive it until they are idle.
 #[derive(Debug)]
 pub struct Stream(Arc<QueueState>);
 impl Drop for Stream {
@@ -73,7 +73,7 @@ impl Stream {
     pub(super) fn work(&self) -> &Arc<QueueState> {
         &self.0
     }
-    /// Over a list of the application's, or over lists of its own.
+    /// Creates a stream over an existing command list, or with lists of its own.
     fn make(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
@@ -91,16 +91,17 @@ impl Stream {
         let first = Engine {
             ordinal: engines.ordinal,
             index: chosen.unwrap_or(0),
-            // Out of order there is a lane for copies.
+            // An out-of-order queue has a lane of its own for copies instead.
             offloads: options().copiers && is_in_order,
             priority,
         };
-        // What may overtake must not lie behind in a batch.
+        // Not for out-of-order queues: a command must not be held back in a batch that later ones could
+        // overtake.
         let batching = match list {
             None if is_in_order => batching(request.is_batched),
             _ => Batching::None,
         };
-        // Who chose an engine has that one; the lists of others have several.
+        // If an engine was chosen, all lists use it; else they are spread over several.
         let spread = if chosen.is_some() { 1 } else { engines.engines };
         let copier = device.copier().filter(|_| options().copiers).map(|group| {
             let engine = Engine { ordinal: group.ordinal, index: 0, offloads: false, priority };
@@ -111,7 +112,7 @@ impl Stream {
         QueueState::new((context, request.context), device, engines, order, list).map(Self)
     }
 }
-/// How a stream submits, if batches are asked for or not.
+/// Whether a stream submits in batches, given whether this is requested.
 fn batching(is_asked_for: bool) -> Batching {
     let batched = options().immediate.map_or(is_asked_for, |immediate| !immediate);
     let most = options().batch.unwrap_or(BATCH);
@@ -121,16 +122,16 @@ fn batching(is_asked_for: bool) -> Batching {
     }
 }
 
-/// What the driver offers for events of `device`.
+/// The driver's support of counter-based events for `device`.
 fn counters(device: &DriverDevice) -> Counters {
     Counters::of(device.platform().raw(), device.raw())
 }
-/// Whether processes can share events of `device`.
+/// Whether events of `device` can be shared between processes.
 pub(super) fn has_sharing(device: &DriverDevice) -> bool {
     counters(device).sharing.is_some()
 }
 
-/// A barrier that may be left out where it would change nothing.
+/// Enqueues a barrier, unless it would have no effect.
 fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
@@ -146,8 +147,8 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
     let how = How { appends: Appends::One, ..How::default() };
     work.put(what, how, |list, _| list.barrier())
 }
-/// Lets the application put commands of its own into the first list: between two barriers that are never left out, since
-/// nothing is known of what it puts there, so that there is no telling when it is done.
+/// Lets the application append commands of its own to the first list, between two barriers. The barriers are
+/// never omitted, because the completion of the application's commands cannot be determined otherwise.
 fn call_native(
     work: &Arc<QueueState>,
     what: &Submission<'_, LevelZero>,
@@ -160,10 +161,11 @@ fn call_native(
     call.call()?;
     work.put(&Submission { waits: &[], ..*what }, how, |list, _| list.barrier())
 }
-/// Signals an event that is signalled again and again.
+/// Enqueues a signal of a reusable event.
 fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
     let wanted = Submission { completion: Completion::Point, ..*what };
-    // The times are another event's, which comes first: they are known as soon as this one is complete.
+    // The times are taken with an event of their own, which comes first: so they are known when this event is
+    // complete.
     let times = match what.profile != Profile::Off && core.is_private() {
         true => work.append(&wanted, How::default(), |_, _| Ok(()))?,
         false => None,
@@ -185,7 +187,7 @@ fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core)
     core.note_times(times);
     Ok(())
 }
-/// Puts a command into lists, which reach all memory that it is about.
+/// Enqueues a command all of whose memory its device can access.
 #[inline]
 fn submit(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
     let signal = match *what.command {
@@ -198,14 +200,14 @@ fn submit(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
         }
         ref command => {
             if let Command::Launch(launch) = command {
-                launch.geometry.offset_words()?; // before anything is in a list
+                launch.geometry.offset_words()?; // checked before anything is appended
             }
             work.put(what, How::of(command), |list, _| list.append(command))?
         }
     };
     Ok(signal.map(Point::Command))
 }
-/// Has a thread carry out a command, whose point fails with it.
+/// Has a thread execute a command; its point fails if the thread's work fails.
 fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
     let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
@@ -214,10 +216,10 @@ fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far
         by_thread(work, list, kept, move || inside.meet(|| far.run()))
     });
     if made.is_err() {
-        fate.meet(|| Ok(())); // if nobody has: it never will be, and nothing is behind it
+        fate.meet(|| Ok(())); // If the thread was not started: the command will never run, and nothing waits for it.
     }
     if what.completion.is_awaited() {
-        fate.check()?; // what it failed with itself
+        fate.check()?; // returns the error of the command itself
     } else {
         work.fates.add(&fate);
     }
@@ -282,7 +284,7 @@ impl Streams for LevelZero {
     fn times(point: &Point) -> ur_hal::Result<Option<Times>> {
         point.times()
     }
-    /// A counter-based event of the driver's; `None` where it has none.
+    /// A counter-based driver event; `None` if the driver has none.
     fn reusable(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
@@ -328,11 +330,11 @@ impl Streams for LevelZero {
         })?;
         Ok(Point::Reusable(Core::imported(context.native(), &sharing, arrived)?))
     }
-    /// The immediate command list: of an out-of-order queue the first of several.
+    /// The immediate command list; of an out-of-order queue the first one.
     fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
         Ok(NativeHandle(stream.0.first()?.raw().addr() as u64))
     }
-    /// An in-order stream over an immediate, in-order command list.
+    /// An in-order stream over an existing immediate, in-order command list.
     fn adopt_stream(
         context: &DriverContext,
         (devices, wished): (&[Arc<DriverDevice>], Option<&Arc<DriverDevice>>),
@@ -374,7 +376,7 @@ impl HasStreams for LevelZero {
     fn image_at<'m>(device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
         image.storage().pixels(device)
     }
-    /// Where the queue's device does not reach the memory of a command, a thread does what it does.
+    /// If the queue's device cannot access the memory of a command, a thread executes it.
     #[inline]
     fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
         let work = queue.stream().work();

@@ -1,5 +1,5 @@
-//! How a command gets into a command list: behind what it waits for, with what marks its beginning and
-//! its end, at once or in a batch. Which way each kind of command goes is `streams.rs`'s.
+//! Submits commands to command lists: the choice of the lane, the waits before the command, the events at its
+//! start and end, and batching. `streams.rs` decides how each kind of command is submitted.
 use super::{
     LevelZero,
     announcer::NAPS,
@@ -21,36 +21,36 @@ use std::sync::{Arc, MutexGuard};
 use ur_adapter::error::{Error, Result};
 use ur_hal::{Command, Completion, Order, Profile, Wait};
 
-/// What is submitted.
+/// A submission of this backend.
 type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 
-/// Events that have to be there until a command has passed.
+/// Events that must be kept until a command has executed.
 pub(super) type PooledEvents = Vec<Arc<PooledEvent>>;
 
-/// How a command comes to be.
+/// How many calls append a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Appends {
-    /// By one append, which takes what is to be waited for and signalled with it.
+    /// One call, which takes the events to wait for and to signal.
     One,
-    /// By any number.
+    /// Any number of calls.
     #[default]
     Any,
 }
-/// Which way a command gets into a list.
+/// How a command is submitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct How<'how> {
     pub(super) appends: Appends,
-    /// Whether it is submitted at once, whatever the stream's way is.
+    /// Whether it is submitted at once, even in a stream with batches.
     pub(super) at_once: bool,
-    /// Whether an engine that only copies can do it.
+    /// Whether a copy engine can execute it.
     pub(super) copies: bool,
     /// Whether it waits for the host: see `stall.rs`.
     pub(super) stalls: bool,
-    /// Of a command that a thread of ours carries out.
+    /// The result of a command that a thread of the adapter executes.
     pub(super) fate: Option<&'how Arc<Fate>>,
 }
 impl How<'_> {
-    /// For a command that lists take as it is.
+    /// For a command that is appended as it is.
     #[inline]
     pub(super) fn of(command: &Command<'_, LevelZero>) -> Self {
         let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
@@ -60,15 +60,15 @@ impl How<'_> {
     }
 }
 
-/// What a command waits for: no allocation for a few events.
+/// The events that a command waits for; a few need no allocation.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     few: Option<[RawEvent; 8]>,
     count: usize,
     many: Vec<RawEvent>,
-    /// What may never come.
+    /// Signals of other processes, which may never come.
     owed: Vec<PendingRemote>,
-    /// What may fail though the driver says that it is done.
+    /// Results that may be failures although the driver reports completion.
     fates: Vec<Arc<Fate>>,
 }
 impl Extend<RawEvent> for Waits {
@@ -91,7 +91,7 @@ impl Waits {
     pub(super) fn depend_on(&mut self, fate: &Arc<Fate>) {
         self.fates.push(Arc::clone(fate));
     }
-    /// All of them.
+    /// All events.
     fn list(&mut self) -> &[RawEvent] {
         let few = self.few.as_ref().map_or(&[][..], |few| &few[..self.count]);
         if self.many.is_empty() {
@@ -103,11 +103,12 @@ impl Waits {
 }
 
 impl QueueState {
-    /// Submits a command, and returns what marks its end if that is wanted. `body` has, beside the list, the events that have
-    /// to be kept until the command has passed.
+    /// Submits a command, and returns its end if that is wanted. `body` appends the command; besides the list
+    /// it gets the events that must be kept until the command has executed.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed; the driver's own; its own, if it is waited for.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if a dependency has failed; the command's own error, if it is waited for;
+    /// else the driver's error.
     #[inline]
     pub(super) fn put(
         self: &Arc<Self>,
@@ -131,8 +132,9 @@ impl QueueState {
         }
         Ok(signal.filter(|_| what.completion.wants_point()))
     }
-    /// Of a command that the driver had no memory for a part may be under way, which writes where the caller waits for it: that is
-    /// waited for first, in an in-order stream, whose caller waits for all that is before it anyway.
+    /// If the driver ran out of memory, a part of the command may already be running and write to memory of a
+    /// blocking caller. So in an in-order stream, where the caller waits for everything before anyway, this
+    /// waits for the stream before it returns the error.
     #[cold]
     fn refused(&self, what: &Submission<'_>, error: Error) -> Error {
         let mut nap = NAPS[0];
@@ -146,7 +148,7 @@ impl QueueState {
         }
         error
     }
-    /// The lane of a command that waits for nothing but what is before it there; `None` for all others.
+    /// The lane for a command that only depends on earlier commands of the same lane; `None` for all others.
     #[inline]
     fn place_alone(
         &self,
@@ -164,7 +166,7 @@ impl QueueState {
         let is_free = what.order == Order::Free || turn.is_single();
         Ok((is_free && turn.is_behind_barrier(number)).then_some((turn, number)))
     }
-    /// Puts such a command there: the way of most, on which as little as can be is done.
+    /// Appends such a command. This is the most frequent path, and does as little as possible.
     #[inline]
     fn put_alone(
         self: &Arc<Self>,
@@ -198,7 +200,8 @@ impl QueueState {
         }
         Ok(signal)
     }
-    /// Puts a command into a list, and returns what marks its end, if that is wanted: the way that is never left out.
+    /// Appends a command, and returns its end if that is wanted. Unlike [`put`](Self::put) always takes the
+    /// general path.
     ///
     /// # Errors
     /// As for [`put`](Self::put).
@@ -211,7 +214,7 @@ impl QueueState {
         self.check()?;
         self.append_behind(what, how, body)
     }
-    /// The same, when it was checked.
+    /// The general path, after the check for lost signals.
     fn append_behind(
         self: &Arc<Self>,
         what: &Submission<'_>,
@@ -219,7 +222,7 @@ impl QueueState {
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         for wait in what.waits {
-            point(wait)?.send_for(self)?; // before the turn is taken: it may take another stream's
+            point(wait)?.send_for(self)?; // before the lock is taken, because it may lock another stream
         }
         let times = match what.profile != Profile::Off && what.completion != Completion::None {
             true => Some(clock::now(&self.device)?),
@@ -279,8 +282,8 @@ impl QueueState {
         }
         Ok(false)
     }
-    /// What a command's end depends on beside the driver: its own fate, or that of commands which it waits for (`fates`) or
-    /// is behind in its queue.
+    /// The result that a command's end depends on besides the driver's: its own (`how.fate`), and those of
+    /// commands that it waits for (`fates`) or that precede it in its queue.
     #[inline]
     fn fate_of(
         &self,
@@ -304,7 +307,7 @@ impl QueueState {
             }
             None => Fate::behind(fates),
         };
-        // Who waits for the command learns of its failure, and nobody else needs to.
+        // The caller that waits for the command gets the failure; it is not passed on to later commands.
         let leads = self.is_in_order() || what.order == Order::Both;
         if let Some(fate) = fate.as_ref().filter(|_| is_new && leads)
             && !what.completion.is_awaited()
@@ -313,7 +316,7 @@ impl QueueState {
         }
         fate
     }
-    /// Waits in a list for what may never come, with a mark behind it that tells whether it did.
+    /// Appends waits for signals of other processes, each with an event behind it that tells whether it came.
     fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<PendingRemote>) -> Result<()> {
         list.wait_for(waits)?;
         for owed in owed {
@@ -325,14 +328,14 @@ impl QueueState {
         Ok(())
     }
 }
-/// The driver has no waits for words; `Streams::event_sharing` says so.
+/// The point of a wait. Waits for words are not supported, as `Streams::event_sharing` reports.
 fn point<'a>(wait: &Wait<'a, LevelZero>) -> Result<&'a Point> {
     match wait {
         Wait::Point(point) => Ok(point),
         Wait::Word(_) => Error::unsupported("waits for words that processes share"),
     }
 }
-/// One command on its way into a list.
+/// A command that is being appended.
 struct Put<'put> {
     work: &'put Arc<QueueState>,
     list: RawList,
@@ -341,7 +344,7 @@ struct Put<'put> {
     batch: u64,
 }
 impl<'put> Put<'put> {
-    /// The next one of a lane: into its immediate list.
+    /// The next command of a lane, for its immediate list.
     #[inline]
     fn new(work: &'put Arc<QueueState>, lane: &mut Lane, number: usize) -> Self {
         let spot = CommandId { lane: number as u32, number: lane.count_one() };

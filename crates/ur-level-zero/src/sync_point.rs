@@ -1,5 +1,5 @@
-//! Which queues there are, what those that C released have still to do, and what was submitted up to a
-//! moment: memory and objects that commands may use wait for that.
+//! The registry of queue states, including those of released queues that are still busy, and sync points:
+//! everything submitted up to a moment. Deferred frees of memory and objects wait for sync points.
 use super::{
     DriverDevice,
     native::event::EventKind,
@@ -11,7 +11,7 @@ use ur_core::memory::deferred_free::{self, Moment as _};
 use ur_sys::ur_logger_level_t;
 
 impl QueueState {
-    /// The queue is gone; its lists stay until they are idle.
+    /// Ends the use: the queue was released. Its lists are kept until they are idle.
     pub(super) fn leave(&self) {
         if let Err(error) = self.flush() {
             log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
@@ -22,9 +22,9 @@ impl QueueState {
     fn is_done(&self) -> bool {
         self.is_over.load(Acquire) && self.is_idle().unwrap_or(true)
     }
-    /// Up to where its lists have to come for everything that was submitted so far and may know of memory
-    /// as old as the object with the number `since`. What has been collected is sent; else the driver is
-    /// not asked.
+    /// Adds the points that its lists must pass until everything submitted so far that may use memory as old
+    /// as the object with the number `since` is complete. Submits batches; otherwise does not call the
+    /// driver.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -34,10 +34,10 @@ impl QueueState {
             let is_lent = turn.is_lent(lane);
             let Some(there) = turn.there(lane) else { continue };
             let number = match is_lent {
-                // What others put into it is not counted: this moment is counted as a command of its own,
-                // and is over when the list is seen to have come by here.
+                // Commands of other code are not counted. So this moment is counted as a command of its own,
+                // which is complete when the list has passed it.
                 true => there.count_one(),
-                false if there.latest() <= since => continue, // its commands cannot know the memory
+                false if there.latest() <= since => continue, // its commands cannot use the memory
                 false => there.count(),
             };
             if !self.has_passed(CommandId { lane: lane as u32, number }) {
@@ -46,8 +46,8 @@ impl QueueState {
         }
         Ok(())
     }
-    /// Looks how far a lane is; a mark is put into one that is busy and has none under way, which serves all
-    /// memory freed before it.
+    /// Checks the progress of a lane. If it is busy, appends a mark, unless one is pending; one mark serves
+    /// all memory freed before it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -56,7 +56,7 @@ impl QueueState {
         let Some(lane) = turn.there(spot.lane as usize) else { return Ok(()) };
         while let Some((number, mark)) = lane.frees.front() {
             if !mark.is_complete()? {
-                return Ok(()); // nor is what comes behind it
+                return Ok(()); // nor are the later ones
             }
             self.note_passed(CommandId { number: *number, ..spot });
             if let Some((_, mark)) = lane.frees.pop_front() {
@@ -66,7 +66,7 @@ impl QueueState {
         if self.has_passed(spot) {
             return Ok(());
         }
-        // What is collected yet is behind `spot`, which was sent.
+        // An unsubmitted batch comes after `spot`, which was submitted.
         let number = if lane.has_batch() { spot.number } else { lane.count() };
         if self.has_cheap_ends && lane.list().wait(0)? {
             self.note_passed(CommandId { number, ..spot });
@@ -79,12 +79,12 @@ impl QueueState {
     }
 }
 
-/// From now on it is one of them.
+/// Adds a queue state to the registry.
 pub(super) fn enter(work: &Arc<QueueState>) {
     QUEUES.add(work);
 }
 
-/// The streams of this process, and what released ones have still to do.
+/// The queue states of this process, including those of released queues that are still busy.
 #[derive(Debug)]
 struct QueueRegistry(RwLock<Vec<Arc<QueueState>>>);
 static QUEUES: QueueRegistry = QueueRegistry(RwLock::new(Vec::new()));
@@ -99,7 +99,7 @@ impl QueueRegistry {
         self.sweep();
         self.change().push(Arc::clone(work));
     }
-    /// Lets go of what is over and idle; the driver is not asked under the lock.
+    /// Removes released states that are idle; the driver is queried outside the lock.
     fn sweep(&self) {
         let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
         let gone: Vec<_> = over.into_iter().filter(|w| w.is_done()).collect();
@@ -117,7 +117,7 @@ impl QueueRegistry {
     }
 }
 
-/// Up to where a list must have come.
+/// A point that a list must pass.
 #[derive(Clone, Debug)]
 pub struct Moment {
     work: Arc<QueueState>,
@@ -128,7 +128,7 @@ impl Moment {
     fn spot(&self) -> CommandId {
         CommandId { lane: self.lane, number: self.number }
     }
-    /// A mark behind it; `None` if it has passed.
+    /// Appends a mark behind it; `None` if it has passed.
     fn mark(&self) -> Result<Option<EventKind>> {
         let mut turn = self.work.turn();
         let Some(lane) = turn.there(self.lane as usize) else { return Ok(None) };
@@ -152,20 +152,21 @@ impl deferred_free::Moment for Moment {
     }
     fn ask(&self, _may_mark: bool) {
         if self.work.look(self.spot()).is_err() {
-            self.work.note_passed(self.spot()); // what failed is done
+            self.work.note_passed(self.spot()); // a failed lane counts as complete
         }
     }
 }
-/// What was submitted so far to streams of the context with this number (0: of all contexts) and may know of memory as old as
-/// the object with the number `since`. A stream whose driver is gone has nothing to wait for.
+/// The points of everything submitted so far to streams of the context with this handle (0: of all contexts)
+/// that may use memory as old as the object with the number `since`. Streams whose driver fails are omitted.
 pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
     let mut moments = vec![];
     for work in QUEUES.of(|work| context == 0 || work.context == context) {
-        let _ = work.note(since, &mut moments); // sends what was collected: not under the lock
+        let _ = work.note(since, &mut moments); // submits batches, so outside the registry's lock
     }
     moments
 }
-/// Waits until all of that is done; how commands ended is for their queues and events to tell.
+/// Waits until everything submitted so far is complete. Errors of commands are reported by their queues and
+/// events, not here.
 pub(super) fn wait_for_all(context: usize) {
     let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));
     let marks: Vec<_> = submitted(context, 0).iter().filter_map(marked).collect();
@@ -180,7 +181,7 @@ pub(super) fn wait_for_all(context: usize) {
 /// As for [`QueueState::finish`].
 pub(super) fn wait_for_device(device: &DriverDevice) -> Result<()> {
     let meant = QUEUES.of(|work| work.device.is(device));
-    // All have ended when this returns, failures or not.
+    // Does not stop at an error: all are complete on return.
     let mut done = Ok(());
     for work in meant {
         done = done.and(work.finish());

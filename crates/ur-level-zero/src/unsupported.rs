@@ -1,5 +1,5 @@
-//! Families that this adapter has not, or that are the core's: every entry of the first answers `UNSUPPORTED_FEATURE`, and
-//! the device queries say so.
+//! Families that this backend does not implement. Either the core's entries are used instead, or every entry
+//! returns `UNSUPPORTED_FEATURE` and the device queries report it.
 use super::LevelZero;
 use ur_adapter::api::{
     BindlessImagesExpApi, CommandApi, GraphExpApi, MemoryExportExpApi, QueueExpApi,

@@ -1,4 +1,4 @@
-//! Where USM comes from, and what works on it beside all queues.
+//! USM: chunks for the core's pools, and command lists for work on memory outside all queues.
 use super::{
     Context, DriverDevice, LevelZero,
     backing::{ALIGNMENT, Chunk},
@@ -26,10 +26,11 @@ use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool = usm_pool::UsmPool<LevelZero>;
 
-/// The alignment of what nobody aligns: enough for any type that kernels have, and a cache line.
+/// The alignment in bytes of allocations without a requested one: enough for every kernel type, and a cache
+/// line.
 const NATURAL: usize = 128;
 
-/// Lists for work beside all queues, those that nobody uses at the moment.
+/// Unused command lists for work outside all queues.
 #[derive(Debug)]
 pub struct UtilityLists {
     context: Arc<NativeContext>,
@@ -42,7 +43,7 @@ impl UtilityLists {
     fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Works on memory, for `device`, beside all queues; it is done when this returns.
+    /// Executes `work` on a command list of `device`, ordered with no queue, and waits for it.
     ///
     /// # Errors
     /// Those of `work`; else the driver's error.
@@ -58,7 +59,7 @@ impl UtilityLists {
             Some(aside) => aside,
             None => UtilityList::create(&self.context, device, group)?,
         };
-        let done = work(&aside.list())?; // of one that fails nobody knows what it is good for
+        let done = work(&aside.list())?; // after an error its state is unknown, so it is not reused
         self.idle().entry(key).or_default().push(aside);
         Ok(done)
     }
@@ -87,7 +88,7 @@ impl HasUsm for LevelZero {
 
     fn check_size(device: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         let most = match options().relaxed_limits {
-            true => isize::MAX as u64, // the driver judges
+            true => isize::MAX as u64, // the driver decides
             false => device.properties().maxMemAllocSize,
         };
         match bytes > 0 && bytes as u64 <= most {
@@ -104,7 +105,8 @@ impl HasUsm for LevelZero {
     fn natural_alignment(_bytes: usize) -> usize {
         NATURAL
     }
-    /// What the environment makes of it: without pools the driver allocates each time.
+    /// The limits of the default pools. If the environment disables pooling, every allocation is a driver
+    /// allocation.
     fn own_limits() -> [Limits; 2] {
         let own = [OWN_DEVICE, OWN_OTHERS];
         match options().pools {

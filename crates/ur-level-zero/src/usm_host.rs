@@ -1,11 +1,11 @@
-//! How this driver takes host memory that C allocated itself: it is told of it.
+//! Registration of host memory that the application allocated: the driver imports it.
 use super::{LevelZero, context::DriverContext, native::memory::Imported};
 use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::over_driver::usm_host;
 
 impl usm_host::HostRegistration for LevelZero {
     type Pinned = Imported;
-    /// That devices only read it is nothing that the driver wants to know.
+    /// The driver has no read-only imports.
     fn pin(
         context: &DriverContext,
         at: UsmPtr,

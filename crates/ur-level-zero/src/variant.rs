@@ -1,23 +1,23 @@
-//! The two names under which this adapter is loaded, and which of them has devices when a loader has
-//! both: the same choice as Unified Runtime's own pair makes, so that no device is listed twice.
+//! The two names under which this adapter is loaded, and which of them lists the devices if a loader has
+//! both. The rules are those of Unified Runtime's own two adapters, so that no device is listed twice.
 //!
 //! | | |
 //! | --- | --- |
-//! | `UR_ADAPTERS_FORCE_LOAD` names adapters | whoever is named lists its devices |
-//! | `UR_LOADER_USE_LEVEL_ZERO_V2`, `SYCL_UR_USE_LEVEL_ZERO_V2` | 1: `_v2` has them; 0: the other one |
-//! | neither | `_v2` has them if one is as new as Xe2 (IP version 20.1) |
+//! | `UR_ADAPTERS_FORCE_LOAD` names adapters | every named adapter lists its devices |
+//! | `UR_LOADER_USE_LEVEL_ZERO_V2`, `SYCL_UR_USE_LEVEL_ZERO_V2` | 1: `_v2` lists them; 0: the other one |
+//! | neither | `_v2` lists them if one is as new as Xe2 (IP version 20.1) |
 #![expect(unsafe_code, reason = "entries of the C ABI")]
 use super::{device, device_info, options::number};
 use std::sync::atomic::{AtomicU8, Ordering::*};
 use ur_sys::{ur_adapter_handle_t, ur_result_t};
 
-/// Linked into a program, and by itself there.
+/// Linked into a program without a loader that has both.
 const ALONE: u8 = 0;
 const V1: u8 = 1;
 const V2: u8 = 2;
-/// Under what name the shared object in which this code lives was loaded.
+/// The name under which the shared object that contains this code was loaded.
 static VARIANT: AtomicU8 = AtomicU8::new(ALONE);
-/// The first hardware for which `_v2` is the one.
+/// The IP version of the first hardware for which `_v2` is preferred.
 const XE2: u32 = 20 << 22 | 1 << 14;
 
 macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $variant:ident;)*) => { $(
@@ -29,22 +29,22 @@ macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $variant:ident;)*) => {
     ) -> ur_result_t {
         VARIANT.store($variant, Relaxed);
         let get = super::TABLE.adapter.get.expect("no slot of a table is null");
-        // SAFETY: forwarded from the C caller's own contract.
+        // SAFETY: forwarded from the C caller's contract.
         unsafe { get(count, adapters, total) }
     }
 )* } }
 entries! {
-    /// `urAdapterGet` of the first name.
+    /// `urAdapterGet` of version 1.
     adapter_get_v1 = V1;
-    /// `urAdapterGet` of the second name.
+    /// `urAdapterGet` of version 2.
     adapter_get_v2 = V2;
 }
 
-/// Whether this answers as the second of Unified Runtime's adapters does.
+/// Whether it reports itself as version 2.
 pub(super) fn is_v2() -> bool {
     VARIANT.load(Relaxed) != V1
 }
-/// Whether it is this one that has the devices. May start the driver.
+/// Whether this variant lists the devices. May initialise the driver.
 pub(super) fn is_chosen() -> bool {
     let variant = VARIANT.load(Relaxed);
     if variant == ALONE || std::env::var_os("UR_ADAPTERS_FORCE_LOAD").is_some() {
@@ -53,7 +53,7 @@ pub(super) fn is_chosen() -> bool {
     let wished = number(&["UR_LOADER_USE_LEVEL_ZERO_V2", "SYCL_UR_USE_LEVEL_ZERO_V2"]);
     let v2 = match wished {
         Some(number) => number != 0,
-        None if device::all().next().is_none() => return true, // then nothing is listed twice
+        None if device::all().next().is_none() => return true, // there is no device to be listed twice
         None => device::all().any(|one| device_info::ip_version(one).is_ok_and(|ip| ip >= XE2)),
     };
     v2 == (variant == V2)

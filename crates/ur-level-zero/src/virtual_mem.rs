@@ -1,4 +1,4 @@
-//! Virtual memory: what the driver does about reserved addresses and physical memory.
+//! Virtual memory: reserved addresses, physical memory, and mappings.
 use super::{
     DriverDevice, LevelZero,
     context::DriverContext,
@@ -23,38 +23,39 @@ use ur_lock::locked;
 
 /// What `ur_physical_mem_handle_t` points at.
 pub type PhysicalMem = physical_mem::PhysicalMem<LevelZero>;
-/// Reserved addresses, which are known to be ours while this lives.
+/// Reserved addresses, recorded as belonging to this adapter while this lives.
 #[derive(Debug)]
 pub struct Reservation {
     range: Range,
     reserved: native::Range,
-    /// What is mapped there, by its first address.
+    /// The mappings in it, by start address.
     pieces: Mutex<BTreeMap<usize, Piece>>,
 }
 /// One mapping.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     bytes: usize,
-    /// The physical memory, which the core keeps while it is mapped.
+    /// The physical memory; the core keeps it alive while it is mapped.
     memory: RawPhysical,
     offset: usize,
     access: Access,
 }
 impl Reservation {
-    /// Maps a piece.
+    /// Maps `piece` at `at`.
     fn put(&self, at: usize, piece: Piece) -> ur_adapter::error::Result<()> {
         let Piece { bytes, memory, offset, access } = piece;
         native::map(self.reserved.context(), at as u64, bytes, memory, offset, access)?;
         locked(&self.pieces).insert(at, piece);
         Ok(())
     }
-    /// Unmaps a piece.
+    /// Unmaps the piece at `at`.
     fn take(&self, at: usize, bytes: usize) -> ur_adapter::error::Result<()> {
         native::unmap(self.reserved.context(), at as u64, bytes)?;
         locked(&self.pieces).remove(&at);
         Ok(())
     }
-    /// Changes the access of whole pieces by mapping each anew, where the driver's own way to do it changes what is mapped.
+    /// Changes the access of whole mappings by mapping them again. Used where the driver's own function would
+    /// change what is mapped.
     fn map_anew(&self, part: Range, access: Access) -> Result<()> {
         let (start, end) = (part.start().get(), part.start().get() + part.bytes());
         let touched: Vec<_> = locked(&self.pieces)
@@ -72,7 +73,7 @@ impl Reservation {
             self.take(at, piece.bytes)?;
             let changed = self.put(at, Piece { access, ..piece });
             if let Err(error) = changed {
-                self.put(at, piece)?; // as it was
+                self.put(at, piece)?; // restores the old mapping
                 return Err(error.into());
             }
         }
@@ -134,7 +135,7 @@ impl VirtualMemory for LevelZero {
         access: Access,
     ) -> Result<()> {
         let (at, bytes) = (to.start().get(), to.bytes());
-        // The driver is tried only where it matters.
+        // The driver's capabilities are only determined if they matter.
         let ways = || devices.first().map(|device| native::ways(device)).transpose();
         if offset != 0 && ways()?.is_some_and(|ways| !ways.takes_offsets) {
             return Error::unsupported(
@@ -156,7 +157,7 @@ impl VirtualMemory for LevelZero {
         if mapped.is_err() {
             memory.discount_mapping();
         }
-        // The size is the exporter's word; whether it is true shows here.
+        // The size of imported memory comes from the exporter; mapping it shows whether it is true.
         Ok(mapped.map_err(|e| if memory.is_opened() { foreign(e) } else { e })?)
     }
     fn protect(
@@ -169,7 +170,7 @@ impl VirtualMemory for LevelZero {
         let (context, (at, size)) = (reservation.reserved.context(), numbers(part));
         let ways = devices.first().map(|device| native::ways(device)).transpose()?;
         if ways.is_some_and(|ways| !ways.keeps_offsets) {
-            // What is under way must not find nothing mapped for a moment.
+            // Commands must not run while the memory is briefly unmapped.
             devices.iter().try_for_each(|device| sync_point::wait_for_device(device))?;
             return reservation.map_anew(part, access);
         }
