@@ -11,7 +11,7 @@ pub fn judge(published: bool) -> Result<()> {
 }
 #[cold]
 fn unseen() -> Error {
-    let why = "the process that made this event has let go of it, and nobody will see the signal: close the event and open \
+    let why = "the process that made this event has released it, so the signal would reach no process: close the event and open \
                a new ticket";
     Error::new(ErrorCode::InvalidEvent, why)
 }

@@ -28,7 +28,7 @@ impl Rows {
         match pitch.checked_mul(height).filter(|&all| all > 0) {
             Some(all) => Range::new(self.start, all - pitch + width),
             None => {
-                refused(format!("{height} rows, {pitch} bytes apart, are no memory there can be"))
+                refused(format!("{height} rows, {pitch} bytes apart, exceed the address space"))
             }
         }
     }

@@ -151,7 +151,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         buffer.check_range(offset, bytes)?;
         if !pattern.len().is_power_of_two() {
             let why =
-                format!("a pattern of {} bytes: a buffer's has a power of two", pattern.len());
+                format!("a pattern of {} bytes: the length must be a power of two", pattern.len());
             return refused(ErrorCode::InvalidSize, why);
         }
         let pattern = pattern_of(pattern, bytes)?;
@@ -179,7 +179,7 @@ pub(super) fn map<D: TakesCommands>(
     if flags.contains(F::WRITE_INVALIDATE_REGION) && flags.intersects(F::READ | F::WRITE) {
         return refused(
             ErrorCode::InvalidValue,
-            "WRITE_INVALIDATE_REGION gives up what is there: it goes with neither READ nor WRITE",
+            "WRITE_INVALIDATE_REGION discards the contents: combine it with neither READ nor WRITE",
         );
     }
     let mapping = buffer.mapping(flags, offset, size)?;

@@ -59,9 +59,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {
             return Err(Error::new(
                 ErrorCode::UnsupportedImageFormat,
-                format!(
-                    "pixels are copied as they are, from {one:?} to the same and not to {other:?}"
-                ),
+                format!("pixels are copied without conversion, so not from {one:?} to {other:?}"),
             ));
         }
         let (here, there) = (Part::new(out, region)?, Part::new(into, region)?);

@@ -230,7 +230,7 @@ impl<D: HasStreams> EventExpApi for OverDriver<D> {
         if desc.flags.contains(F::IPC_EXP | F::ENABLE_PROFILING) {
             return Err(Error::new(
                 ErrorCode::InvalidValue,
-                "an event that processes share has no times: ask for IPC_EXP or ENABLE_PROFILING, not both",
+                "an event that processes share records no times: pass IPC_EXP or ENABLE_PROFILING, not both",
             ));
         }
         let (context, device) = (context.own()?, device.own()?);

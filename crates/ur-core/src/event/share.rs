@@ -107,6 +107,6 @@ fn offered<D: HasStreams>(object: u64) -> Result<Shareable<D>> {
     })
 }
 fn no_offer() -> Error {
-    let why = "only an event made here with IPC_EXP can be offered to others";
+    let why = "only an event that this process created with IPC_EXP can be exported";
     Error::new(ErrorCode::InvalidEvent, why)
 }

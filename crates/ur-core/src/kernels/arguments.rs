@@ -104,7 +104,7 @@ pub fn check_all<M: Body, S: Body>(
 /// `OUT_OF_RESOURCES` for more than a launch can have.
 pub fn add_local(taken: usize, bytes: usize) -> Result<usize> {
     place_local(taken, bytes).map(|(_, end)| end).ok_or_else(|| {
-        let why = "the local memory of the arguments is more than there can be";
+        let why = "the local memory of the arguments exceeds what a launch can have";
         Error::new(ErrorCode::OutOfResources, why)
     })
 }
@@ -123,7 +123,7 @@ pub fn local_memory<M: Body, S: Body>(given: &(impl Given<M, S> + ?Sized)) -> Re
     all.into_iter().filter(|&bytes| bytes > 0).try_fold(0, add_local)
 }
 fn no_kind<R>(other: T) -> Result<R> {
-    let why = format!("{other:?} is no kind of argument");
+    let why = format!("{other:?} is not a type of argument");
     Err(Error::new(ErrorCode::InvalidEnumeration, why))
 }
 /// Checks the size of an argument against the kernel's parameter, if that is known.

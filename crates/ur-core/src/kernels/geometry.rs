@@ -136,7 +136,7 @@ impl Limits {
         refused(
             ErrorCode::InvalidWorkGroupSize,
             format!(
-                "{global:?} items are more than {grid:?} groups, the most there are: larger ones help"
+                "{global:?} items need more than {grid:?} groups, which is the limit: use larger groups"
             ),
         )
     }

@@ -68,7 +68,7 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
                 let bytes = unsafe { std::slice::from_raw_parts(at, entry.size) }.to_vec();
                 if entry.r#type == T::STRING { Value::Text(bytes) } else { Value::Bytes(bytes) }
             }
-            _ => return refused("a metadata entry of the program is of a type that there is not"),
+            _ => return refused("a metadata entry of the program has an unknown type"),
         };
         Ok((name, value))
     };

@@ -11,12 +11,16 @@ pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
     let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
     let access = [F::READ_WRITE, F::WRITE_ONLY, F::READ_ONLY];
     if access.into_iter().filter(|&one| flags.contains(one)).count() > 1 {
-        return refused("memory is read and written, only written or only read: give one of them");
+        return refused(
+            "READ_WRITE, WRITE_ONLY and READ_ONLY exclude each other: pass one of them",
+        );
     }
     if flags.contains(F::USE_HOST_POINTER)
         && flags.intersects(F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER)
     {
-        return refused("memory is C's own (USE_HOST_POINTER) or allocated, not both");
+        return refused(
+            "USE_HOST_POINTER uses memory of the caller: it goes with no flag that allocates",
+        );
     }
     Ok(())
 }
@@ -66,7 +70,9 @@ pub fn of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_fla
     check_flags(part)?;
     let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
     if part.intersects(F::USE_HOST_POINTER | F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER) {
-        return refused("where the bytes of a part are is its buffer's to say: leave the flag out");
+        return refused(
+            "the bytes of a sub-buffer are its buffer's: leave the host pointer flags out",
+        );
     }
     let access = F::READ_WRITE | F::WRITE_ONLY | F::READ_ONLY;
     if !part.intersects(access) {

@@ -56,7 +56,7 @@ fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[u
     }
     let height = if desc.r#type == ur_mem_type_t::IMAGE1D_ARRAY { 1 } else { sides[1] };
     let Some(rows) = row.checked_mul(height) else {
-        return refused(format!("{height} rows, {row} bytes apart, are no memory there can be"));
+        return refused(format!("{height} rows, {row} bytes apart, exceed the address space"));
     };
     let slice = if desc.slicePitch == 0 { rows } else { desc.slicePitch };
     if slice < rows || !slice.is_multiple_of(row) {
@@ -248,7 +248,7 @@ pub fn on_host(
     [width, height, depth]: [usize; 3],
 ) -> Result<(OnHost, usize)> {
     let refused = |why: String| Error::new(ErrorCode::InvalidSize, why);
-    let endless = || refused("region and pitches leave all memory there can be".into());
+    let endless = || refused("region and pitches exceed the address space".into());
     let row = if row == 0 { width } else { row };
     if row < width {
         return Err(refused(format!("rows of {width} bytes do not fit a pitch of {row}")));

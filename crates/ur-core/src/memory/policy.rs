@@ -36,7 +36,7 @@ impl Policy {
             other => return unknown(format!("there is no access {other}: see causeway/policy.h")),
         };
         if asked.flags & !CW_IPC_POLICY_READ_ONLY != 0 {
-            return unknown(format!("a policy has flags that there are not: {:#x}", asked.flags));
+            return unknown(format!("a policy has unknown flags: {:#x}", asked.flags));
         }
         let is_read_only = asked.flags & CW_IPC_POLICY_READ_ONLY != 0;
         Ok(Some(Self { access, is_read_only, held: asked.held }))

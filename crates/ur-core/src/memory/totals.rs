@@ -104,7 +104,7 @@ impl Totals {
             _ => {
                 return Err(Error::new(
                     ErrorCode::UnsupportedEnumeration,
-                    format!("{name:?} of a pool can be asked and not set"),
+                    format!("{name:?} of a pool can be queried, but not set"),
                 ));
             }
         };

@@ -23,7 +23,7 @@ pub fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
         0 => Ok(()),
         bits => Err(Error::new(
             ErrorCode::InvalidEnumeration,
-            format!("a descriptor of USM has flags that there are not: {bits:#x}"),
+            format!("a USM descriptor has unknown flags: {bits:#x}"),
         )),
     }
 }
@@ -50,7 +50,7 @@ pub fn rows(start: usize, element: usize, width: usize, height: usize) -> Result
     let unit = lcm(start, element.max(1));
     let pitch = unit.and_then(|unit| width.checked_next_multiple_of(unit));
     let size = pitch.and_then(|pitch| pitch.checked_mul(height));
-    let none = || Error::new(ErrorCode::InvalidUsmSize, "no memory has as many rows");
+    let none = || Error::new(ErrorCode::InvalidUsmSize, "the rows exceed the address space");
     pitch.zip(size).ok_or_else(none)
 }
 /// The least common multiple; `None` if it does not fit `usize`.

@@ -121,7 +121,7 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
         opened: Remote<OpenedPhysical<D>>,
     ) -> Result<Self> {
         let too_large = |_| {
-            let why = "the physical memory is larger than this process's addresses";
+            let why = "the physical memory is larger than this process's address space";
             Error::new(ErrorCode::InvalidValue, why)
         };
         let bytes = usize::try_from(opened.size()).map_err(too_large)?;

@@ -215,7 +215,7 @@ pub fn contradiction(what: &str) -> Error {
 }
 /// The error for a size that does not fit `usize`.
 pub fn too_large<E>(_: E) -> Error {
-    contradiction("it is larger than this process's addresses")
+    contradiction("it is larger than this process's address space")
 }
 /// The payload bytes of a driver: a byte that identifies the format, then the driver's data.
 pub fn bytes_of(form: u8, said: &[u8]) -> Arc<[u8]> {

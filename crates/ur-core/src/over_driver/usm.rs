@@ -71,7 +71,7 @@ pub fn allocate<D: HasUsm>(
             return Error::unsupported("a policy for memory other than a device's");
         }
         if pool.is_some() {
-            let why = "memory with a policy is in nothing else's, and so in no pool: name none";
+            let why = "memory with a policy has an allocation of its own: pass no pool";
             return Err(Error::new(ErrorCode::InvalidValue, why));
         }
         let at = D::take_alone(chosen, (home, size, align), policy.is_read_only)?;
@@ -258,7 +258,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
             false => Ok(()),
             true => Err(Error::new(
                 ErrorCode::InvalidValue,
-                "the pool that a device starts out with cannot be destroyed: release it",
+                "the default pool of a device cannot be destroyed: release it",
             )),
         }
     }

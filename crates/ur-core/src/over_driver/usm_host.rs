@@ -135,7 +135,9 @@ pub fn register<D: HostRegistration>(
         return refused(format!("{bytes} bytes from {at:?} on are USM already, in part at least"));
     }
     if !is_mapped(at.addr(), end) {
-        return refused(format!("{bytes} bytes from {at:?} on are not all there: allocate first"));
+        return refused(format!(
+            "{bytes} bytes from {at:?} on are not all mapped: allocate them first"
+        ));
     }
     let mut all = all::<D>();
     let in_the_way =

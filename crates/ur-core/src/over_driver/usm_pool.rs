@@ -75,7 +75,7 @@ pub trait HasUsm:
         is_read_only: bool,
     ) -> Result<UsmPtr> {
         let _ = (device, request, is_read_only);
-        let why = "who opens this device's memory has the driver's own descriptor of it, by which it can be written and passed on: it can be shared with processes of the same user only, and for reading and writing";
+        let why = "a process that opens memory of this device gets the driver's descriptor, with which it can write the memory and pass it on, so no other policy than the default can be enforced: leave the policy out, and processes of the same user can read and write the memory";
         Err(Error::new(ErrorCode::UnsupportedFeature, why))
     }
     /// The size of a device's memory in bytes.

@@ -111,7 +111,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
             Some(_) => Error::new(
                 ErrorCode::FunctionAddressNotAvailable,
                 format!(
-                    "the driver tells no address of {name:?}: have the program put it into a variable, and read that"
+                    "the driver does not report the address of {name:?}: let the program store it in a variable, and read that"
                 ),
             ),
             None => no_kernel(name),

@@ -160,7 +160,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
                     ur_kernel_cache_config_t::LARGE_SLM => CachePreference::LocalMemory,
                     ur_kernel_cache_config_t::LARGE_DATA => CachePreference::Cache,
                     other => {
-                        let why = format!("{other:?} is no way to divide a cache");
+                        let why = format!("{other:?} is not a cache configuration");
                         return refused(ErrorCode::InvalidValue, why);
                     }
                 };
