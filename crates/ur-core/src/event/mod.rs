@@ -95,7 +95,7 @@ impl<D: HasStreams> Event<D> {
             _ => None,
         }
     }
-    /// Checks that it can be signalled at all.
+    /// Checks that its command runs by itself, so that other commands can wait for it.
     ///
     /// # Errors
     /// `GRAPH_INTERNAL_EVENT` for the event of a captured command, which never runs by itself.

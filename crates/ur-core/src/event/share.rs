@@ -47,7 +47,8 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
         };
         let device = D::uuid(device)?;
         let old = SharedEvents::<D>::get().offered().insert(*object, shared.what.clone());
-        shared.was_offered.store(true, Release); // after the insertion: `drop` of the shared part reads it, and must find the entry
+        // After the insertion: `SharedPart::drop` reads the flag, and must then find the entry.
+        shared.was_offered.store(true, Release);
         drop(old);
         Ok(Offer {
             kind: Kind::Event,
