@@ -1,4 +1,5 @@
-//! The arguments of a launch as the driver takes them, which copies them: all at once by their places, or one by one.
+//! The arguments of a launch in the driver's form: all in one call by their addresses, or one call each. The
+//! driver copies them.
 use super::{super::LevelZero, kernel::ArgumentLock, mutable::Value};
 use std::{ffi::c_void, ptr::null_mut};
 use ur_adapter::error::Result;
@@ -6,16 +7,16 @@ use ur_hal::{Address, Argument};
 
 type Given<'a> = Argument<'a, LevelZero>;
 
-/// Arguments that are told at once at most.
+/// The largest number of arguments that are passed in one call.
 const MANY: usize = 32;
-/// Where addresses and handles are while the driver reads them.
+/// Storage for addresses and handles while the driver reads them.
 pub type Words = [usize; MANY];
 
-/// Addresses and handles are words.
+/// The size in bytes of an argument; addresses and handles are words.
 fn bytes_of(one: &Given<'_>) -> usize {
     if let Argument::Value(bytes) = one { bytes.len() } else { size_of::<usize>() }
 }
-/// The word that an address or a handle is.
+/// The word of an address or a handle; 0 for others.
 fn word(one: &Given<'_>) -> usize {
     match one {
         Argument::Address(at) => at.map_or(0, Address::get),
@@ -24,7 +25,8 @@ fn word(one: &Given<'_>) -> usize {
         Argument::Value(_) | Argument::Local(_) => 0,
     }
 }
-/// Where each of them is, some of them in `words`, if the driver took each in this size before.
+/// The address of each argument, for addresses and handles in `words`. `None` unless the driver accepted
+/// arguments of these sizes before.
 pub fn places(
     given: &[Given<'_>],
     accepted: &[usize],
@@ -49,7 +51,8 @@ pub fn places(
     }
     Some(all)
 }
-/// Bytes of each of them; none where there are too many for `places`, or local memory is among them, which is nowhere.
+/// The size in bytes of each argument. Empty if there are too many for [`places`], or if one is local memory,
+/// which has no address.
 pub fn sizes(given: &[Given<'_>]) -> Vec<usize> {
     let is_local = |one: &Given<'_>| matches!(one, Argument::Local(_));
     match given.len() > MANY || given.iter().any(is_local) {
@@ -57,7 +60,7 @@ pub fn sizes(given: &[Given<'_>]) -> Vec<usize> {
         false => given.iter().map(bytes_of).collect(),
     }
 }
-/// Each by its index.
+/// The arguments with their indexes.
 pub fn one_by_one<'a>(given: &[Given<'a>]) -> Vec<(u32, Value<'a>)> {
     let value = |one: &Given<'a>| match *one {
         Argument::Value(bytes) => Value::Bytes(bytes),
@@ -66,7 +69,7 @@ pub fn one_by_one<'a>(given: &[Given<'a>]) -> Vec<(u32, Value<'a>)> {
     };
     (0..).zip(given.iter().map(value)).collect()
 }
-/// Gives them to the driver one by one.
+/// Passes the arguments to the driver one by one.
 ///
 /// # Errors
 /// Returns the driver's error.

@@ -1,18 +1,19 @@
-//! Contexts of the driver's.
+//! Contexts of the driver.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{RawContext, RawDevice, RawDriver, driver};
 use std::ptr::null;
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// A context: destroyed on drop if it is ours.
+/// A context; destroyed on drop if owned.
 #[derive(Debug)]
 pub struct NativeContext {
     raw: RawContext,
     owned: bool,
 }
 impl NativeContext {
-    /// One for these devices, or for all of the driver's where the driver cannot choose.
+    /// Creates a context for these devices, or for all devices of the driver if the driver cannot restrict
+    /// it.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -21,7 +22,7 @@ impl NativeContext {
             ze_context_desc_t { stype: ZE_STRUCTURE_TYPE_CONTEXT_DESC, pNext: null(), flags: 0 };
         let mut raw = None;
         let count = devices.len() as u32;
-        // SAFETY: the devices are the driver's, `desc` says what it is and `raw` is writable.
+        // SAFETY: the devices are the driver's, `desc` has its type and `raw` is writable.
         let made = unsafe {
             driver().context_create_ex(on, &raw const desc, count, devices.as_ptr(), &raw mut raw)
         };
@@ -33,7 +34,7 @@ impl NativeContext {
         }
         Ok(Self { raw: RawContext::given(raw, "zeContextCreateEx")?, owned: true })
     }
-    /// One that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing context; `owned`: it is destroyed on drop.
     pub fn adopt(raw: RawContext, owned: bool) -> Self {
         Self { raw, owned }
     }
@@ -45,7 +46,7 @@ impl NativeContext {
 impl Drop for NativeContext {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; what was made in it is gone by now.
+            // SAFETY: owned, and destroyed once; the objects created in it no longer exist.
             unsafe { driver().context_destroy(self.raw) }.let_go();
         }
     }

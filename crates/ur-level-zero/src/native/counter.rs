@@ -1,6 +1,6 @@
-//! Counter-based events of a driver's: which names its functions go by, and whether it has them. The
-//! core entries of newer specifications come first, the older `zex` ones second. Found out once for
-//! each driver, when somebody first asks.
+//! Counter-based events: which of the driver's functions for them exist, and under which names. The functions
+//! of newer versions of the specification are preferred to the older `zex` extension. Determined once for
+//! each driver, at first use.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{RawContext, RawDevice, RawDriver, RawEvent, driver, extension, unwrapped},
@@ -31,29 +31,29 @@ pub(super) type Open = unsafe extern "C" fn(
 ) -> ze_result_t;
 pub(super) type Close = unsafe extern "C" fn(RawEvent) -> ze_result_t;
 
-/// What the older entry's descriptor says that it is: fields and flags are the same.
+/// The structure type for the older function; fields and flags are the same.
 const ZEX_DESC: ze_structure_type_t = 0x0003_001c;
 
-/// How events are made.
+/// The function that creates events.
 #[derive(Clone, Copy, Debug)]
 pub struct Maker {
     pub(super) call: &'static str,
     pub(super) create: Create,
     pub(super) stype: ze_structure_type_t,
 }
-/// How they are shared between processes.
+/// The functions that share them between processes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sharing {
     pub(super) get: Get,
     pub(super) open: Open,
     pub(super) close: Close,
 }
-/// What a driver offers.
+/// What a driver supports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
-    /// `None`: it has no such events.
+    /// `None` if it has no counter-based events.
     pub maker: Option<Maker>,
-    /// `None`: they stay in the process.
+    /// `None` if they cannot be shared between processes.
     pub sharing: Option<Sharing>,
 }
 
@@ -63,7 +63,7 @@ unsafe extern "C" fn core_create(
     desc: *const ze_event_counter_based_desc_t,
     event: *mut Option<RawEvent>,
 ) -> ze_result_t {
-    // SAFETY: forwarded to the caller.
+    // SAFETY: the caller upholds the driver's conditions.
     let told = unsafe { driver().event_counter_based_create(context, device, desc, event) };
     told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
@@ -71,7 +71,7 @@ unsafe extern "C" fn core_get(
     event: RawEvent,
     ipc: *mut ze_ipc_event_counter_based_handle_t,
 ) -> ze_result_t {
-    // SAFETY: forwarded to the caller.
+    // SAFETY: as above.
     let told = unsafe { driver().event_counter_based_get_ipc_handle(event, ipc) };
     told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
@@ -80,21 +80,21 @@ unsafe extern "C" fn core_open(
     ipc: ze_ipc_event_counter_based_handle_t,
     event: *mut Option<RawEvent>,
 ) -> ze_result_t {
-    // SAFETY: forwarded to the caller.
+    // SAFETY: as above.
     let told = unsafe { driver().event_counter_based_open_ipc_handle(context, ipc, event) };
     told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
 unsafe extern "C" fn core_close(event: RawEvent) -> ze_result_t {
-    // SAFETY: forwarded to the caller.
+    // SAFETY: as above.
     let told = unsafe { driver().event_counter_based_close_ipc_handle(event) };
     told.status().unwrap_or(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE)
 }
 
 impl Counters {
-    /// What the driver that `device` belongs to offers.
+    /// What `driver`, to which `device` belongs, supports.
     pub fn of(driver: RawDriver, device: RawDevice) -> Self {
         static KNOWN: Mutex<Vec<(RawDriver, Counters)>> = Mutex::new(Vec::new());
-        /// Mostly there is only one driver.
+        /// The first driver, without a lock: usually there is only one.
         static FIRST: OnceLock<(RawDriver, Counters)> = OnceLock::new();
         if let Some((_, counters)) = FIRST.get().filter(|first| first.0 == driver) {
             return *counters;
@@ -109,8 +109,8 @@ impl Counters {
         known().push((driver, found));
         found
     }
-    /// A new event for any number of signals; `shared`: processes can share it. `None` if the driver
-    /// has none such.
+    /// A new event that can be signalled repeatedly; with `shared` it can be shared between processes. `None`
+    /// if the driver has no counter-based events.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -123,8 +123,8 @@ impl Counters {
         let make = |maker| CounterEvent::create(maker, context, device, (false, shared));
         self.maker.as_ref().map(make).transpose()
     }
-    /// Asks the driver, by making an event and a handle of it: a loader exports its entries also for
-    /// drivers that do not have them.
+    /// Determines the support by creating an event and a handle of it: a loader exports its functions even if
+    /// the driver does not have them.
     fn find(raw: RawDriver, device: RawDevice) -> Result<Self> {
         let context = NativeContext::create(raw, &[device])?;
         let core = Maker {
@@ -158,14 +158,14 @@ impl Counters {
             made.0.filter(|_| made.1 == ZE_RESULT_SUCCESS)
         };
         let plain = make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE)?;
-        // SAFETY: just made, and ours.
+        // SAFETY: created above, and owned.
         unsafe { driver().event_destroy(plain) }.let_go();
         let sharing = sharing.filter(|sharing| {
             let Some(event) = make(shares) else { return false };
             let mut ipc = ze_ipc_event_counter_based_handle_t::default();
-            // SAFETY: an event of ours with the flag; `ipc` is writable.
+            // SAFETY: an owned event with the flag; `ipc` is writable.
             let told = unsafe { (sharing.get)(event, &raw mut ipc) };
-            // SAFETY: just made, and ours.
+            // SAFETY: created above, and owned.
             unsafe { driver().event_destroy(event) }.let_go();
             told == ZE_RESULT_SUCCESS
         });
@@ -173,7 +173,7 @@ impl Counters {
     }
 }
 impl Maker {
-    /// The event, if it was made, and what the driver said.
+    /// The event, if it was created, and the driver's status.
     pub(super) fn make(
         &self,
         context: RawContext,
@@ -189,13 +189,13 @@ impl Maker {
             wait: scope,
         };
         let mut raw = None;
-        // SAFETY: both handles are live; `desc` says what it is; `raw` is writable.
+        // SAFETY: both handles are live; `desc` has its type; `raw` is writable.
         let told = unsafe { (self.create)(context, device, &raw const desc, &raw mut raw) };
         (raw, told)
     }
 }
-/// The functions by their older names. What they make is the driver's own: where the loader has handles of its own it
-/// takes no such event.
+/// The functions by their older names. Events that they create are unwrapped driver handles, which a loader
+/// that wraps handles does not accept.
 fn older(raw: RawDriver) -> Option<(Maker, Option<Sharing>)> {
     if unwrapped(raw) != raw {
         return None;

@@ -1,4 +1,4 @@
-//! What the driver says of a device.
+//! Queries of device properties.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{Outcome, RawDevice, RawDriver, driver};
 use std::{
@@ -8,10 +8,10 @@ use std::{
 use ur_adapter::error::{ErrorCode, Result};
 use ze_sys::*;
 
-/// A structure that the driver filled in, on its own: it points at nothing.
+/// A structure that the driver filled in; its link is null, so it contains no pointers.
 #[derive(Clone, Copy, Debug)]
 pub struct Told<T>(T);
-// SAFETY: made by `chained` and `told` alone, which leave no pointer in it.
+// SAFETY: only `chained`, `told` and `several` create it, and they leave no pointer in it.
 unsafe impl<T> Send for Told<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Told<T> {}
@@ -27,18 +27,19 @@ impl<T> Deref for Told<T> {
 /// # Errors
 /// Returns the driver's error.
 pub fn all(of: RawDriver) -> Result<Vec<RawDevice>> {
-    // SAFETY: `listed` passes room for as many as it says.
+    // SAFETY: `listed` passes a list with the length that it states.
     listed(|count, to| unsafe { driver().device_get(of, count, to) })
 }
-/// The parts that a device comes apart into; none for most.
+/// The tiles of a device; most devices have none.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn parts(of: RawDevice) -> Result<Vec<RawDevice>> {
-    // SAFETY: `listed` passes room for as many as it says.
+    // SAFETY: `listed` passes a list with the length that it states.
     listed(|count, to| unsafe { driver().device_get_sub_devices(of, count, to) })
 }
-/// The whole that a part is of, where the driver names it; `None` for a whole, and where it has none but parts.
+/// The root device of a tile, if the driver reports it; `None` for a root device, and if only tiles are
+/// exposed.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -46,11 +47,11 @@ pub fn whole(of: RawDevice) -> Result<Option<RawDevice>> {
     let mut whole = None;
     // SAFETY: `whole` is writable.
     match unsafe { driver().device_get_root_device(of, &raw mut whole) }.ok() {
-        Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(None), // before 1.7
+        Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(None), // drivers before version 1.7
         told => told.map(|()| whole),
     }
 }
-/// All that a question about a list answers.
+/// Calls a query that returns a list: first for the length, then for the entries.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -64,12 +65,12 @@ pub(super) fn listed<T: Copy>(ask: impl Fn(*mut u32, *mut Option<T>) -> Outcome)
     Ok(found.into_iter().take(count as usize).flatten().collect())
 }
 
-/// A structure of one kind with its link: what of it the specification fixes.
+/// A structure of Level Zero with a type and a link (`stype`, `pNext`).
 ///
 /// # Safety
-/// The first two fields are the type's number and the link, as in every structure of Level Zero.
+/// The first two fields must be the type and the link, as in every structure of Level Zero.
 pub unsafe trait Linked: Default {
-    /// Which `ZE_STRUCTURE_TYPE_*` it is.
+    /// The value of its type: `ZE_STRUCTURE_TYPE_*`.
     const STYPE: ze_structure_type_t;
 }
 #[repr(C)]
@@ -78,7 +79,7 @@ struct Head {
     next: *mut std::ffi::c_void,
 }
 fn head<T: Linked>(of: &mut T) -> &mut Head {
-    // SAFETY: the trait's promise: it begins with these two.
+    // SAFETY: the trait guarantees that it begins with these two fields.
     unsafe { &mut *from_mut(of).cast::<Head>() }
 }
 fn fresh<T: Linked>() -> T {
@@ -92,7 +93,7 @@ fn told<T: Linked>(ask: impl FnOnce(*mut T) -> Outcome) -> Result<Told<T>> {
     head(&mut made).next = null_mut();
     Ok(Told(made))
 }
-/// `E` as the driver answers it at the end of a question for `T`; one it does not know stays zeros.
+/// Queries `T` with `E` linked to it, and returns `E`; all zeros if the driver does not know `E`.
 fn chained<T: Linked, E: Linked>(ask: impl FnOnce(*mut T) -> Outcome) -> Result<Told<E>> {
     let (mut first, mut second) = (fresh::<T>(), fresh::<E>());
     head(&mut first).next = from_mut(&mut second).cast();
@@ -101,7 +102,7 @@ fn chained<T: Linked, E: Linked>(ask: impl FnOnce(*mut T) -> Outcome) -> Result<
     Ok(Told(second))
 }
 macro_rules! linked { ($($t:ty = $stype:ident;)*) => { $(
-    // SAFETY: laid out so by the specification.
+    // SAFETY: the specification defines this layout.
     unsafe impl Linked for $t { const STYPE: ze_structure_type_t = $stype; }
 )* } }
 linked! {
@@ -126,7 +127,7 @@ linked! {
     ze_device_usablemem_size_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES;
 }
 
-/// What blocks of two-dimensional arrays it loads and stores at once: an extension of Intel's.
+/// The support of two-dimensional block loads and stores: an extension of Intel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct BlockArrays {
@@ -140,31 +141,31 @@ impl Default for BlockArrays {
         Self { stype: 0, next: null_mut(), flags: 0 }
     }
 }
-// SAFETY: laid out so by the extension.
+// SAFETY: the extension defines this layout.
 unsafe impl Linked for BlockArrays {
     const STYPE: ze_structure_type_t = 0x0003_0007;
 }
 
-/// What the driver says of a device under one heading.
+/// The driver's properties of a device.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn properties(of: RawDevice) -> Result<Told<ze_device_properties_t>> {
-    // SAFETY: a structure that says what it is.
+    // SAFETY: a structure with its type.
     told(|to| unsafe { driver().device_get_properties(of, to) })
 }
-/// Ticks of its clock in a second, from drivers of specification 1.2 and later.
+/// Ticks of its clock in a second. For drivers since version 1.2.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn cycles_per_second(of: RawDevice) -> Result<u64> {
     let stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
     let mut told = ze_device_properties_t { stype, ..Default::default() };
-    // SAFETY: a structure that says what it is.
+    // SAFETY: a structure with its type.
     unsafe { driver().device_get_properties(of, &raw mut told) }.ok()?;
     Ok(told.timerResolution)
 }
-/// How large its groups can be.
+/// The limits of its work-groups.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -172,7 +173,7 @@ pub fn compute(of: RawDevice) -> Result<Told<ze_device_compute_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_compute_properties(of, to) })
 }
-/// What programs it takes, and what they can do there.
+/// The supported program formats and capabilities of kernels.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -180,7 +181,7 @@ pub fn module(of: RawDevice) -> Result<Told<ze_device_module_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_module_properties(of, to) })
 }
-/// What kinds of memory it reaches, and how.
+/// The kinds of memory that it can access, and how.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -188,7 +189,7 @@ pub fn access(of: RawDevice) -> Result<Told<ze_device_memory_access_properties_t
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_memory_access_properties(of, to) })
 }
-/// How large its images can be; zeros where it has none.
+/// The limits of its images; zeros if it does not support images.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -196,7 +197,7 @@ pub fn image(of: RawDevice) -> Result<Told<ze_device_image_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_image_properties(of, to) })
 }
-/// What descriptors its memory can be exported to and imported from.
+/// The kinds of descriptors to which its memory can be exported, and from which memory can be imported.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -204,7 +205,7 @@ pub fn external(of: RawDevice) -> Result<Told<ze_device_external_memory_properti
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_external_memory_properties(of, to) })
 }
-/// Where on the bus it sits.
+/// Its PCI address.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -212,7 +213,7 @@ pub fn pci(of: RawDevice) -> Result<Told<ze_pci_ext_properties_t>> {
     // SAFETY: as above.
     told(|to| unsafe { driver().device_pci_get_properties_ext(of, to) })
 }
-/// The way from one device to another.
+/// The properties of the link from one device to another.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -220,7 +221,7 @@ pub fn peer(of: RawDevice, peer: RawDevice) -> Result<Told<ze_device_p2p_propert
     // SAFETY: as above.
     told(|to| unsafe { driver().device_get_p2p_properties(of, peer, to) })
 }
-/// Whether `of` reaches the memory of `peer`.
+/// Whether `of` can access the memory of `peer`.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -230,12 +231,12 @@ pub fn can_access(of: RawDevice, peer: RawDevice) -> Result<bool> {
     unsafe { driver().device_can_access_peer(of, peer, &raw mut can) }.ok()?;
     Ok(can != 0)
 }
-/// An extension's part of the device's properties; zeros from a driver that does not know it.
+/// The properties of an extension; all zeros if the driver does not know it.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn extended<E: Linked>(of: RawDevice) -> Result<Told<E>> {
-    // SAFETY: structures that say what they are, linked.
+    // SAFETY: linked structures with their types.
     chained(|to: *mut ze_device_properties_t| unsafe { driver().device_get_properties(of, to) })
 }
 fn several<T: Linked + Copy>(ask: impl Fn(*mut u32, *mut T) -> Outcome) -> Result<Vec<Told<T>>> {
@@ -249,56 +250,56 @@ fn several<T: Linked + Copy>(ask: impl Fn(*mut u32, *mut T) -> Outcome) -> Resul
     all.iter_mut().for_each(|one| head(one).next = null_mut());
     Ok(all.into_iter().map(Told).collect())
 }
-/// Its groups of engines; a group's place in the list is its ordinal.
+/// Its engine groups; the index of a group is its ordinal.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn groups(of: RawDevice) -> Result<Vec<Told<ze_command_queue_group_properties_t>>> {
-    // SAFETY: `several` passes room for as many as it says.
+    // SAFETY: `several` passes a list with the length that it states.
     several(|n, to| unsafe { driver().device_get_command_queue_group_properties(of, n, to) })
 }
-/// Its memories.
+/// The properties of its memories.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn memories(of: RawDevice) -> Result<Vec<Told<ze_device_memory_properties_t>>> {
-    // SAFETY: `several` passes room for as many as it says.
+    // SAFETY: `several` passes a list with the length that it states.
     several(|n, to| unsafe { driver().device_get_memory_properties(of, n, to) })
 }
-/// Bytes a second that its memory gives at most, added up; 0 from a driver that does not tell.
+/// The maximum bandwidth of all its memories in bytes a second; 0 if the driver does not report it.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn bandwidth(of: RawDevice) -> Result<u64> {
     let mut count = 0;
-    // SAFETY: `count` is writable, and no room is promised.
+    // SAFETY: `count` is writable, and no list is passed.
     unsafe { driver().device_get_memory_properties(of, &raw mut count, null_mut()) }.ok()?;
     let mut all = vec![fresh::<ze_device_memory_properties_t>(); count as usize];
     let mut more = vec![fresh::<ze_device_memory_ext_properties_t>(); count as usize];
     for (one, ext) in all.iter_mut().zip(&mut more) {
         one.pNext = from_mut(ext).cast();
     }
-    // SAFETY: there is room for as many as are promised, each linked to its extension.
+    // SAFETY: the list has `count` entries, each linked to its extension.
     unsafe { driver().device_get_memory_properties(of, &raw mut count, all.as_mut_ptr()) }.ok()?;
     let rate = |one: &ze_device_memory_ext_properties_t| match one.bandwidthUnit {
         ZE_BANDWIDTH_UNIT_BYTES_PER_NANOSEC => u64::from(one.readBandwidth) * 1_000_000_000,
-        _ => 0, // a rate for a clock that nobody tells
+        _ => 0, // bytes a clock, of an unknown clock
     };
     Ok(more.iter().map(rate).sum())
 }
-/// The widths of vectors that it prefers, and those that it computes on; none from a driver that
-/// does not tell.
+/// The vector widths that it prefers, and those that it computes with; empty if the driver does not report
+/// them.
 pub fn vectors(of: RawDevice) -> Vec<Told<ze_device_vector_width_properties_ext_t>> {
-    // SAFETY: `several` passes room for as many as it says.
+    // SAFETY: `several` passes a list with the length that it states.
     several(|n, to| unsafe { driver().device_get_vector_width_properties_ext(of, n, to) })
         .unwrap_or_default()
 }
-/// Its caches.
+/// The properties of its caches.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn caches(of: RawDevice) -> Result<Vec<Told<ze_device_cache_properties_t>>> {
-    // SAFETY: `several` passes room for as many as it says.
+    // SAFETY: `several` passes a list with the length that it states.
     several(|n, to| unsafe { driver().device_get_cache_properties(of, n, to) })
 }
 /// The host's clock in nanoseconds and the device's in ticks, read together.

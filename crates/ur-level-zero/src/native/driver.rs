@@ -1,4 +1,4 @@
-//! What the loader says of drivers: which there are, what each is called and what it offers.
+//! Queries of drivers: enumeration, versions and extensions.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{RawDriver, driver};
 use std::{
@@ -8,10 +8,10 @@ use std::{
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// Starts Level Zero, or finds it started, and lists its drivers of GPUs.
+/// Initialises Level Zero, and lists the drivers of GPUs, or with `every_kind` of all devices.
 ///
 /// # Errors
-/// The loader's own. That there is no driver is no failure: then there are none.
+/// Returns the loader's error. Without a driver the list is empty; that is no error.
 pub fn all(every_kind: bool) -> Result<Vec<RawDriver>> {
     let kinds = if every_kind { u32::MAX } else { ZE_INIT_DRIVER_TYPE_FLAG_GPU };
     let mut desc = ze_init_driver_type_desc_t {
@@ -20,17 +20,17 @@ pub fn all(every_kind: bool) -> Result<Vec<RawDriver>> {
         flags: kinds,
     };
     let mut count = 0;
-    // SAFETY: both are writable, and no room is promised.
+    // SAFETY: both are writable, and no list is passed.
     let newer = unsafe { driver().init_drivers(&raw mut count, null_mut(), &raw mut desc) };
     if newer.status() == Some(ZE_RESULT_SUCCESS) {
         let mut found = vec![None; count as usize];
-        // SAFETY: there is room for as many as are promised.
+        // SAFETY: the list has `count` entries.
         unsafe { driver().init_drivers(&raw mut count, found.as_mut_ptr(), &raw mut desc) }.ok()?;
         return Ok(found.into_iter().take(count as usize).flatten().collect());
     }
     older(every_kind)
 }
-/// As loaders before specification 1.10 did it.
+/// The enumeration for loaders before version 1.10.
 fn older(every_kind: bool) -> Result<Vec<RawDriver>> {
     let flags = if every_kind { 0 } else { ZE_INIT_FLAG_GPU_ONLY };
     // SAFETY: may be called at any time, from any thread.
@@ -40,14 +40,14 @@ fn older(every_kind: bool) -> Result<Vec<RawDriver>> {
     }
     started.ok()?;
     let mut count = 0;
-    // SAFETY: `count` is writable, and no room is promised.
+    // SAFETY: `count` is writable, and no list is passed.
     unsafe { driver().driver_get(&raw mut count, null_mut()) }.ok()?;
     let mut found = vec![None; count as usize];
-    // SAFETY: there is room for as many as are promised.
+    // SAFETY: the list has `count` entries.
     unsafe { driver().driver_get(&raw mut count, found.as_mut_ptr()) }.ok()?;
     Ok(found.into_iter().take(count as usize).flatten().collect())
 }
-/// The specification that the driver follows: major in the upper half, minor in the lower.
+/// The version of the specification that the driver implements: major in the upper half, minor in the lower.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -64,11 +64,11 @@ pub fn api_version(raw: RawDriver) -> Result<u32> {
 pub fn version(raw: RawDriver) -> Result<u32> {
     let mut properties =
         ze_driver_properties_t { stype: ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES, ..Default::default() };
-    // SAFETY: `properties` is writable and says what it is.
+    // SAFETY: `properties` is writable and has its type.
     unsafe { driver().driver_get_properties(raw, &raw mut properties) }.ok()?;
     Ok(properties.driverVersion)
 }
-/// The flags of `ze_ipc_property_flags_t`: what of the driver's other processes can be given.
+/// The flags `ze_ipc_property_flags_t`: what can be shared with other processes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -77,20 +77,20 @@ pub fn ipc(raw: RawDriver) -> Result<u32> {
         stype: ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES,
         ..Default::default()
     };
-    // SAFETY: `properties` is writable and says what it is.
+    // SAFETY: `properties` is writable and has its type.
     unsafe { driver().driver_get_ipc_properties(raw, &raw mut properties) }.ok()?;
     Ok(properties.flags)
 }
-/// What extensions the driver has, and in which version.
+/// The names and versions of the driver's extensions.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn extensions(raw: RawDriver) -> Result<Vec<(String, u32)>> {
     let mut count = 0;
-    // SAFETY: `count` is writable, and no room is promised.
+    // SAFETY: `count` is writable, and no list is passed.
     unsafe { driver().driver_get_extension_properties(raw, &raw mut count, null_mut()) }.ok()?;
     let mut all = vec![ze_driver_extension_properties_t::default(); count as usize];
-    // SAFETY: there is room for as many as are promised.
+    // SAFETY: the list has `count` entries.
     let told =
         unsafe { driver().driver_get_extension_properties(raw, &raw mut count, all.as_mut_ptr()) };
     told.ok()?;

@@ -1,5 +1,5 @@
-//! Events of the driver's: made one by one (counter-based), taken from a pool, imported from another
-//! process, or brought by C. Each kind is a type of its own, with its own way to go.
+//! Driver events: counter-based ones, those from pools, those imported from another process, and those of the
+//! application. Each kind is a type with its own release.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -19,7 +19,7 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
 
-/// 64 bytes that the driver of another process understands.
+/// The driver's IPC handle of an event.
 pub type IpcBytes = [u8; ZE_MAX_IPC_HANDLE_SIZE as usize];
 
 fn given(told: ze_result_t, raw: Option<RawEvent>, call: &'static str) -> Result<RawEvent> {
@@ -29,16 +29,16 @@ fn given(told: ze_result_t, raw: Option<RawEvent>, call: &'static str) -> Result
     }
 }
 
-/// A counter-based event made here. A signal replaces its state; a wait is for the state when it was
-/// submitted. Destroyed on drop, whatever waits for it.
+/// A counter-based event created here. A signal replaces its state; a wait refers to the state at its
+/// submission. So it may be destroyed while commands wait for it.
 #[derive(Debug)]
 pub struct CounterEvent {
     raw: RawEvent,
     _context: Arc<NativeContext>,
 }
 impl CounterEvent {
-    /// A new one, complete. `timed`: it notes when what signals it began and ended; `shared`: it can
-    /// be given to other processes.
+    /// Creates a signalled event. `timed`: it records the start and the end of the command that signals it;
+    /// `shared`: it can be shared with other processes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -61,13 +61,13 @@ impl CounterEvent {
     pub fn raw(&self) -> RawEvent {
         self.raw
     }
-    /// What another process opens it by.
+    /// The handle with which another process opens it.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn ipc_bytes(&self, sharing: &Sharing) -> Result<IpcBytes> {
         let mut ipc = ze_ipc_event_counter_based_handle_t::default();
-        // SAFETY: an event of ours; `ipc` is writable.
+        // SAFETY: an owned event; `ipc` is writable.
         match unsafe { (sharing.get)(self.raw, &raw mut ipc) } {
             ZE_RESULT_SUCCESS => Ok(ipc.data.map(|byte| byte as u8)),
             told => Err(failure("zeEventCounterBasedGetIpcHandle", told)),
@@ -76,31 +76,31 @@ impl CounterEvent {
 }
 impl Drop for CounterEvent {
     fn drop(&mut self) {
-        // SAFETY: ours, destroyed once.
+        // SAFETY: owned, and destroyed once.
         unsafe { driver().event_destroy(self.raw) }.let_go();
     }
 }
 
-/// A place for one counter-based event that nobody uses, without a lock.
+/// A lock-free slot for one unused counter-based event.
 #[derive(Debug, Default)]
 pub struct Spare(AtomicPtr<CounterEvent>);
 impl Spare {
-    /// What is there.
+    /// Takes the event, if there is one.
     #[inline]
     pub fn take(&self) -> Option<Arc<CounterEvent>> {
         if self.0.load(Relaxed).is_null() {
             return None;
         }
         let at = self.0.swap(null_mut(), Acquire);
-        // SAFETY: what `put` left here, taken out by this call alone.
+        // SAFETY: `put` stored it, and only this call took it.
         (!at.is_null()).then(|| unsafe { Arc::from_raw(at) })
     }
-    /// Puts one there; back it comes if there is one already.
+    /// Stores an event; returns it if the slot is occupied.
     #[inline]
     pub fn put(&self, event: Arc<CounterEvent>) -> Option<Arc<CounterEvent>> {
         let at = Arc::into_raw(event).cast_mut();
         let put = self.0.compare_exchange(null_mut(), at, Release, Relaxed);
-        // SAFETY: made by `into_raw` above, and not put anywhere.
+        // SAFETY: created by `into_raw` above, and not stored.
         put.is_err().then(|| unsafe { Arc::from_raw(at) })
     }
 }
@@ -110,7 +110,7 @@ impl Drop for Spare {
     }
 }
 
-/// A counter-based event of another process, or one more handle of this one's. Closed on drop.
+/// A counter-based event opened by its handle; closed on drop.
 #[derive(Debug)]
 pub struct ImportedEvent {
     raw: RawEvent,
@@ -118,12 +118,14 @@ pub struct ImportedEvent {
     _context: Arc<NativeContext>,
 }
 impl ImportedEvent {
+    /// Opens an event.
+    ///
     /// # Errors
-    /// The driver's own; it judges the bytes.
+    /// Returns the driver's error, also for an invalid handle.
     pub fn open(sharing: &Sharing, context: &Arc<NativeContext>, bytes: &IpcBytes) -> Result<Self> {
         let ipc = ze_ipc_event_counter_based_handle_t { data: bytes.map(|byte| byte as _) };
         let mut raw = None;
-        // SAFETY: the context is live; `raw` is writable; what the bytes are is the driver's to judge.
+        // SAFETY: the context is live; `raw` is writable; the driver checks the handle.
         let told = unsafe { (sharing.open)(context.raw(), ipc, &raw mut raw) };
         let raw = given(told, raw, "zeEventCounterBasedOpenIpcHandle")?;
         Ok(Self { raw, close: sharing.close, _context: Arc::clone(context) })
@@ -135,13 +137,13 @@ impl ImportedEvent {
 }
 impl Drop for ImportedEvent {
     fn drop(&mut self) {
-        // SAFETY: opened here, closed once.
+        // SAFETY: opened here, and closed once.
         let told = unsafe { (self.close)(self.raw) };
         Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told)).let_go();
     }
 }
 
-/// A pool of the driver's, and the places in it that are free.
+/// A driver's event pool, and its free places.
 #[derive(Debug)]
 pub struct EventPool {
     raw: RawEventPool,
@@ -149,7 +151,8 @@ pub struct EventPool {
     _context: Arc<NativeContext>,
 }
 impl EventPool {
-    /// One with `count` places for events on the lists of `devices`; `timed` as for counter-based ones.
+    /// Creates a pool with `count` places, for events used in lists of `devices`; `timed` as for
+    /// counter-based events.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -168,7 +171,7 @@ impl EventPool {
         };
         let mut raw = None;
         let (many, first) = (devices.len() as u32, devices.as_ptr());
-        // SAFETY: all handles are live, `desc` says what it is and `raw` is writable.
+        // SAFETY: all handles are live, `desc` has its type and `raw` is writable.
         unsafe {
             driver().event_pool_create(context.raw(), &raw const desc, many, first, &raw mut raw)
         }
@@ -177,7 +180,7 @@ impl EventPool {
         let free = Mutex::new((0..count).rev().collect());
         Ok(Arc::new(Self { raw, free, _context: Arc::clone(context) }))
     }
-    /// An event at one of the free places; `None` if there is none.
+    /// Creates an event at a free place; `None` if there is none.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -192,7 +195,7 @@ impl EventPool {
             wait: ZE_EVENT_SCOPE_FLAG_HOST,
         };
         let mut raw = None;
-        // SAFETY: the place is free; `desc` says what it is and `raw` is writable.
+        // SAFETY: the place is free; `desc` has its type and `raw` is writable.
         let made = unsafe { driver().event_create(self.raw, &raw const desc, &raw mut raw) };
         match made.ok().and_then(|()| RawEvent::given(raw, "zeEventCreate")) {
             Ok(raw) => Ok(Some(PooledEvent { raw, index, pool: Arc::clone(self) })),
@@ -208,13 +211,13 @@ impl EventPool {
 }
 impl Drop for EventPool {
     fn drop(&mut self) {
-        // SAFETY: ours, destroyed once; its events keep it, so there are none.
+        // SAFETY: owned, and destroyed once; its events keep it alive, so there are none.
         unsafe { driver().event_pool_destroy(self.raw) }.let_go();
     }
 }
 
-/// An event from a pool: signalled once, then reset by the host. It has to live until everything
-/// that signals it or waits for it is done.
+/// An event from a pool: it is signalled once, then reset by the host. It must live until everything that
+/// signals it or waits for it is complete.
 #[derive(Debug)]
 pub struct PooledEvent {
     raw: RawEvent,
@@ -226,12 +229,12 @@ impl PooledEvent {
     pub fn raw(&self) -> RawEvent {
         self.raw
     }
-    /// Makes it unsignalled. Nothing signals it or waits for it any more.
+    /// Resets it. Nothing may signal it or wait for it any more.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
-        // SAFETY: ours and live.
+        // SAFETY: owned and live.
         unsafe { driver().event_host_reset(self.raw) }.ok()
     }
     /// Signals it from the host.
@@ -239,26 +242,26 @@ impl PooledEvent {
     /// # Errors
     /// Returns the driver's error.
     pub fn signal(&self) -> Result<()> {
-        // SAFETY: ours and live.
+        // SAFETY: owned and live.
         unsafe { driver().event_host_signal(self.raw) }.ok()
     }
 }
 impl Drop for PooledEvent {
     fn drop(&mut self) {
-        // SAFETY: ours, destroyed once.
+        // SAFETY: owned, and destroyed once.
         unsafe { driver().event_destroy(self.raw) }.let_go();
         self.pool.give_back(self.index);
     }
 }
 
-/// An event that C brought.
+/// An event that the application created.
 #[derive(Debug)]
 pub struct AdoptedEvent {
     raw: RawEvent,
     owned: bool,
 }
 impl AdoptedEvent {
-    /// `owned`: it is destroyed here.
+    /// Wraps an event; `owned`: it is destroyed on drop.
     pub fn new(raw: RawEvent, owned: bool) -> Self {
         Self { raw, owned }
     }
@@ -270,22 +273,22 @@ impl AdoptedEvent {
 impl Drop for AdoptedEvent {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: C gave it away; destroyed once.
+            // SAFETY: ownership was transferred by the application; destroyed once.
             unsafe { driver().event_destroy(self.raw) }.let_go();
         }
     }
 }
 
-/// What an event is to the driver. Two words: one is in each event of C's.
+/// A driver event of any kind. Kept to two words, because every event of the application contains one.
 #[derive(Debug)]
 pub enum EventKind {
-    /// Counter-based, made here. Counted: one may be known by several handles.
+    /// Counter-based, created here. Shared by several handles.
     Counter(Arc<CounterEvent>),
-    /// From a pool. Counted: commands that wait for it keep it.
+    /// From a pool. Shared by the commands that wait for it.
     Pooled(Arc<PooledEvent>),
-    /// Counter-based, of another process.
+    /// Counter-based, opened by its handle.
     Imported(Box<ImportedEvent>),
-    /// C's.
+    /// Created by the application.
     Adopted(AdoptedEvent),
 }
 impl EventKind {
@@ -299,7 +302,8 @@ impl EventKind {
             Self::Adopted(event) => event.raw(),
         }
     }
-    /// The same for another thread: as long as that has it nobody signals it anew.
+    /// A second reference for another thread. While that exists the event is not reused. `None` for kinds
+    /// that cannot be shared.
     pub fn shared(&self) -> Option<Self> {
         match self {
             Self::Counter(event) => Some(Self::Counter(Arc::clone(event))),
@@ -312,45 +316,44 @@ impl EventKind {
     /// # Errors
     /// Returns the driver's error.
     pub fn is_complete(&self) -> Result<bool> {
-        // SAFETY: live as long as this.
+        // SAFETY: live as long as `self`.
         unsafe { driver().event_query_status(self.raw()) }.ready()
     }
-    /// Waits until it is signalled; `false` if that took more than `nanoseconds` (`u64::MAX`: any
-    /// time).
+    /// Waits until it is signalled; `false` after a timeout of `nanoseconds` (`u64::MAX`: no timeout).
     ///
     /// # Errors
     /// Returns the driver's error.
     #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
-        // SAFETY: live as long as this.
+        // SAFETY: live as long as `self`.
         unsafe { driver().event_host_synchronize(self.raw(), nanoseconds) }.ready()
     }
-    /// When what signalled it began and ended, in ticks of the device. It is complete.
+    /// The start and the end of the command that signalled it, in ticks of the device. It must be signalled.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn ticks(&self) -> Result<(u64, u64)> {
         let mut times = ze_kernel_timestamp_result_t::default();
-        // SAFETY: live as long as this; `times` is writable.
+        // SAFETY: live as long as `self`; `times` is writable.
         unsafe { driver().event_query_kernel_timestamp(self.raw(), &raw mut times) }.ok()?;
         Ok((times.global.kernelStart, times.global.kernelEnd))
     }
 }
-/// Makes events for one device in one context.
+/// Creates events for one device in one context.
 #[derive(Debug)]
 pub struct EventMaker {
     context: Arc<NativeContext>,
     device: RawDevice,
-    /// All of the context's: lists of each may wait for an event.
+    /// All devices of the context, because lists of each may wait for an event.
     devices: Vec<RawDevice>,
     counters: Counters,
-    /// How many places a pool has.
+    /// The number of places of a pool.
     places: u32,
-    /// Without times, and with.
+    /// Without times (index 0) and with times (1).
     pools: [Mutex<Vec<Arc<EventPool>>>; 2],
 }
 impl EventMaker {
-    /// `counters`: what of the driver's offer is to be used; `places` that a pool of events has.
+    /// A factory that uses `counters` if possible, else pools with `places` events.
     pub fn new(
         context: Arc<NativeContext>,
         (device, devices): (RawDevice, Vec<RawDevice>),
@@ -366,7 +369,7 @@ impl EventMaker {
             pools: [Mutex::default(), Mutex::default()],
         }
     }
-    /// A new event for one signal.
+    /// Creates an event for one signal.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -380,10 +383,10 @@ impl EventMaker {
             None => self.pooled(timed).map(Arc::new).map(EventKind::Pooled),
         }
     }
-    /// A new event from a pool.
+    /// Creates an event from a pool.
     ///
     /// # Errors
-    /// The driver's own; `OUT_OF_RESOURCES` if a fresh pool has no place.
+    /// `OUT_OF_RESOURCES` if a new pool has no place; else the driver's error.
     pub fn pooled(&self, timed: bool) -> Result<PooledEvent> {
         let pools =
             || self.pools[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Commands as lists take them: what each appends.
+//! Appends the core's commands to command lists.
 use super::{
     super::{LevelZero, image, launch},
     list::{BoxPlace3d, List},
@@ -7,16 +7,15 @@ use ur_adapter::error::{Error, Result};
 use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
 use ze_sys::*;
 
-/// Rows as the driver describes them.
+/// Rows as one end of a box copy.
 pub fn rows(rows: Rows) -> BoxPlace3d {
     BoxPlace3d { at: rows.start.get(), row_pitch: rows.pitch, slice_pitch: 0 }
 }
-/// A box as the driver describes it.
+/// A box as one end of a box copy.
 pub fn spot((base, span): (Address, BoxSpan)) -> BoxPlace3d {
     BoxPlace3d { at: base.get() + span.start, row_pitch: span.row, slice_pitch: span.slice }
 }
-/// The driver's word for a hint that is given, or taken back. What is about the host it has no word for, but for where
-/// memory is best.
+/// The driver's advice for setting or unsetting a hint. `None` for hints that the driver does not have.
 fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
     let (given, taken_back) = match hint {
         Hint::ReadMostly => (ZE_MEMORY_ADVICE_SET_READ_MOSTLY, ZE_MEMORY_ADVICE_CLEAR_READ_MOSTLY),
@@ -35,21 +34,21 @@ fn word((hint, on): (Hint, bool)) -> Option<ze_memory_advice_t> {
     };
     Some(if on { given } else { taken_back })
 }
-/// Whether a command is exactly one append, which takes along what it waits for and signals.
+/// Whether the command is exactly one append call, which takes the events to wait for and to signal.
 #[inline]
 pub fn is_one_append(command: &Command<'_, LevelZero>) -> bool {
     matches!(command, Command::Barrier | Command::Copy { .. } | Command::Launch(_))
 }
 impl List<'_> {
-    /// Appends what a command consists of.
+    /// Appends a command.
     ///
     /// # Errors
-    /// The driver's own; `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    /// `UNSUPPORTED_FEATURE` for commands that are not appended by this function; else the driver's error.
     #[inline]
     pub fn append(&self, command: &Command<'_, LevelZero>) -> Result<()> {
         match *command {
             Command::Barrier => self.barrier(),
-            Command::Timestamp => Ok(()), // the mark behind it is all there is to it
+            Command::Timestamp => Ok(()), // only the mark behind it matters
             Command::Launch(launch) => launch::append(self, launch),
             Command::ImageCopy(copy) => image::copy(self, copy),
             Command::Copy { to, from, bytes } => self.copy(to.get(), from.get(), bytes),

@@ -1,11 +1,11 @@
-//! Fills of memory with patterns that engines have no words for: those are made of what they have.
+//! Fills of memory with patterns that the engines do not support, composed of fills and copies that they do.
 use super::list::{BoxPlace3d, List};
 use ur_adapter::error::Result;
 use ur_hal::{Pattern, RowPattern};
 
 impl List<'_> {
-    /// Fills memory with a pattern of any length, `bytes` being a multiple of it. What the engines
-    /// cannot fill with is written once, in parts, and then copied on and on.
+    /// Fills memory with a pattern of any length, of which `bytes` is a multiple. A pattern that the engines
+    /// do not support is written once, in parts, and then copied repeatedly, twice as much each time.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -26,7 +26,7 @@ impl List<'_> {
         }
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
-    /// Writes bytes once: in parts that the engines can fill with, each where such a part may begin.
+    /// Writes bytes once, by fills of a power of two bytes at aligned addresses.
     fn put(&self, at: usize, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
         while done < bytes.len() {
@@ -38,9 +38,9 @@ impl List<'_> {
         }
         Ok(())
     }
-    /// Fills `height` rows of `width` bytes, `pitch` bytes apart; the pattern runs on from each row to the
-    /// next, and all of their bytes are a multiple of it. Rows are filled until it comes round; then these
-    /// rows are copied on and on.
+    /// Fills `height` rows of `width` bytes, `pitch` bytes apart. The pattern continues from each row to the
+    /// next, and the total size is a multiple of its length. Rows are written until the pattern repeats; then
+    /// these rows are copied, twice as many each time.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -68,7 +68,7 @@ impl List<'_> {
         }
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
-    /// One row, which may end within the pattern.
+    /// Fills one row, which may end within the pattern.
     fn fill_row(&self, at: usize, pattern: &[u8], width: usize) -> Result<()> {
         let whole = width - width % pattern.len();
         if whole > 0 {

@@ -1,4 +1,4 @@
-//! Images of the driver's, and copies of boxes of pixels.
+//! Driver images, and copies of boxes of pixels.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -13,22 +13,22 @@ use std::{ptr, sync::Arc};
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// What an image is to be like.
+/// The properties of an image to be created.
 #[derive(Clone, Copy, Debug)]
 pub struct Wished {
     /// `ZE_IMAGE_TYPE_*`
     pub kind: ze_image_type_t,
-    /// What its pixels are.
+    /// The format of its pixels.
     pub format: ze_image_format_t,
-    /// Pixels along each side; 1 for sides that there are not.
+    /// Pixels in each dimension; 1 for unused dimensions.
     pub sides: [u32; 3],
-    /// Of an array; else 0.
+    /// The number of layers of an array; else 0.
     pub layers: u32,
-    /// Whether kernels write it.
+    /// Whether kernels may write it.
     pub is_written: bool,
 }
 
-/// An image: destroyed on drop if it is ours.
+/// An image; destroyed on drop if owned.
 #[derive(Debug)]
 pub struct NativeImage {
     raw: RawImage,
@@ -36,10 +36,10 @@ pub struct NativeImage {
     _context: Arc<NativeContext>,
 }
 impl NativeImage {
-    /// A new one.
+    /// Creates an image.
     ///
     /// # Errors
-    /// The driver's own: sizes and formats that the device does not have among them.
+    /// Returns the driver's error, also for sizes and formats that the device does not support.
     pub fn create(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -65,7 +65,7 @@ impl NativeImage {
         let raw = RawImage::given(raw, "zeImageCreate")?;
         Ok(Self::adopted(context, raw, true))
     }
-    /// One that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing image; `owned`: it is destroyed on drop.
     pub fn adopted(context: &Arc<NativeContext>, raw: RawImage, owned: bool) -> Self {
         Self { raw, owned, _context: Arc::clone(context) }
     }
@@ -73,8 +73,7 @@ impl NativeImage {
     pub fn raw(&self) -> RawImage {
         self.raw
     }
-    /// Copies pixels to memory, whose rows and slices begin `pitches` bytes apart; 0: nothing is
-    /// between them.
+    /// Appends a copy of pixels to memory. `[row, slice]` are pitches in bytes; 0 for contiguous memory.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -89,8 +88,8 @@ impl NativeImage {
             (list.raw(), pointer(to as u64), list.ends(), &raw const region);
         let (signal, count, waits) = (ends.signal, ends.count(), ends.waits());
         match (row, slice) {
-            // SAFETY: C promises that the memory is there until the copy is done; the region and the
-            // events are read in the call.
+            // SAFETY: the application guarantees that the memory is valid until the copy is complete; the
+            // region and the events are read during the call.
             (0, 0) => unsafe {
                 driver().command_list_append_image_copy_to_memory(
                     on, to, self.raw, region, signal, count, waits,
@@ -105,7 +104,7 @@ impl NativeImage {
         }
         .ok()
     }
-    /// Copies pixels from memory: see `read`.
+    /// Appends a copy of pixels from memory, with pitches as for [`Self::read`].
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -135,7 +134,7 @@ impl NativeImage {
         }
         .ok()
     }
-    /// Copies pixels of another image.
+    /// Appends a copy of pixels from another image.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -149,8 +148,8 @@ impl NativeImage {
         let (on, ends) = (list.raw(), list.ends());
         let (signal, count, waits) = (ends.signal, ends.count(), ends.waits());
         let (into, out) = (&raw const into, &raw const out);
-        // SAFETY: both images are there until the copy is done: they wait for it; the regions and
-        // the events are read in the call.
+        // SAFETY: both images live until the copy is complete, because their release is deferred; the regions
+        // and the events are read during the call.
         unsafe {
             driver().command_list_append_image_copy_region(
                 on, self.raw, from.raw, into, out, signal, count, waits,
@@ -159,7 +158,7 @@ impl NativeImage {
         .ok()
     }
 }
-/// Whether pitches can be told to the driver.
+/// Whether the driver's image copies take pitches.
 pub fn has_pitches() -> bool {
     driver().has("command_list_append_image_copy_to_memory_ext")
         && driver().has("command_list_append_image_copy_from_memory_ext")
@@ -167,7 +166,7 @@ pub fn has_pitches() -> bool {
 impl Drop for NativeImage {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; what used it is done: the owner's promise.
+            // SAFETY: owned, and destroyed once; the owner guarantees that its commands are complete.
             release(|| unsafe { driver().image_destroy(self.raw) });
         }
     }

@@ -1,6 +1,7 @@
-//! Descriptors that the driver gets with an import. Intel's driver keeps them and closes them itself, when the memory is
-//! imported or when it goes, by its version; other drivers leave them to the caller. Which it is is found out with
-//! memory that no other thread or process has: a descriptor of that cannot be another's.
+//! Descriptors passed to the driver with an import. Intel's driver takes ownership and closes them, depending
+//! on its version at the import or when the memory is freed; other drivers leave them to the caller. This is
+//! determined by a trial with memory that no other thread or process has, so that its descriptor can be
+//! recognised.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{device::DriverDevice, driver::RawDriver},
@@ -13,21 +14,22 @@ use std::{
 };
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// Which drivers keep the descriptors of one kind of import.
+/// Which drivers take ownership of the descriptors of one kind of import.
 #[derive(Debug)]
 pub(super) struct Keepers {
     known: Mutex<Vec<(RawDriver, bool)>>,
-    /// Imports memory of its own by a duplicate of the descriptor, frees it, and says whether that was kept.
+    /// Imports memory of its own by a duplicate of its descriptor, frees it, and returns whether the driver
+    /// closed that.
     try_out: fn(&DriverDevice) -> Result<bool>,
 }
 impl Keepers {
     pub(super) const fn new(try_out: fn(&DriverDevice) -> Result<bool>) -> Self {
         Self { known: Mutex::new(Vec::new()), try_out }
     }
-    /// Calls `import` with a duplicate of `fd`.
+    /// Calls `import` with the number of a duplicate of `fd`.
     ///
     /// # Errors
-    /// `import`'s; `OUT_OF_RESOURCES` without descriptors.
+    /// The errors of `import`; `OUT_OF_RESOURCES` if the process has no free descriptors.
     pub(super) fn give<T>(
         &self,
         device: &DriverDevice,
@@ -43,8 +45,9 @@ impl Keepers {
         }
         Ok(imported)
     }
-    /// Whether descriptors that were given with a successful import are the driver's. Where that cannot be found out
-    /// they are left open: a descriptor too many is better than another's closed.
+    /// Whether the driver owns descriptors after a successful import. If the trial fails the answer is yes,
+    /// which at worst leaks a descriptor; the opposite could close a descriptor that now belongs to other
+    /// code.
     fn keeps(&self, device: &DriverDevice) -> bool {
         let raw = device.platform().raw();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,11 +60,11 @@ impl Keepers {
     }
 }
 
-/// Gives `import` a duplicate of `ours`, a descriptor of memory that nobody else has; what it imported is freed then.
-/// Whether the driver closed the duplicate; else it is closed here.
+/// Calls `import` with a duplicate of `ours`, a descriptor of memory that nothing else uses, and frees what
+/// it imported. Returns whether the driver closed the duplicate; otherwise it is closed here.
 ///
 /// # Errors
-/// `import`'s; `OUT_OF_RESOURCES` without descriptors.
+/// The errors of `import`; `OUT_OF_RESOURCES` if the process has no free descriptors.
 pub(super) fn was_kept<T>(ours: &OwnedFd, import: impl FnOnce(i32) -> Result<T>) -> Result<bool> {
     let Some(given) = duplicate(ours.as_raw_fd())? else { return Ok(true) };
     let imported = import(given.as_raw_fd())?;
@@ -69,15 +72,16 @@ pub(super) fn was_kept<T>(ours: &OwnedFd, import: impl FnOnce(i32) -> Result<T>)
     drop(imported);
     Ok(!close_if_left(number, ours))
 }
-/// Closes the descriptor `number` if it still is of the memory that `ours` is of, which the driver has let go of.
-/// Whether it was.
+/// Closes the descriptor `number` if it still refers to the same memory as `ours`. The driver must not use it
+/// any more. Returns whether it did.
 pub(super) fn close_if_left(number: i32, ours: &OwnedFd) -> bool {
-    // SAFETY: whether it is open is what the call finds out; it is not kept.
+    // SAFETY: used only for `fstat`, which reports whether it is open.
     let theirs = unsafe { BorrowedFd::borrow_raw(number) };
     let (Ok(theirs), Ok(ours)) = (fstat(theirs), fstat(ours)) else { return false };
     let is_left = (theirs.st_dev, theirs.st_ino) == (ours.st_dev, ours.st_ino);
     if is_left {
-        // SAFETY: it was the driver's, for this memory, which is no more, and no other owner has its number.
+        // SAFETY: it was passed to the driver for this memory, which has been freed, so it has no other
+        // owner.
         drop(unsafe { OwnedFd::from_raw_fd(number) });
     }
     is_left

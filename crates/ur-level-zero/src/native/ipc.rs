@@ -1,12 +1,11 @@
-//! The driver's handles of memory for other processes. There are two kinds, and which one a driver
-//! gives shows in the bytes: the number of a descriptor (a dma-buf) that the receiver has to have a
-//! descriptor of its own for, or something opaque that the driver itself knows what to do with. An
-//! opaque handle names its process by number, which says nothing in another pid namespace: where the
-//! driver tells a descriptor of the memory, that goes to the other process, and the handle as it is only
-//! serves drivers that do not.
+//! The driver's IPC handles of memory. There are two kinds, which are recognised by their bytes: a handle
+//! that begins with the number of a descriptor (a dma-buf), for which the receiver needs a descriptor of its
+//! own; and an opaque handle, which only the driver can interpret. An opaque handle contains the exporter's
+//! pid, which is invalid in another pid namespace. So if the driver provides a descriptor of the memory, that
+//! is sent too, and the opaque handle is only used with drivers that do not.
 //!
-//! A descriptor of one allocation and nothing else is imported as external memory, which asks for no
-//! handle. What a driver has cut from more is opened by the handle, which says where it begins.
+//! A descriptor of exactly one allocation is imported as external memory, which needs no handle. A part of a
+//! larger driver allocation is opened by the handle, which contains the offset.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -30,7 +29,7 @@ use ze_sys::*;
 /// The bytes of a driver's handle.
 pub type IpcBytes = [u8; 64];
 
-/// Whether other processes can be given memory of the device.
+/// Whether memory of the device can be shared with other processes.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -39,19 +38,20 @@ pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     Ok(flags & ZE_IPC_PROPERTY_FLAG_MEMORY != 0)
 }
 
-/// How another process opens memory.
+/// What another process needs to open memory.
 #[derive(Debug)]
 pub struct Handle {
-    /// What the driver said.
+    /// The driver's handle.
     pub bytes: IpcBytes,
-    /// A descriptor of the memory, if the driver tells one.
+    /// A descriptor of the memory, if the driver provides one.
     pub fd: Option<Arc<OwnedFd>>,
-    /// Whether the bytes begin with the number of such a descriptor, and open by another's written there.
+    /// Whether the bytes begin with the number of that descriptor, which the receiver must replace by its
+    /// own.
     pub is_number: bool,
-    /// An opaque handle is good as long as it is not given back.
+    /// Keeps an opaque handle valid; the driver invalidates it when it is returned.
     _lent: Option<Lent>,
 }
-/// A handle that the driver is to have back.
+/// A handle that is returned to the driver on drop.
 #[derive(Debug)]
 struct Lent {
     context: Arc<NativeContext>,
@@ -60,7 +60,7 @@ struct Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         let handle = as_ze(self.bytes);
-        // SAFETY: the driver gave it, and it is given back once.
+        // SAFETY: obtained from the driver, and returned once.
         release(|| unsafe { driver().mem_put_ipc_handle(self.context.raw(), handle) });
     }
 }
@@ -74,12 +74,12 @@ fn as_ze(bytes: IpcBytes) -> ze_ipc_mem_handle_t {
 fn bytes_of(handle: &ze_ipc_mem_handle_t) -> IpcBytes {
     handle.data.map(i8::cast_unsigned)
 }
-/// The descriptor behind a handle, if the driver tells it, and whether the bytes begin with its number.
-/// Older drivers cannot be asked, and have no other handles.
+/// The number of the descriptor behind a handle, if the driver provides it, and whether the bytes begin with
+/// it. Older drivers have no query for it, and only have such handles.
 fn number_of(context: RawContext, bytes: &IpcBytes) -> (Option<i32>, bool) {
     let first = i32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let (mut said, handle) = (0_u64, as_ze(*bytes));
-    // SAFETY: the handle is one of the driver's, `said` is writable.
+    // SAFETY: a handle of the driver; `said` is writable.
     let outcome = unsafe {
         driver().mem_get_file_descriptor_from_ipc_handle_exp(context, handle, &raw mut said)
     };
@@ -92,22 +92,25 @@ fn number_of(context: RawContext, bytes: &IpcBytes) -> (Option<i32>, bool) {
         Some(_) => (None, false),
     }
 }
-/// Whether whoever opens such a handle takes the descriptor of that number out of this process, whatever was written in.
-/// The opaque handles of Intel's driver before 26.14, on Xe2 and later, begin with the number too: what tells them is
-/// this process's number, without the second copy of the descriptor's by which newer drivers see that it was changed.
+/// Whether opening such a handle would take the descriptor out of this process by its pid, even if the number
+/// was replaced. This is so for opaque handles of Intel's driver before 26.14 on Xe2 and later, which also
+/// begin with the number. They contain this process's pid but not the second copy of the number by which
+/// newer drivers detect a replacement.
 fn asks_process(bytes: &IpcBytes) -> bool {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     word(PROCESS) == std::process::id() && word(COPY) != word(0)
 }
-/// Where opaque handles of Intel's driver have the number of their process, and a second one of the descriptor.
+/// The offsets of the pid and of the second copy of the descriptor's number in opaque handles of Intel's
+/// driver.
 const PROCESS: usize = 16;
 const COPY: usize = 22;
-/// Another descriptor of what the driver's is of; 0 to 2 are never used, they mean something to others.
+/// A duplicate of the driver's descriptor. Not one of the standard descriptors 0 to 2. `None` if `number` is
+/// not an open descriptor.
 ///
 /// # Errors
-/// `OUT_OF_RESOURCES` without descriptors; `None` where the number is no descriptor.
+/// `OUT_OF_RESOURCES` if the process has no free descriptors.
 pub(super) fn duplicate(number: i32) -> Result<Option<OwnedFd>> {
-    // SAFETY: whether it is open is what the call finds out; it is not kept.
+    // SAFETY: used only for `fcntl`, which reports whether it is open.
     let theirs = unsafe { BorrowedFd::borrow_raw(number) };
     match fcntl_dupfd_cloexec(theirs, 3) {
         Ok(fd) => Ok(Some(fd)),
@@ -120,14 +123,14 @@ fn not_duplicated(errno: rustix::io::Errno) -> Error {
     Error::new(ErrorCode::OutOfResources, why)
 }
 impl Handle {
-    /// The handle of what was allocated at `at` in `context`.
+    /// The handle of the allocation at `at` in `context`.
     ///
     /// # Errors
-    /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+    /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
     pub fn of(context: &Arc<NativeContext>, at: u64) -> Result<Self> {
         let mut handle = ze_ipc_mem_handle_t::default();
         let raw = context.raw();
-        // SAFETY: the memory is there, `handle` is writable.
+        // SAFETY: the memory is allocated, `handle` is writable.
         unsafe { driver().mem_get_ipc_handle(raw, pointer(at), &raw mut handle) }.ok()?;
         let bytes = bytes_of(&handle);
         let lent = Lent { context: Arc::clone(context), bytes };
@@ -137,8 +140,8 @@ impl Handle {
             None => None,
         };
         let is_number = is_number && fd.is_some();
-        // Of an opaque handle the descriptor says where only if it is of this memory alone: a driver may
-        // have cut it from more, and the handle may say where.
+        // The descriptor of an opaque handle is only used if it is of this allocation alone. In a larger
+        // driver allocation the offset is only in the handle.
         let fd = match fd {
             Some(fd) if is_number => Some(fd),
             Some(fd) => memory::known(context, at)?
@@ -146,13 +149,13 @@ impl Handle {
                 .then_some(fd),
             None => None,
         };
-        // A descriptor of ours keeps what the driver's is of, which can go back then.
+        // Our duplicate keeps the memory alive, so the driver's handle can be returned.
         let _lent = (!is_number).then_some(lent);
         Ok(Self { bytes, fd, is_number, _lent })
     }
 }
 
-/// Whether a descriptor is of an allocation of `bytes` and of nothing else, but for what pages round up.
+/// Whether a descriptor is of exactly one allocation of `bytes`, apart from rounding to pages.
 fn is_all(fd: &OwnedFd, bytes: u64) -> bool {
     let (small, large) = (64 << 10, 2 << 20);
     let page = if bytes < large { small } else { large };
@@ -161,10 +164,10 @@ fn is_all(fd: &OwnedFd, bytes: u64) -> bool {
     })
 }
 
-/// Another descriptor of memory that was allocated to be exported so: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`.
+/// A descriptor of memory that was allocated for export as this kind (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`).
 ///
 /// # Errors
-/// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+/// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
 pub fn exported(piece: &Piece, flag: u32) -> Result<OwnedFd> {
     let number = memory::exported(piece.context().raw(), piece.at(), flag)?;
     let none = || Error::new(ErrorCode::UnsupportedFeature, "the driver exported no descriptor");
@@ -173,20 +176,20 @@ pub fn exported(piece: &Piece, flag: u32) -> Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Another process's memory, opened by a driver's handle or imported, and closed on drop.
+/// Memory of another process, opened by the driver's handle or imported by a descriptor; closed on drop.
 #[derive(Debug)]
 pub struct OpenedHandle {
     at: u64,
     context: Arc<NativeContext>,
-    /// What it is, if it was imported.
+    /// The allocation, if it was imported by a descriptor.
     imported: Option<Piece>,
 }
 impl OpenedHandle {
-    /// Imports it for `device`, `bytes` long by the exporter's word; `None` if the descriptor is of more than that, or
-    /// the driver imports no such memory.
+    /// Imports memory for `device`, of `bytes` as the exporter claims; `None` if the descriptor is of a
+    /// larger allocation, or if the driver cannot import it.
     ///
     /// # Errors
-    /// Where memory or descriptors run out.
+    /// Returns the driver's error if memory or descriptors run out.
     pub fn import(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -216,17 +219,18 @@ impl OpenedHandle {
             Err(_) => Ok(None),
         }
     }
-    /// Opens it for `device`, by a handle that begins with the number of a descriptor.
+    /// Opens memory for `device` by a handle that begins with the number of a descriptor.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for what the driver refuses; its own where memory runs out.
+    /// `INVALID_VALUE` if the driver refuses it; the driver's error if memory runs out.
     pub fn by_number(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
         mut bytes: IpcBytes,
         fd: &OwnedFd,
     ) -> Result<Self> {
-        // A driver may take a number that is as it was for one that nobody wrote in, and look into the exporter.
+        // If the number were unchanged by chance, a driver could assume that it was not replaced, and use the
+        // exporter's descriptor.
         let number = fd.as_raw_fd();
         let other = match bytes[..4] == number.to_le_bytes() {
             true => Some(fcntl_dupfd_cloexec(fd, number + 1).map_err(not_duplicated)?),
@@ -236,11 +240,11 @@ impl OpenedHandle {
         bytes[..4].copy_from_slice(&number.to_le_bytes());
         Self::open(context, device, as_ze(bytes))
     }
-    /// The same by an opaque one: of the descriptor that came with it, if the driver makes handles of
-    /// such; else as it is.
+    /// Opens memory for `device` by an opaque handle. If there is a descriptor and the driver can make a
+    /// handle of it, that is used instead.
     ///
     /// # Errors
-    /// As for `by_number`.
+    /// As for [`Self::by_number`].
     pub fn opaque(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -249,8 +253,8 @@ impl OpenedHandle {
     ) -> Result<Self> {
         if let Some(fd) = fd {
             let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
-            let (number, to) = (fd.as_raw_fd() as u64, &raw mut handle); // which is not negative
-            // SAFETY: the driver judges the descriptor; the handle is writable.
+            let (number, to) = (fd.as_raw_fd() as u64, &raw mut handle); // never negative
+            // SAFETY: the driver checks the descriptor; the handle is writable.
             let made =
                 unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
             if made.status() == Some(ZE_RESULT_SUCCESS)
@@ -268,14 +272,14 @@ impl OpenedHandle {
     ) -> Result<Self> {
         let (raw, mut at) = (context.raw(), ptr::null_mut());
         let to = &raw mut at;
-        // SAFETY: the driver judges the handle; `to` is writable.
+        // SAFETY: the driver checks the handle; `to` is writable.
         unsafe { driver().mem_open_ipc_handle(raw, device.raw(), handle, 0, to) }
             .ok()
             .map_err(foreign)?;
         let (at, context) = (at.expose_provenance() as u64, Arc::clone(context));
         Ok(Self { at, context, imported: None })
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.at
     }
@@ -283,13 +287,13 @@ impl OpenedHandle {
 impl Drop for OpenedHandle {
     fn drop(&mut self) {
         if self.imported.is_some() {
-            return; // freed with that
+            return; // freed by dropping `imported`
         }
-        // SAFETY: opened here, and no command uses it any more: the owner's promise.
+        // SAFETY: opened here; the owner guarantees that no command uses it any more.
         release(|| unsafe { driver().mem_close_ipc_handle(self.context.raw(), pointer(self.at)) });
     }
 }
-/// Whether something ran out, or is gone, that has nothing to do with what was asked for.
+/// Whether the error is a lack of resources or a lost device, independent of the arguments.
 pub(super) fn is_want(code: ErrorCode) -> bool {
     matches!(
         code,
@@ -300,8 +304,8 @@ pub(super) fn is_want(code: ErrorCode) -> bool {
             | ErrorCode::Uninitialized
     )
 }
-/// What another process sent and the driver refuses is that process's fault, unless memory ran out, or
-/// the driver has no such function at all.
+/// The error for something that another process sent and the driver refused: the exporter's fault, unless
+/// memory ran out, the device failed, or the driver does not have the function.
 pub(in super::super) fn foreign(error: Error) -> Error {
     match error.code() {
         code if is_want(code) => error,

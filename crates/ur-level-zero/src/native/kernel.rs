@@ -1,5 +1,5 @@
-//! Kernels of the driver's: their properties, and their arguments. A kernel's arguments are state of
-//! the driver's: [`ArgumentLock`] is the only way to them, and whoever has it has the kernel to himself.
+//! Driver kernels: their properties, and their arguments. The arguments are state of the driver's kernel
+//! object: they can only be set through an [`ArgumentLock`], which gives exclusive access to the kernel.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawEvent, RawKernel, RawList, driver},
@@ -13,12 +13,12 @@ use std::{
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// The driver's call that takes all arguments at once, as a row.
+/// The table row of the driver function that takes all arguments in one call.
 const WITH_ARGUMENTS: &str = "command_list_append_launch_kernel_with_arguments";
-/// Values no longer than this are remembered, so that they are not set again.
+/// Values up to this size in bytes are remembered, to avoid setting them again.
 const REMEMBERED: usize = 16;
 
-/// A kernel: destroyed on drop if it is ours.
+/// A kernel; destroyed on drop if owned.
 #[derive(Debug)]
 pub struct NativeKernel {
     raw: RawKernel,
@@ -27,52 +27,53 @@ pub struct NativeKernel {
     set: Mutex<Set>,
     _module: Arc<NativeModule>,
 }
-/// How many registers a kernel has: an extension of Intel's.
+/// The number of registers of a kernel: an extension of Intel.
 #[repr(C)]
 struct RegisterFile {
     stype: ze_structure_type_t,
     next: *mut c_void,
     registers: u32,
 }
-/// Its `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
+/// The extension's structure type `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
 const REGISTER_FILE: ze_structure_type_t = 0x0003_0012;
-/// What a kernel is like.
+/// The properties of a kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Facts {
-    /// Its arguments.
+    /// The number of arguments.
     pub arguments: u32,
-    /// Items of its groups, where it says so; zeros where it does not.
+    /// The required group size; zeros if none is required.
     pub group: [usize; 3],
-    /// Items of a group at most, where the driver tells.
+    /// The largest number of work-items in a group, if the driver reports it.
     pub most_items: Option<usize>,
-    /// Items of a group should be a multiple of this, where the driver tells.
+    /// A preferred multiple for the number of work-items in a group, if the driver reports it.
     pub multiple: Option<usize>,
-    /// Sub-groups of a group, where it says so; 0 where it does not.
+    /// The required number of sub-groups in a group; 0 if none is required.
     pub sub_groups: u32,
-    /// Items of its sub-groups, where it says so; 0 where it does not.
+    /// The required sub-group size; 0 if none is required.
     pub sub_group: u32,
-    /// Items of its sub-groups at most.
+    /// The largest sub-group size.
     pub most_sub_group: u32,
-    /// Sub-groups of a group at most.
+    /// The largest number of sub-groups in a group.
     pub most_sub_groups: u32,
-    /// Bytes of local memory of its own.
+    /// Bytes of local memory that it declares statically.
     pub local: usize,
-    /// Bytes of private memory of an item.
+    /// Bytes of private memory of a work-item.
     pub private: usize,
-    /// Bytes of registers that an item spills.
+    /// Bytes of spilled registers of a work-item.
     pub spilled: u32,
-    /// Registers of a hardware thread; 0 from a driver that does not tell.
+    /// Registers of a hardware thread; 0 if the driver does not report it.
     pub registers: u32,
 }
-/// What the driver was told last.
+/// The values that were set last.
 #[derive(Debug, Default)]
 struct Set {
-    /// Others may set something that is not noted here.
+    /// Whether other code may set values that are not recorded here.
     is_lent: bool,
     group: Option<[u32; 3]>,
     offset: Option<[u32; 3]>,
     values: Vec<Option<Value>>,
-    /// Bytes of each argument that the driver took, one by one: what may be told all at once.
+    /// The size in bytes of each argument that the driver accepted one by one. Arguments of the same sizes
+    /// may be passed in one call.
     accepted: Vec<usize>,
     is_looked_at: bool,
 }
@@ -83,7 +84,7 @@ enum Value {
 }
 
 impl NativeKernel {
-    /// The kernel of that name; `None` where there is none.
+    /// The kernel with that name; `None` if there is none.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -94,7 +95,7 @@ impl NativeKernel {
             ..Default::default()
         };
         let mut raw = None;
-        // SAFETY: a live module; `desc` and the name live during the call, `raw` is writable.
+        // SAFETY: the module is live; `desc` and the name live during the call, `raw` is writable.
         let made = unsafe { driver().kernel_create(module.raw(), &raw const desc, &raw mut raw) };
         if made.status() == Some(ZE_RESULT_ERROR_INVALID_KERNEL_NAME) {
             return Ok(None);
@@ -102,7 +103,7 @@ impl NativeKernel {
         made.ok()?;
         Self::new(RawKernel::given(raw, "zeKernelCreate")?, true, module).map(Some)
     }
-    /// One that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing kernel; `owned`: it is destroyed on drop.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -111,7 +112,7 @@ impl NativeKernel {
         adopted.lend();
         Ok(adopted)
     }
-    /// Others may set its arguments too from now on: nothing is remembered any more.
+    /// From now on other code may set arguments too, so nothing is remembered.
     pub fn lend(&self) {
         *self.turn().set = Set { is_lent: true, ..Set::default() };
     }
@@ -138,7 +139,7 @@ impl NativeKernel {
         preferred.pNext = from_mut(&mut file).cast();
         most.pNext = from_mut(&mut preferred).cast();
         told.pNext = from_mut(&mut most).cast();
-        // SAFETY: live; the four are linked, writable, and say what they are.
+        // SAFETY: the kernel is live; the four structures are linked, writable, and have their types.
         unsafe { driver().kernel_get_properties(self.raw, &raw mut told) }.ok()?;
         let group = [told.requiredGroupSizeX, told.requiredGroupSizeY, told.requiredGroupSizeZ];
         let told_or_not = |n: u32| (n != 0).then_some(n as usize);
@@ -161,48 +162,49 @@ impl NativeKernel {
     pub fn raw(&self) -> RawKernel {
         self.raw
     }
-    /// What it is like.
+    /// Its properties.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
-    /// What it is called.
+    /// Its name.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn name(&self) -> Result<CString> {
-        // SAFETY: live; `filled` passes room for as much as it says.
+        // SAFETY: the kernel is live; `filled` passes a buffer with the size that it states.
         let bytes =
             filled(|size, to| unsafe { driver().kernel_get_name(self.raw, size, to.cast()) })?;
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         Ok(CString::new(&bytes[..end]).unwrap_or_default())
     }
-    /// What its source says of it, as text.
+    /// The attributes in its source, as text.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn attributes(&self) -> Result<String> {
         let (mut size, mut at) = (0, null_mut());
-        // SAFETY: live; both are writable. Of a null string only the size is told.
+        // SAFETY: the kernel is live; both are writable. For a null string only the size is returned.
         unsafe { driver().kernel_get_source_attributes(self.raw, &raw mut size, &raw mut at) }
             .ok()?;
         let mut text = vec![0_u8; size as usize + 1];
         at = text.as_mut_ptr().cast();
-        // SAFETY: as above; there is room for as much as it told.
+        // SAFETY: as above; the buffer has the size that was returned.
         unsafe { driver().kernel_get_source_attributes(self.raw, &raw mut size, &raw mut at) }
             .ok()?;
         let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
         Ok(String::from_utf8_lossy(&text[..end]).into_owned())
     }
-    /// Lets it reach memory that no argument points at, of these `ZE_KERNEL_INDIRECT_ACCESS_FLAG_*`.
+    /// Allows it to access memory to which no argument points; `flags` are
+    /// `ZE_KERNEL_INDIRECT_ACCESS_FLAG_*`.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn reach(&self, flags: u32) -> Result<()> {
         let _turn = self.turn();
-        // SAFETY: live; nobody else changes it during the turn.
+        // SAFETY: the kernel is live, and locked.
         unsafe { driver().kernel_set_indirect_access(self.raw, flags) }.ok()
     }
-    /// More local memory, or more cache: `ZE_CACHE_CONFIG_FLAG_*`, 0 for no preference.
+    /// Sets the cache preference: `ZE_CACHE_CONFIG_FLAG_*`, 0 for none.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -211,8 +213,8 @@ impl NativeKernel {
         // SAFETY: as above.
         unsafe { driver().kernel_set_cache_config(self.raw, flags) }.ok()
     }
-    /// Has the kernel to oneself until what is returned is dropped. The only lock of this adapter that
-    /// is held across driver calls: what they set is the kernel's, and nobody else's.
+    /// Locks the kernel until the returned guard is dropped. This lock is held during driver calls, because
+    /// they set state of the kernel.
     pub fn turn(&self) -> ArgumentLock<'_> {
         ArgumentLock { raw: self.raw, set: self.set.lock().unwrap_or_else(PoisonError::into_inner) }
     }
@@ -220,19 +222,21 @@ impl NativeKernel {
 impl Drop for NativeKernel {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; nothing runs it any more.
+            // SAFETY: owned, and destroyed once; no launch uses it any more.
             unsafe { driver().kernel_destroy(self.raw) }.let_go();
         }
     }
 }
 
-/// The time in which a kernel's arguments are one caller's.
+/// Exclusive access to a kernel's arguments.
 #[derive(Debug)]
 pub struct ArgumentLock<'kernel> {
     raw: RawKernel,
     set: MutexGuard<'kernel, Set>,
 }
 impl ArgumentLock<'_> {
+    /// Sets the group size.
+    ///
     /// # Errors
     /// Returns the driver's error.
     pub fn group(&mut self, size: [u32; 3]) -> Result<()> {
@@ -240,24 +244,26 @@ impl ArgumentLock<'_> {
             return Ok(());
         }
         let [x, y, z] = size;
-        // SAFETY: live, and ours for now.
+        // SAFETY: the kernel is live, and locked.
         unsafe { driver().kernel_set_group_size(self.raw, x, y, z) }.ok()?;
         self.set.group = Some(size);
         Ok(())
     }
+    /// Sets the global offset.
+    ///
     /// # Errors
-    /// The driver's own; none for an offset of zeros from a driver that has no offsets.
+    /// Returns the driver's error; none for an offset of zeros if the driver does not support offsets.
     pub fn offset(&mut self, offset: [u32; 3]) -> Result<()> {
         if !self.set.is_lent && self.set.offset.unwrap_or_default() == offset {
             return Ok(());
         }
         let [x, y, z] = offset;
-        // SAFETY: live, and ours for now.
+        // SAFETY: the kernel is live, and locked.
         unsafe { driver().kernel_set_global_offset_exp(self.raw, x, y, z) }.ok()?;
         self.set.offset = Some(offset);
         Ok(())
     }
-    /// A value; what it points at is not remembered.
+    /// Sets an argument to bytes.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -268,19 +274,19 @@ impl ArgumentLock<'_> {
         let value = short.then_some(Value::Bytes(bytes.len() as u8, first));
         self.set(index, bytes.len(), bytes.as_ptr().cast(), value)
     }
-    /// So many bytes of local memory.
+    /// Sets an argument to `bytes` of local memory.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn local(&mut self, index: u32, bytes: usize) -> Result<()> {
         self.set(index, bytes, null_mut(), Some(Value::Local(bytes)))
     }
-    /// An address or a handle: told again each time, as what is there may be something else.
+    /// Sets an argument to an address or a handle. Never skipped, because something else may be there now.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn word(&mut self, index: u32, word: usize) -> Result<()> {
-        // A null address is no argument at all to a driver that looks there.
+        // Drivers that inspect addresses expect a null pointer for a null address.
         let at = if word == 0 { null_mut() } else { (&raw const word).cast_mut().cast() };
         self.set(index, size_of::<usize>(), at, None)
     }
@@ -296,7 +302,7 @@ impl ArgumentLock<'_> {
         if value.is_some() && self.set.values.get(place).copied().flatten() == value {
             return Ok(());
         }
-        // SAFETY: live, and ours for now; so many bytes are there, or the address is null.
+        // SAFETY: the kernel is live, and locked; `at` has `size` bytes or is null.
         unsafe { driver().kernel_set_argument_value(self.raw, index, size, at) }.ok()?;
         if self.set.values.len() <= place {
             self.set.values.resize(place + 1, None);
@@ -304,47 +310,47 @@ impl ArgumentLock<'_> {
         self.set.values[place] = value;
         Ok(())
     }
-    /// The size of groups that the driver would choose for a range.
+    /// The group size that the driver suggests for a range.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn suggest(&self, global: [u32; 3]) -> Result<[u32; 3]> {
         let ([x, y, z], mut to) = (global, [0; 3]);
         let [a, b, c] = to.each_mut().map(from_mut);
-        // SAFETY: live, and ours for now; the three are writable.
+        // SAFETY: the kernel is live, and locked; the three are writable.
         unsafe { driver().kernel_suggest_group_size(self.raw, x, y, z, a, b, c) }.ok()?;
         Ok(to)
     }
-    /// How many groups of the size set can wait for each other.
+    /// The largest number of groups of the current size that can be resident at once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn most_cooperative(&self) -> Result<u32> {
         let mut most = 0;
-        // SAFETY: live, and ours for now; `most` is writable.
+        // SAFETY: the kernel is live, and locked; `most` is writable.
         unsafe { driver().kernel_suggest_max_cooperative_group_count(self.raw, &raw mut most) }
             .ok()?;
         Ok(most)
     }
-    /// Bytes of each argument that the driver took before. Empty where they have to be told one by one:
-    /// where the driver has no other way, and where others set something that is not known here.
+    /// The sizes in bytes of arguments that may be passed in one call. Empty if they must be set one by one:
+    /// because the driver does not have the function, or because other code may have set a different offset.
     pub fn accepted(&self, offset: [u32; 3]) -> &[usize] {
         let is_set = !self.set.is_lent && self.set.offset.unwrap_or_default() == offset;
         if is_set { &self.set.accepted } else { &[] }
     }
-    /// Notes that the driver took arguments of these sizes, each by itself.
+    /// Records that the driver accepted arguments of these sizes one by one.
     pub fn accept(&mut self, sizes: impl FnOnce() -> Vec<usize>) {
         if !self.set.is_looked_at {
             self.set.is_looked_at = true;
             self.set.accepted = if driver().has(WITH_ARGUMENTS) { sizes() } else { vec![] };
         }
     }
-    /// Notes that the driver has no other way than one by one.
+    /// Records that the driver does not support passing all arguments in one call.
     pub fn refuse(&mut self) {
         self.set.accepted.clear();
     }
-    /// Appends it to a list with all that it takes, in one call. Arguments are where `places` says, each
-    /// of as many bytes as the driver took before.
+    /// Appends a launch with all its arguments, in one call. `places` are their addresses; each must have the
+    /// size that the driver accepted before.
     pub fn append_with(
         &mut self,
         list: RawList,
@@ -360,19 +366,19 @@ impl ArgumentLock<'_> {
         let [x, y, z] = local;
         let local = ze_group_size_t { groupSizeX: x, groupSizeY: y, groupSizeZ: z };
         let (kernel, places, next) = (self.raw, places.as_mut_ptr(), null());
-        // SAFETY: live, and ours for now; at each place are as many bytes as the kernel takes, during
-        // the call; the events are the list's to judge.
+        // SAFETY: the kernel is live, and locked; each place has as many bytes as the kernel reads, during
+        // the call; the driver checks the events.
         let outcome = unsafe {
             driver().command_list_append_launch_kernel_with_arguments(
                 list, kernel, groups, local, places, next, signal, count, waits,
             )
         };
         if outcome.status() != Some(ZE_RESULT_SUCCESS) {
-            self.set.group = None; // who knows how far it came
+            self.set.group = None; // its state is unknown after an error
         }
         outcome
     }
-    /// Appends it with what was set to a list.
+    /// Appends a launch with the arguments that were set.
     pub fn append(
         &self,
         list: RawList,
@@ -384,7 +390,7 @@ impl ArgumentLock<'_> {
         let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
         let (kernel, groups, driver) = (self.raw, &raw const groups, driver());
         if cooperative {
-            // SAFETY: live, and ours for now; the events are the list's to judge.
+            // SAFETY: the kernel is live, and locked; the driver checks the events.
             return unsafe {
                 driver.command_list_append_launch_cooperative_kernel(
                     list, kernel, groups, signal, count, waits,

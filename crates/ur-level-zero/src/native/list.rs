@@ -1,6 +1,6 @@
-//! Command lists of the driver's: immediate ones, which queues are made of, and regular ones, which
-//! are filled first and executed later. All are in-order. What goes into one is appended by a
-//! [`List`]: one command's turn at a list, with what it waits for and what it signals.
+//! Driver command lists: immediate ones, of which queues are made, and regular ones, which are filled first
+//! and executed later. All are in-order. Commands are appended through a [`List`]: access to a list for one
+//! command, with the events that it waits for and signals.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
@@ -16,20 +16,20 @@ use ur_adapter::{error::Result, log, object::Backend};
 use ur_sys::ur_logger_level_t;
 use ze_sys::*;
 
-/// What engine a list is for, and how.
+/// The engine that a list uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Engine {
-    /// The driver's number of the group of engines.
+    /// The driver's ordinal of the engine group.
     pub ordinal: u32,
-    /// Which engine of the group.
+    /// The index of the engine in the group.
     pub index: u32,
-    /// Whether the driver may let other engines do the copies.
+    /// Whether the driver may use other engines for copies.
     pub offloads: bool,
     /// `ZE_COMMAND_QUEUE_PRIORITY_*`
     pub priority: ze_command_queue_priority_t,
 }
 
-/// A list that is ours, or C's: destroyed on drop if it is ours. Nothing in it is under way then.
+/// A command list; destroyed on drop if owned. Its commands must be complete then.
 #[derive(Debug)]
 pub struct NativeList {
     raw: RawList,
@@ -37,7 +37,7 @@ pub struct NativeList {
     _context: Arc<NativeContext>,
 }
 impl NativeList {
-    /// A list whose commands are executed as they are appended, one after another.
+    /// Creates an immediate list, which executes commands in order as they are appended.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -57,7 +57,7 @@ impl NativeList {
             priority: engine.priority,
         };
         let mut raw = None;
-        // SAFETY: both handles are live, `desc` says what it is and `raw` is writable.
+        // SAFETY: both handles are live, `desc` has its type and `raw` is writable.
         let made = unsafe {
             let desc = &raw const desc;
             driver().command_list_create_immediate(context.raw(), device, desc, &raw mut raw)
@@ -69,7 +69,7 @@ impl NativeList {
         let raw = RawList::given(raw, "zeCommandListCreateImmediate")?;
         Ok(Self { raw, owned: true, _context: Arc::clone(context) })
     }
-    /// A list that is filled, closed, and executed as a whole, any number of times.
+    /// Creates a regular list, which is filled, closed, and executed as a whole, any number of times.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -86,7 +86,7 @@ impl NativeList {
             flags: ZE_COMMAND_LIST_FLAG_IN_ORDER,
         };
         let mut raw = None;
-        // SAFETY: both handles are live, `desc` and what follows it say what they are; `raw` is
+        // SAFETY: both handles are live, `desc` and the structures linked to it have their types; `raw` is
         // writable.
         unsafe {
             let desc = &raw const desc;
@@ -96,7 +96,7 @@ impl NativeList {
         let raw = RawList::given(raw, "zeCommandListCreate")?;
         Ok(Self { raw, owned: true, _context: Arc::clone(context) })
     }
-    /// An immediate list that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing immediate list; `owned`: it is destroyed on drop.
     pub fn adopted(raw: RawList, owned: bool, context: &Arc<NativeContext>) -> Self {
         Self { raw, owned, _context: Arc::clone(context) }
     }
@@ -104,77 +104,77 @@ impl NativeList {
     pub fn raw(&self) -> RawList {
         self.raw
     }
-    /// Waits until everything in an immediate list is done; `false` if that took more than
-    /// `nanoseconds` (`u64::MAX`: any time).
+    /// Waits until everything in an immediate list is complete; `false` after a timeout of `nanoseconds`
+    /// (`u64::MAX`: no timeout).
     ///
     /// # Errors
     /// Returns the driver's error.
     #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
-        // SAFETY: live; any thread may wait.
+        // SAFETY: the list is live; any thread may wait.
         unsafe { driver().command_list_host_synchronize(self.raw, nanoseconds) }.ready()
     }
-    /// Ends the filling of a regular list.
+    /// Closes a regular list.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn close(&self) -> Result<()> {
-        // SAFETY: live; whoever fills it has it to himself.
+        // SAFETY: the list is live; the caller has exclusive access to it.
         unsafe { driver().command_list_close(self.raw) }.ok()
     }
-    /// Empties a regular list that nothing executes.
+    /// Empties a regular list, which must not be executing.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
-        // SAFETY: live; nothing executes it.
+        // SAFETY: the list is live, and not executing.
         unsafe { driver().command_list_reset(self.raw) }.ok()
     }
 }
 impl Drop for NativeList {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; nothing in it is under way.
+            // SAFETY: owned, and destroyed once; its commands are complete.
             unsafe { driver().command_list_destroy(self.raw) }.let_go();
         }
     }
 }
 
-/// What one append waits for and signals.
+/// The events of one append.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'turn> {
-    /// Signalled by the command.
+    /// The event to signal.
     pub signal: Option<RawEvent>,
     pub(super) waits: &'turn [RawEvent],
 }
 impl Ends<'_> {
-    /// How many events it waits for.
+    /// The number of events to wait for.
     #[inline]
     pub fn count(&self) -> u32 {
         self.waits.len() as u32
     }
-    /// The events it waits for; null for none.
+    /// The events to wait for; null if there are none.
     #[inline]
     pub fn waits(&self) -> *const RawEvent {
         if self.waits.is_empty() { null() } else { self.waits.as_ptr() }
     }
 }
 
-/// One command's turn at a list. The driver wants one thread at a time: whoever has this holds the
-/// queue's or the command buffer's lock.
+/// Access to a list for one command. The driver requires that only one thread appends at a time: the holder
+/// has the lock of the queue or of the command buffer.
 #[derive(Debug)]
 pub struct List<'turn> {
     raw: RawList,
     device: RawDevice,
-    /// The longest pattern that its engines fill with.
+    /// The longest fill pattern of its engines, in bytes.
     longest_pattern: usize,
     signal: Cell<Option<RawEvent>>,
     waits: Cell<&'turn [RawEvent]>,
 }
-/// A box of bytes in memory: where it begins, what is from row to row, and from slice to slice.
+/// A box of bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BoxPlace3d {
-    /// Address of the first byte.
+    /// The address of the first byte.
     pub at: usize,
     /// Bytes from one row to the next.
     pub row_pitch: usize,
@@ -186,7 +186,7 @@ fn pointer(at: usize) -> *mut c_void {
 }
 
 impl<'turn> List<'turn> {
-    /// A turn at a list: the first append waits for `waits` and signals `signal`.
+    /// Access to a list: the first append waits for `waits` and signals `signal`.
     #[inline]
     pub fn new(
         raw: RawList,
@@ -201,16 +201,16 @@ impl<'turn> List<'turn> {
     pub fn raw(&self) -> RawList {
         self.raw
     }
-    /// The longest pattern that its engines fill with, at least 1 byte.
+    /// The longest fill pattern of its engines, at least 1 byte.
     pub(super) fn longest_pattern(&self) -> usize {
         self.longest_pattern.max(1)
     }
-    /// What the next append waits for and signals: what was given for the whole, once.
+    /// The events for the next append: those given to [`Self::new`], once.
     #[inline]
     pub fn ends(&self) -> Ends<'turn> {
         Ends { signal: self.signal.take(), waits: self.waits.take() }
     }
-    /// Waits for events. What comes after it in the list does, too.
+    /// Makes everything appended later wait for events.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -219,53 +219,53 @@ impl<'turn> List<'turn> {
             return Ok(());
         }
         let (count, at) = (events.len() as u32, events.as_ptr());
-        // SAFETY: live events; the array is read in the call.
+        // SAFETY: the events are live; the array is read during the call.
         unsafe { driver().command_list_append_wait_on_events(self.raw, count, at) }.ok()
     }
-    /// Signals an event when all before it is done, with the times of nothing.
+    /// Signals an event when everything before is complete, without a valid time.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn signal(&self, event: RawEvent) -> Result<()> {
-        // SAFETY: a live event.
+        // SAFETY: the event is live.
         unsafe { driver().command_list_append_signal_event(self.raw, event) }.ok()
     }
-    /// Signals an event when all before it is done, with the time of that moment.
+    /// Signals an event when everything before is complete, with the time of that moment.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn mark(&self, event: RawEvent) -> Result<()> {
-        // SAFETY: a live event.
+        // SAFETY: the event is live.
         unsafe { driver().command_list_append_barrier(self.raw, Some(event), 0, null()) }.ok()
     }
-    /// Does nothing, in its place.
+    /// Appends a barrier.
     ///
     /// # Errors
     /// Returns the driver's error.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
         let ends = self.ends();
-        // SAFETY: live events; the array is read in the call.
+        // SAFETY: the events are live; the array is read during the call.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             driver().command_list_append_barrier(self.raw, ends.signal, count, waits)
         }
         .ok()
     }
-    /// What the driver has no events for: behind what the whole waits for, and before its signal.
+    /// Appends something for which the driver takes no events: after the waits, and before the signal.
     fn bare(&self, append: impl FnOnce() -> Outcome) -> Result<()> {
         let ends = self.ends();
         self.wait_for(ends.waits)?;
         append().ok()?;
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
-    /// Executes a closed list, once.
+    /// Executes a closed list once.
     ///
     /// # Errors
-    /// The driver's own; `UNSUPPORTED_FEATURE` where it cannot.
+    /// `UNSUPPORTED_FEATURE` if the driver does not have the function; else the driver's error.
     pub fn execute(&self, list: RawList) -> Result<()> {
         let ends = self.ends();
-        // SAFETY: the list is closed and nothing changes it before it is done.
+        // SAFETY: the list is closed, and not changed before it is complete.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             driver().command_list_immediate_append_command_lists_exp(
@@ -279,14 +279,15 @@ impl<'turn> List<'turn> {
         }
         .ok()
     }
-    /// Calls `call` on a thread of the driver's. It must not call the driver.
+    /// Appends a call of `call` on a thread of the driver. It must not call the driver.
     ///
     /// # Errors
-    /// The driver's own, and `call` back; `UNSUPPORTED_FEATURE` where it has none.
+    /// `UNSUPPORTED_FEATURE` if the driver has no host functions; else the driver's error. `call` is dropped
+    /// then.
     pub fn host_fn(&self, call: impl FnOnce() + Send + 'static) -> Result<()> {
         type Call = Box<dyn FnOnce() + Send>;
         unsafe extern "C" fn run(data: *mut c_void) {
-            // SAFETY: made by `into_raw` below, and given to one call.
+            // SAFETY: created by `into_raw` below, and passed to one call.
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
@@ -295,7 +296,8 @@ impl<'turn> List<'turn> {
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
         let ends = self.ends();
-        // SAFETY: `run` takes what `data` is; live events; the array is read in the call.
+        // SAFETY: `data` has the type that `run` expects; the events are live; the array is read during the
+        // call.
         let outcome = unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             let (data, signal) = (data.cast(), ends.signal);
@@ -311,17 +313,17 @@ impl<'turn> List<'turn> {
             )
         };
         if outcome.ok().is_err() {
-            // SAFETY: the driver did not take it.
+            // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(data) });
         }
         outcome.ok()
     }
-    /// Whether the driver calls host functions at all.
+    /// Whether the driver supports host functions.
     pub fn has_host_fn() -> bool {
         driver().has("command_list_append_host_function")
     }
-    /// Moves shared memory to the list's device; `to_host`: nothing but its place in the order, since
-    /// the driver has no such hint.
+    /// Appends a prefetch of shared memory to the list's device. With `to_host` only a barrier, because the
+    /// driver has no such hint.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -334,7 +336,7 @@ impl<'turn> List<'turn> {
             driver().command_list_append_memory_prefetch(self.raw, without_provenance(at), bytes)
         })
     }
-    /// Tells the driver how shared memory will be used; `advice` is one of `ZE_MEMORY_ADVICE_*`.
+    /// Appends a hint about the use of shared memory; `advice` is one of `ZE_MEMORY_ADVICE_*`.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -345,7 +347,7 @@ impl<'turn> List<'turn> {
             driver().command_list_append_mem_advise(self.raw, self.device, at, bytes, advice)
         })
     }
-    /// Copies bytes between any two addresses that the device or the host can reach.
+    /// Appends a copy of bytes between any two addresses that the device or the host can access.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -356,7 +358,7 @@ impl<'turn> List<'turn> {
         }
         let ends = self.ends();
         let (to, from) = (pointer(to), without_provenance(from));
-        // SAFETY: C promises that both ranges are there until the copy is done.
+        // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             driver().command_list_append_memory_copy(
@@ -371,7 +373,7 @@ impl<'turn> List<'turn> {
         }
         .ok()
     }
-    /// Copies a box of bytes: `width` bytes, `height` rows, `depth` slices.
+    /// Appends a copy of a box: `width` bytes, `height` rows, `depth` slices.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -397,7 +399,7 @@ impl<'turn> List<'turn> {
         let ends = self.ends();
         let (region, [to_row, to_slice, from_row, from_slice]) =
             (&raw const call.region, call.pitches);
-        // SAFETY: C promises that both boxes are there until the copy is done.
+        // SAFETY: the application guarantees that both boxes are valid until the copy is complete.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             driver().command_list_append_memory_copy_region(
@@ -417,12 +419,12 @@ impl<'turn> List<'turn> {
         }
         .ok()
     }
-    /// Fills memory with what the engines can fill with.
+    /// Appends a fill with a pattern that the engines support.
     pub(super) fn fill_plainly(&self, at: usize, pattern: &[u8], bytes: usize) -> Result<()> {
         let ends = self.ends();
         let (pattern, length) = (pattern.as_ptr().cast(), pattern.len());
-        // SAFETY: C promises that the range is there until the fill is done; the driver copies the
-        // pattern in the call.
+        // SAFETY: the application guarantees that the range is valid until the fill is complete; the driver
+        // copies the pattern during the call.
         unsafe {
             let (count, waits) = (ends.count(), ends.waits());
             let (at, signal) = (pointer(at), ends.signal);
@@ -434,13 +436,13 @@ impl<'turn> List<'turn> {
     }
 }
 
-/// A box as the driver wants it, in 32 bits.
+/// A box in the driver's 32-bit form.
 struct Region {
     region: ze_copy_region_t,
     pitches: [u32; 4],
 }
 impl Region {
-    /// `None` for what is too large for that.
+    /// `None` for boxes that are too large for it.
     fn of(to: BoxPlace3d, from: BoxPlace3d, size: [usize; 3]) -> Option<Self> {
         let small = |n: usize| u32::try_from(n).ok();
         let [width, height, depth] = size;

@@ -1,5 +1,5 @@
-//! Memory that the driver gives in one piece with its address: a device's, the host's, and such as
-//! moves between them; host memory of C's that it is told of; and what it says of any address.
+//! Memory that the driver allocates with its address: device, host and shared memory; host memory of the
+//! application that is registered with it; and queries about any address.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -14,31 +14,30 @@ use std::{ffi::c_void, ptr, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
 
-/// What kind of memory a [`Piece`] is.
+/// The kind of memory of a [`Piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sort {
-    /// A device's.
+    /// Device memory.
     Device,
-    /// A device's, that other APIs are given a descriptor of: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`.
+    /// Device memory that can be exported as a descriptor of this kind (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`).
     Exportable(u32),
-    /// The host's.
+    /// Host memory.
     Host,
-    /// Memory that moves between the two.
+    /// Memory that migrates between host and device.
     Shared,
 }
 
-/// Memory of one sort, given back on drop.
+/// An allocation, freed on drop.
 #[derive(Debug)]
 pub struct Piece {
     at: u64,
     context: Arc<NativeContext>,
 }
 impl Piece {
-    /// `bytes` of memory for `device` at a multiple of `align`, or of less if the driver does not
-    /// go as far.
+    /// Allocates `bytes` for `device` at a multiple of `align`. The driver may align less strictly.
     ///
     /// # Errors
-    /// The driver's own, out of memory most of all.
+    /// Returns the driver's error, typically out of memory.
     pub fn new(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -71,7 +70,7 @@ impl Piece {
         let (to, here) = (&raw mut at, device.raw());
         let outcome = match sort {
             Sort::Device | Sort::Exportable(_) => {
-                // SAFETY: the descriptors and what they are chained to live until it returns.
+                // SAFETY: the descriptors and the structures linked to them live until it returns.
                 unsafe { driver().mem_alloc_device(raw, &on_device, bytes, align, here, to) }
             }
             Sort::Host => {
@@ -94,8 +93,8 @@ impl Piece {
         })?;
         Ok(Self { at: at.expose_provenance() as u64, context: Arc::clone(context) })
     }
-    /// The `bytes` that a descriptor is of, another process's perhaps: `ZE_EXTERNAL_MEMORY_TYPE_FLAG_*` and its number,
-    /// which may be the driver's then.
+    /// Imports `bytes` of memory by a descriptor, possibly of another process: `flags` is its kind
+    /// (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`), `fd` its number. The driver may take ownership of the descriptor.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -119,43 +118,43 @@ impl Piece {
         };
         let (raw, mut at) = (context.raw(), ptr::null_mut());
         let (to, here) = (&raw mut at, device.raw());
-        // SAFETY: the descriptors live until it returns; the driver judges the number.
+        // SAFETY: the descriptors live until it returns; the driver checks the number.
         unsafe { driver().mem_alloc_device(raw, &desc, bytes, 0, here, to) }.ok()?;
         Ok(Self::adopted(context, at.expose_provenance() as u64))
     }
-    /// Memory that C made in the context and gives away: freed on drop like our own.
+    /// Takes ownership of memory that the application allocated in the context: it is freed on drop.
     pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
         Self { at, context: Arc::clone(context) }
     }
-    /// Its first byte.
+    /// Its address.
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// Where it was allocated.
+    /// The context that it was allocated in.
     pub fn context(&self) -> &Arc<NativeContext> {
         &self.context
     }
 }
 impl Drop for Piece {
     fn drop(&mut self) {
-        // SAFETY: it is ours, and nothing uses it any more: that is the owner's promise.
+        // SAFETY: owned; the owner guarantees that nothing uses it any more.
         release(|| unsafe { driver().mem_free(self.context.raw(), pointer(self.at)) });
     }
 }
 
-/// The pointer that the driver takes for an address.
+/// The address as a pointer.
 pub(super) fn pointer(at: u64) -> *mut c_void {
     ptr::with_exposed_provenance_mut(at as usize)
 }
-/// Runs what gives something back to the driver. A forked child gives nothing back: what it has is its
-/// parent's. What fails is said, for there is nobody to return it to.
+/// Calls `work`, which releases something. Does nothing in a forked child, where the objects belong to the
+/// parent. An error is logged, because callers are destructors.
 pub(super) fn release(work: impl FnOnce() -> Outcome) {
     if check_fork().is_ok() {
         work().let_go();
     }
 }
-/// What lets an allocation exceed the device's ordinary limit, where the program wants that
-/// (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`) and it does.
+/// The descriptor that allows an allocation to exceed the device's normal limit; `None` if it does not, or if
+/// the application did not request this (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`).
 fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
     let exceeds = bytes as u64 > device.properties().maxMemAllocSize;
     (exceeds && options().relaxed_limits).then_some(ze_relaxed_allocation_limits_ext_desc_t {
@@ -164,8 +163,8 @@ fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_
         flags: ZE_RELAXED_ALLOCATION_LIMITS_EXT_FLAG_MAX_SIZE,
     })
 }
-/// Has a device hold `bytes` at `at` ready, which it may reach from elsewhere. A hint: a driver
-/// without the call does that by itself.
+/// Makes `bytes` at `at` resident for a device. Does nothing if the driver does not have the function: such a
+/// driver does this by itself.
 pub fn make_resident(
     context: &NativeContext,
     device: &DriverDevice,
@@ -178,21 +177,21 @@ pub fn make_resident(
     if outcome.is_unsupported() { Ok(()) } else { outcome.ok() }
 }
 
-/// What the driver knows of an address.
+/// What the driver reports for an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// What kind it is: `ZE_MEMORY_TYPE_*`.
+    /// The kind of memory: `ZE_MEMORY_TYPE_*`.
     pub kind: ze_memory_type_t,
-    /// Whose it is, if a device's.
+    /// The device, if it is memory of a device.
     pub device: Option<RawDevice>,
-    /// Where its allocation begins.
+    /// The start of the allocation.
     pub base: u64,
-    /// How long that is.
+    /// Its length in bytes.
     pub bytes: usize,
     /// The driver's number of the allocation.
     pub id: u64,
 }
-/// What the driver knows of `at`; `None` if nothing.
+/// What the driver reports for `at`; `None` for memory that it does not know.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -203,7 +202,7 @@ pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
         ..Default::default()
     };
     let to = &raw mut properties;
-    // SAFETY: both are writable; any address may be asked for.
+    // SAFETY: both are writable; the query accepts any address.
     unsafe { driver().mem_get_alloc_properties(raw, pointer(at), to, &raw mut device) }.ok()?;
     if properties.type_ == ZE_MEMORY_TYPE_UNKNOWN {
         return Ok(None);
@@ -215,10 +214,10 @@ pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
     let base = base.expose_provenance() as u64;
     Ok(Some(Known { kind: properties.type_, device, base, bytes, id: properties.id }))
 }
-/// The descriptor of memory that was allocated as exportable, the driver's to keep.
+/// The descriptor of memory that was allocated for export; it remains the driver's.
 ///
 /// # Errors
-/// The driver's own; `UNSUPPORTED_FEATURE` from a driver that gives none.
+/// `UNSUPPORTED_FEATURE` if the driver does not provide one; else the driver's error.
 pub(super) fn exported(context: RawContext, at: u64, flags: u32) -> Result<i32> {
     let mut export = ze_external_memory_export_fd_t {
         stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
@@ -232,30 +231,30 @@ pub(super) fn exported(context: RawContext, at: u64, flags: u32) -> Result<i32> 
         ..Default::default()
     };
     let (to, mut device) = (&raw mut properties, None);
-    // SAFETY: all are writable, and so is what the chain has.
+    // SAFETY: all are writable, also the structures linked to them.
     unsafe { driver().mem_get_alloc_properties(context, pointer(at), to, &raw mut device) }.ok()?;
     Ok(export.fd)
 }
 
-/// Host memory of C's that the driver was told of, until this is dropped.
+/// Host memory of the application, registered with the driver until this is dropped.
 #[derive(Debug)]
 pub struct Imported {
     at: u64,
     way: Way,
 }
-/// How the driver was told.
+/// How it was registered.
 #[derive(Debug)]
 enum Way {
-    /// Intel's extension, for any range.
+    /// By Intel's extension, for any range.
     External(RawDriver, unsafe extern "C" fn(RawDriver, *mut c_void) -> ze_result_t),
-    /// As an allocation over pages that are there.
+    /// As an allocation over existing pages.
     Mapped(Arc<NativeContext>),
 }
 impl Imported {
-    /// Tells the driver of `bytes` at `at`, so that devices copy from there directly.
+    /// Registers `bytes` at `at`, so that devices can copy from and to it directly.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` where the driver takes none; else the driver's error.
+    /// `UNSUPPORTED_FEATURE` if the driver cannot do this; else the driver's error.
     pub fn new(
         platform: RawDriver,
         context: &Arc<NativeContext>,
@@ -270,11 +269,11 @@ impl Imported {
             return Self::mapped(context, at, bytes);
         };
         let platform = driver::unwrapped(platform);
-        // SAFETY: this is the prototype of the function with that name.
+        // SAFETY: the function with that name has this prototype.
         let import: Import = unsafe { std::mem::transmute(import.as_ptr()) };
         // SAFETY: as above.
         let release: Release = unsafe { std::mem::transmute(release.as_ptr()) };
-        // SAFETY: the range is C's, and stays while it is told of: that is C's promise.
+        // SAFETY: the application guarantees that the range is valid while it is registered.
         let status = unsafe { import(platform, pointer(at), bytes) };
         Outcome::new("zexDriverImportExternalPointer", Some(status)).ok()?;
         Ok(Self { at, way: Way::External(platform, release) })
@@ -293,7 +292,7 @@ impl Imported {
         };
         let (mut there, raw) = (ptr::null_mut(), context.raw());
         let to = &raw mut there;
-        // SAFETY: the range is C's, and stays while it is told of: that is C's promise.
+        // SAFETY: the application guarantees that the range is valid while it is registered.
         unsafe { driver().mem_alloc_host(raw, &desc, bytes, 0, to) }.ok()?;
         let made = Self { at: there.addr() as u64, way: Way::Mapped(Arc::clone(context)) };
         match made.at == at {
@@ -310,11 +309,11 @@ impl Drop for Imported {
     fn drop(&mut self) {
         release(|| match &self.way {
             Way::External(platform, release) => {
-                // SAFETY: it was imported, and nothing uses it any more: the owner's promise.
+                // SAFETY: registered here; the owner guarantees that nothing uses it any more.
                 let status = unsafe { release(*platform, pointer(self.at)) };
                 Outcome::new("zexDriverReleaseImportedPointer", Some(status))
             }
-            // SAFETY: as above; the pages stay C's.
+            // SAFETY: as above; the pages themselves stay the application's.
             Way::Mapped(context) => unsafe { driver().mem_free(context.raw(), pointer(self.at)) },
         });
     }

@@ -1,6 +1,6 @@
-//! Safe methods over the driver's functions: types that own what the driver gave and give it back
-//! once, on drop. One file for each kind of thing; together with `driver.rs` the only ones with
-//! unsafe code. What C asks for, and when, is the families' files' business.
+//! Safe wrappers of the driver's functions: types that own what the driver returned and release it once, on
+//! drop. One file for each kind of object. Apart from `driver.rs` and `variant.rs` only these files contain
+//! unsafe code. When they are called is decided in the files of the API's families.
 pub mod arguments;
 pub mod context;
 pub mod counter;

@@ -1,4 +1,4 @@
-//! Modules: programs as the driver has them, compiled for one device or linked of several pieces.
+//! Modules: programs compiled for one device, or linked from several pieces.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawBuildLog, RawContext, RawDevice, RawModule, driver},
@@ -13,33 +13,33 @@ use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::Constant;
 use ze_sys::*;
 
-/// Code as the driver takes it.
+/// The forms of code that the driver accepts.
 #[derive(Clone, Debug)]
 pub enum Code {
     /// SPIR-V.
     Il(Arc<[u8]>),
-    /// What the driver made before, or its compiler.
+    /// A native binary, made by the driver or by its offline compiler.
     Native(Arc<[u8]>),
 }
 /// A piece of a program.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// What to compile.
+    /// The code.
     pub code: Code,
-    /// How.
+    /// The options for the driver's compiler.
     pub options: CString,
-    /// What its specialization constants are; others keep their defaults.
+    /// The values of specialization constants; others keep their defaults.
     pub constants: Vec<Constant>,
 }
 
-/// A module: destroyed on drop if it is ours.
+/// A module; destroyed on drop if owned.
 #[derive(Debug)]
 pub struct NativeModule {
     raw: RawModule,
     owned: bool,
     _context: Arc<NativeContext>,
 }
-/// The driver's form of a piece's constants; what it points at is the piece's and its own.
+/// The specialization constants of a piece in the driver's form; it points at the piece's values.
 struct Constants {
     numbers: Vec<u32>,
     values: Vec<*const c_void>,
@@ -60,7 +60,7 @@ impl Constants {
 }
 
 impl NativeModule {
-    /// Compiles a piece for a device. With the driver's log, whatever comes of it.
+    /// Compiles a piece for a device. Always returns the driver's log too.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -86,10 +86,10 @@ impl NativeModule {
         };
         Self::make(context, device, &desc)
     }
-    /// Compiles pieces of SPIR-V for a device and links them to one. With the driver's log.
+    /// Compiles pieces of SPIR-V for a device and links them. Always returns the driver's log too.
     ///
     /// # Errors
-    /// The driver's own; `INVALID_OPERATION` for pieces that are no SPIR-V.
+    /// `INVALID_OPERATION` for pieces that are not SPIR-V; else the driver's error.
     pub fn link(
         context: &Arc<NativeContext>,
         device: RawDevice,
@@ -138,13 +138,13 @@ impl NativeModule {
         let (mut raw, mut log) = (None, None);
         let (in_context, to, told): (RawContext, _, _) =
             (context.raw(), &raw mut raw, &raw mut log);
-        // SAFETY: live handles; `desc` and all it points at live during the call; both are writable.
+        // SAFETY: the handles are live; `desc` and all it points at live during the call; both are writable.
         let made = unsafe { driver().module_create(in_context, device, desc, to, told) };
         let log = read(log);
         let module = made.ok().and_then(|()| RawModule::given(raw, "zeModuleCreate"));
         (module.map(|raw| Self { raw, owned: true, _context: Arc::clone(context) }), log)
     }
-    /// One that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing module; `owned`: it is destroyed on drop.
     pub fn adopted(raw: RawModule, owned: bool, context: &Arc<NativeContext>) -> Self {
         Self { raw, owned, _context: Arc::clone(context) }
     }
@@ -152,7 +152,7 @@ impl NativeModule {
     pub fn raw(&self) -> RawModule {
         self.raw
     }
-    /// Whether it uses symbols that nothing in it defines.
+    /// Whether it uses symbols that it does not define.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -161,52 +161,52 @@ impl NativeModule {
             stype: ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
             ..Default::default()
         };
-        // SAFETY: live; `told` is writable and says what it is.
+        // SAFETY: the module is live; `told` is writable and has its type.
         unsafe { driver().module_get_properties(self.raw, &raw mut told) }.ok()?;
         Ok(told.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS != 0)
     }
-    /// Resolves what these modules use of each other. With the driver's log.
+    /// Links these modules, so that each can use symbols of the others. Always returns the driver's log too.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn resolve(all: &[&Self]) -> (Result<()>, String) {
         let raws: Vec<_> = all.iter().map(|one| one.raw).collect();
         let (count, mut log) = (raws.len() as u32, None);
-        // SAFETY: live modules, as many as are told; `log` is writable.
+        // SAFETY: the modules are live; the list has `count` entries; `log` is writable.
         let made = unsafe { driver().module_dynamic_link(count, raws.as_ptr(), &raw mut log) };
         (made.ok(), read(log))
     }
-    /// The code that the driver made of it.
+    /// The native binary that the driver made.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn binary(&self) -> Result<Vec<u8>> {
-        // SAFETY: live; `filled` passes room for as much as it says.
+        // SAFETY: the module is live; `filled` passes a buffer with the size that it states.
         filled(|size, to| unsafe { driver().module_get_native_binary(self.raw, size, to) })
     }
-    /// What its kernels are called.
+    /// The names of its kernels.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
         let mut count = 0;
-        // SAFETY: live; `count` is writable, and no room is promised.
+        // SAFETY: the module is live; `count` is writable, and no list is passed.
         unsafe { driver().module_get_kernel_names(self.raw, &raw mut count, null_mut()) }.ok()?;
         let mut names = vec![null(); count as usize];
         let to = names.as_mut_ptr();
-        // SAFETY: live; there is room for as many as are promised.
+        // SAFETY: the module is live; the list has `count` entries.
         unsafe { driver().module_get_kernel_names(self.raw, &raw mut count, to) }.ok()?;
         let given = names.into_iter().take(count as usize).filter(|name| !name.is_null());
-        // SAFETY: the driver's strings live as long as the module, which is longer than this call.
+        // SAFETY: the driver's strings live as long as the module.
         Ok(given.map(|name| unsafe { CStr::from_ptr(name) }.to_owned()).collect())
     }
-    /// The address of a function on the device; `None` where there is none of that name.
+    /// The address of a function on the device; `None` if there is none with that name.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn function(&self, name: &CStr) -> Result<Option<usize>> {
         let mut at = null_mut();
-        // SAFETY: live; the name ends with a NUL and `at` is writable.
+        // SAFETY: the module is live; the name ends with a NUL and `at` is writable.
         let told =
             unsafe { driver().module_get_function_pointer(self.raw, name.as_ptr(), &raw mut at) };
         match told.status() {
@@ -214,14 +214,14 @@ impl NativeModule {
             _ => told.ok().map(|()| Some(at.expose_provenance())),
         }
     }
-    /// Where a variable is on the device, and its bytes; `None` where there is none of that name.
+    /// The address of a variable on the device and its size in bytes; `None` if there is none with that name.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn variable(&self, name: &CStr) -> Result<Option<(usize, usize)>> {
         let (mut at, mut bytes) = (null_mut(), 0);
         let name = name.as_ptr();
-        // SAFETY: live; the name ends with a NUL and both are writable.
+        // SAFETY: the module is live; the name ends with a NUL and both are writable.
         let told = unsafe {
             driver().module_get_global_pointer(self.raw, name, &raw mut bytes, &raw mut at)
         };
@@ -234,13 +234,13 @@ impl NativeModule {
 impl Drop for NativeModule {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; its kernels keep it.
+            // SAFETY: owned, and destroyed once; its kernels keep it alive.
             unsafe { driver().module_destroy(self.raw) }.let_go();
         }
     }
 }
 
-/// Bytes of which the driver tells first how many there are.
+/// Calls a query that returns bytes: first for the size, then for the bytes.
 pub(super) fn filled(ask: impl Fn(*mut usize, *mut u8) -> Outcome) -> Result<Vec<u8>> {
     let mut size = 0;
     ask(&raw mut size, null_mut()).ok()?;
@@ -251,15 +251,15 @@ pub(super) fn filled(ask: impl Fn(*mut usize, *mut u8) -> Outcome) -> Result<Vec
     bytes.truncate(size);
     Ok(bytes)
 }
-/// What a build log says; the log is destroyed. One that cannot be read says so: the build is not the
-/// worse for it.
+/// The text of a build log, which is destroyed. A log that cannot be read is no error of the build; the text
+/// says so.
 fn read(log: Option<RawBuildLog>) -> String {
     let Some(log) = log else { return String::new() };
     let text = filled(|size, to| {
-        // SAFETY: live until it is destroyed below; `filled` passes room for as much as it says.
+        // SAFETY: live until it is destroyed below; `filled` passes a buffer with the size that it states.
         unsafe { driver().module_build_log_get_string(log, size, to.cast()) }
     });
-    // SAFETY: given to us with the module, destroyed once.
+    // SAFETY: returned with the module, and destroyed once.
     unsafe { driver().module_build_log_destroy(log) }.let_go();
     match text {
         Ok(bytes) => {

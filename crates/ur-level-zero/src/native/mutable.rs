@@ -1,4 +1,4 @@
-//! Recorded lists whose launches the driver changes in their place: arguments, ranges, offsets.
+//! Mutable command lists: recorded launches whose arguments, ranges and offsets the driver changes in place.
 #![expect(
     unsafe_code,
     reason = "calls into the vendor's driver; sends chains that point at what they own"
@@ -20,13 +20,13 @@ use std::{
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// What is changed of a launch.
+/// The properties of a launch that are changed.
 const WANTED: u32 = ZE_MUTABLE_COMMAND_EXP_FLAG_KERNEL_ARGUMENTS
     | ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_COUNT
     | ZE_MUTABLE_COMMAND_EXP_FLAG_GROUP_SIZE
     | ZE_MUTABLE_COMMAND_EXP_FLAG_GLOBAL_OFFSET;
 
-/// Whether the driver changes all that is wanted of a launch in its place.
+/// Whether the driver can change all these properties in place.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -39,7 +39,7 @@ pub fn is_supported(device: &DriverDevice) -> Result<bool> {
             extended::<ze_mutable_command_list_exp_properties_t>(device.raw())?.mutableCommandFlags
         ))
 }
-/// A list that is filled, closed, executed, and changed.
+/// Creates a mutable regular list.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -51,7 +51,7 @@ pub fn list(context: &Arc<NativeContext>, device: &DriverDevice) -> Result<Nativ
     let next = from_ref(&desc).cast();
     NativeList::regular(context, device.raw(), device.compute()?.ordinal, next)
 }
-/// The number by which the launch that is appended next is changed later.
+/// The number with which the launch that is appended next can be changed.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -62,36 +62,36 @@ pub fn next(list: RawList) -> Result<u64> {
         flags: WANTED,
     };
     let mut id = 0;
-    // SAFETY: a live list that its recorder has to himself; `desc` says what it is, `id` is writable.
+    // SAFETY: a live list to which the caller has exclusive access; `desc` has its type, `id` is writable.
     unsafe { driver().command_list_get_next_command_id_exp(list, &raw const desc, &raw mut id) }
         .ok()?;
     Ok(id)
 }
 
-/// What one launch is from now on.
+/// The new properties of a launch.
 #[derive(Debug)]
 pub struct Change<'values> {
-    /// The launch's number.
+    /// The number of the launch.
     pub id: u64,
-    /// How many groups there are.
+    /// The number of groups in each dimension.
     pub groups: [u32; 3],
-    /// How many items make one.
+    /// The work-items of a group in each dimension.
     pub local: [u32; 3],
-    /// The number of the first item.
+    /// The global offset.
     pub offset: [u32; 3],
-    /// Its arguments, by their indices.
+    /// Its arguments, with their indexes.
     pub arguments: Vec<(u32, Value<'values>)>,
 }
-/// What an argument is.
+/// The value of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'values> {
-    /// These bytes.
+    /// Bytes.
     Bytes(&'values [u8]),
-    /// An address or a handle, as it lies in memory.
+    /// An address or a handle, in memory representation.
     Word([u8; size_of::<usize>()]),
-    /// An address that is none: no value at all to a driver that looks there.
+    /// A null address, which is passed to the driver as a null pointer.
     Null,
-    /// So many bytes of local memory.
+    /// Bytes of local memory.
     Local(usize),
 }
 impl Value<'_> {
@@ -99,7 +99,7 @@ impl Value<'_> {
     pub fn word(word: usize) -> Self {
         if word == 0 { Self::Null } else { Self::Word(word.to_ne_bytes()) }
     }
-    /// How many bytes the kernel takes, and where they are.
+    /// The size in bytes, and the address of the value.
     fn parts(&self) -> (usize, *const c_void) {
         match self {
             Self::Bytes(bytes) => (bytes.len(), bytes.as_ptr().cast()),
@@ -110,7 +110,7 @@ impl Value<'_> {
     }
 }
 impl Change<'_> {
-    /// Makes the change in a closed list that nothing executes. The list has to be closed again.
+    /// Applies the change to a closed list that is not executing. The list must be closed again.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -153,7 +153,7 @@ impl Change<'_> {
                 argSize: size,
                 pArgValue: at,
             });
-            // There is room for all: none moves any more.
+            // The capacity suffices, so that no entry is moved later.
             last = all.last().map_or(last, |one| from_ref(one).cast());
         }
         let changes = ze_mutable_commands_exp_desc_t {
@@ -161,8 +161,8 @@ impl Change<'_> {
             pNext: last,
             flags: 0,
         };
-        // SAFETY: a live list that nothing executes and its recorder has to himself; all that is linked lives during the
-        // call and says what it is.
+        // SAFETY: a live list that is not executing, to which the caller has exclusive access; all linked
+        // structures live during the call and have their types.
         unsafe { driver().command_list_update_mutable_commands_exp(list, &raw const changes) }.ok()
     }
 }

@@ -1,4 +1,4 @@
-//! Physical memory of a device: made, exported by descriptor, imported.
+//! Physical memory of a device: allocated, exported and imported by descriptors.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -23,11 +23,12 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ze_sys::*;
 
-/// What descriptors of memory are of: a dma-buf.
+/// The kind of descriptor: a dma-buf.
 pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 
-/// Whether descriptors of the device's memory can be had, and used. The driver is asked by an export: a loader has the
-/// function also for drivers that do not, as Intel's before 26.18. A driver's devices are alike in this.
+/// Whether physical memory of the device can be exported and imported by descriptors. Determined by a trial
+/// export, because a loader has the function even if the driver does not (Intel's before 26.18). All devices
+/// of a driver are assumed to be alike.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -57,7 +58,8 @@ pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
     Ok(has)
 }
 
-/// Memory of a device without an address, destroyed on drop; mappings keep it.
+/// Physical memory of a device, without an address. The handle is destroyed on drop; mappings keep the memory
+/// alive.
 #[derive(Debug)]
 pub struct Physical {
     raw: RawPhysical,
@@ -66,16 +68,16 @@ pub struct Physical {
     is_opened: bool,
     /// Exported at most once.
     exported: OnceLock<Arc<OwnedFd>>,
-    /// The number of the driver's own descriptor, of which ours is a duplicate.
+    /// The number of the driver's own descriptor, of which `exported` is a duplicate.
     lent: OnceLock<i32>,
-    /// How often it is mapped.
+    /// The number of its mappings.
     mappings: AtomicUsize,
 }
 impl Physical {
-    /// `bytes` of it, a multiple of the granularity; exportable only where that is wished.
+    /// Allocates `bytes`, a multiple of the granularity; it can be exported only with `exportable`.
     ///
     /// # Errors
-    /// The driver's own, out of memory most of all.
+    /// Returns the driver's error, typically out of memory.
     pub fn create(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -90,10 +92,10 @@ impl Physical {
         let next = if exportable { ptr::from_ref(&export).cast() } else { ptr::null() };
         Self::new(context, device, bytes, next)
     }
-    /// What a descriptor of another process's is of, said to be `bytes` long.
+    /// Imports memory of another process by its descriptor. `bytes` is the exporter's claim.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for a descriptor that is none of the driver's, or of less.
+    /// `INVALID_VALUE` if the descriptor is not of device memory, or of less memory.
     pub fn import(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -110,7 +112,7 @@ impl Physical {
         let import = |number| Self::of(context, device, number, bytes).map_err(foreign);
         KEEPERS.give(device, fd, import)
     }
-    /// What the descriptor `number` is of, which may be the driver's then.
+    /// Imports memory by the descriptor `number`, of which the driver may take ownership.
     fn of(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
@@ -152,27 +154,28 @@ impl Physical {
             mappings: AtomicUsize::new(0),
         })
     }
-    /// Another process's: keeps the descriptor that it was imported by, to be passed on.
+    /// Marks it as another process's, and keeps the descriptor with which it was imported for further
+    /// exports.
     #[must_use]
     pub fn passing_on(mut self, fd: OwnedFd) -> Self {
         self.exported = OnceLock::from(Arc::new(fd));
         self.is_opened = true;
         self
     }
-    /// Whether another process made it.
+    /// Whether it was imported from another process.
     pub fn is_opened(&self) -> bool {
         self.is_opened
     }
-    /// Counts one more mapping; `false`, and it is not, where it is to be the only one (`alone`) and is not.
+    /// Counts a mapping. With `alone` only if there is none yet; returns whether it was counted.
     pub fn count_mapping(&self, alone: bool) -> bool {
         let more = |mappings: usize| (!alone || mappings == 0).then_some(mappings + 1);
         self.mappings.fetch_update(AcqRel, Acquire, more).is_ok()
     }
-    /// One of its mappings is no more.
+    /// Counts the end of a mapping.
     pub fn discount_mapping(&self) {
         self.mappings.fetch_sub(1, AcqRel);
     }
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -180,14 +183,14 @@ impl Physical {
     pub fn raw(&self) -> RawPhysical {
         self.raw
     }
-    /// Where it was made.
+    /// The context that it was created in.
     pub fn context(&self) -> &Arc<NativeContext> {
         &self.context
     }
-    /// The descriptor that other processes can be given.
+    /// The descriptor with which other processes can import it.
     ///
     /// # Errors
-    /// The driver's own; `OUT_OF_RESOURCES` without descriptors.
+    /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
     pub fn export(&self) -> Result<Arc<OwnedFd>> {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
@@ -204,7 +207,7 @@ impl Physical {
             ..Default::default()
         };
         let (here, to) = (self.context.raw(), &raw mut properties);
-        // SAFETY: the properties and their chain are writable.
+        // SAFETY: the properties and the structure linked to them are writable.
         unsafe { driver().physical_mem_get_properties(here, self.raw, to) }.ok()?;
         let none = || {
             let why = "the driver exported no descriptor of this physical memory: a newer one may";
@@ -216,24 +219,25 @@ impl Physical {
         Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
     }
 }
-/// Gives the driver its descriptor back, of which we have another, where it takes such; else it keeps
-/// it until the memory is gone.
+/// Returns a descriptor to the driver, of which we have a duplicate, if the driver supports this; else the
+/// driver keeps it until the memory is freed.
 pub(super) fn put_back(context: &NativeContext, number: i32) {
     let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
     let (number, to) = (u64::from(number.cast_unsigned()), &raw mut handle);
-    // SAFETY: the driver judges the number; the handle is writable.
+    // SAFETY: the driver checks the number; the handle is writable.
     let known = unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
     if known.status() == Some(ZE_RESULT_SUCCESS) {
-        // SAFETY: the handle is the driver's own, and given back once.
+        // SAFETY: the handle was made by the driver, and is returned once.
         unsafe { driver().mem_put_ipc_handle(raw, handle) }.let_go();
     }
 }
 impl Drop for Physical {
     fn drop(&mut self) {
-        // SAFETY: it is destroyed once, and mapped nowhere any more: mappings keep it.
+        // SAFETY: destroyed once; the core keeps it while it is mapped.
         release(|| unsafe { driver().physical_mem_destroy(self.context.raw(), self.raw) });
         if let (Some(&lent), Some(ours)) = (self.lent.get(), self.exported.get()) {
-            // Some drivers close what they exported when the memory goes, others leave that to the caller.
+            // Some drivers close exported descriptors when the memory is freed, others leave that to the
+            // caller.
             close_if_left(lent, ours);
         }
     }

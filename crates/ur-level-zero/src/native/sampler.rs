@@ -1,4 +1,4 @@
-//! Samplers of the driver's.
+//! Driver samplers.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{RawDevice, RawSampler, driver},
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// A sampler: destroyed on drop if it is ours.
+/// A sampler; destroyed on drop if owned.
 #[derive(Debug)]
 pub struct NativeSampler {
     raw: RawSampler,
@@ -16,7 +16,7 @@ pub struct NativeSampler {
     _context: Arc<NativeContext>,
 }
 impl NativeSampler {
-    /// One that reads as `addressing` and `filter` say; `normalized`: coordinates are from 0 to 1.
+    /// Creates a sampler; `normalized`: coordinates are from 0 to 1.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -36,16 +36,16 @@ impl NativeSampler {
         };
         let mut raw = None;
         let (of, told, to) = (context.raw(), &raw const desc, &raw mut raw);
-        // SAFETY: live handles; `desc` says what it is and `raw` is writable.
+        // SAFETY: the handles are live; `desc` has its type and `raw` is writable.
         unsafe { driver().sampler_create(of, device, told, to) }.ok()?;
         let raw = RawSampler::given(raw, "zeSamplerCreate")?;
         Ok(Self { raw, owned: true, _context: Arc::clone(context) })
     }
-    /// One that C brought; `owned`: it is destroyed here.
+    /// Wraps an existing sampler; `owned`: it is destroyed on drop.
     pub fn adopted(raw: RawSampler, owned: bool, context: &Arc<NativeContext>) -> Self {
         Self { raw, owned, _context: Arc::clone(context) }
     }
-    /// Whether it is destroyed here.
+    /// Whether it is destroyed on drop.
     pub fn is_owned(&self) -> bool {
         self.owned
     }
@@ -57,7 +57,7 @@ impl NativeSampler {
 impl Drop for NativeSampler {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: ours, destroyed once; nothing uses it any more.
+            // SAFETY: owned, and destroyed once; nothing uses it any more.
             unsafe { driver().sampler_destroy(self.raw) }.let_go();
         }
     }

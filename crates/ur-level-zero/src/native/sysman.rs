@@ -1,5 +1,5 @@
-//! What the driver tells administrators of a device (Sysman), which has handles of its own: free memory, and what slows the
-//! clock down.
+//! System management queries (Sysman), which have device handles of their own: free memory, and reasons for
+//! throttled clocks.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{RawSysmanDevice, RawSysmanDriver, driver},
@@ -9,25 +9,25 @@ use std::sync::OnceLock;
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// A device as Sysman has it: a whole, and which part of it is meant.
+/// A device for Sysman: a whole device, and the sub-device that is meant.
 #[derive(Clone, Copy, Debug)]
 pub struct Sysman {
     whole: RawSysmanDevice,
     part: Option<u32>,
 }
-/// Sysman's drivers; none where it is not there, or does not start.
+/// Sysman's drivers; none if Sysman does not exist or cannot be initialised.
 fn drivers() -> &'static [RawSysmanDriver] {
     static DRIVERS: OnceLock<Vec<RawSysmanDriver>> = OnceLock::new();
     DRIVERS.get_or_init(|| {
-        // SAFETY: may be called at any time, whether or not the driver was started.
+        // SAFETY: may be called at any time, whether or not the driver was initialised.
         let started = unsafe { driver().sysman_init(0) }.ok();
-        // SAFETY: `listed` passes room for as many as it says.
+        // SAFETY: `listed` passes a list with the length that it states.
         let all = || listed(|count, to| unsafe { driver().sysman_driver_get(count, to) });
         started.and_then(|()| all()).unwrap_or_default()
     })
 }
 impl Sysman {
-    /// The device with this UUID; `None` where Sysman does not know it.
+    /// The device with this UUID; `None` if Sysman does not know it.
     pub fn find(id: [u8; 16]) -> Option<Self> {
         drivers().iter().find_map(|of| {
             let (mut whole, mut on_part, mut part, uuid) = (None, 0, 0, zes_uuid_t { id });
@@ -40,23 +40,23 @@ impl Sysman {
             Some(Self { whole: whole?, part: (on_part != 0).then_some(part) })
         })
     }
-    /// Whether what is on such a part, or on none, is the device's.
+    /// Whether a component on this sub-device, or on none, belongs to the device.
     fn has(self, on_part: ze_bool_t, part: u32) -> bool {
         on_part == 0 || self.part.is_none_or(|own| own == part)
     }
-    /// Bytes of its memory that nobody has; `None` where no memory is told of.
+    /// Bytes of free memory; `None` if no memory is reported.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn free_memory(self) -> Result<Option<u64>> {
         let of = self.whole;
-        // SAFETY: `listed` passes room for as many as it says.
+        // SAFETY: `listed` passes a list with the length that it states.
         let all = listed(|n, to| unsafe { driver().sysman_device_enum_memory_modules(of, n, to) });
         let mut free = None;
         for module in all? {
             let stype = ZES_STRUCTURE_TYPE_MEM_PROPERTIES;
             let mut about = zes_mem_properties_t { stype, ..Default::default() };
-            // SAFETY: a structure that says what it is.
+            // SAFETY: a structure with its type.
             unsafe { driver().sysman_memory_get_properties(module, &raw mut about) }.ok()?;
             if self.has(about.onSubdevice, about.subdeviceId) {
                 let stype = ZES_STRUCTURE_TYPE_MEM_STATE;
@@ -68,21 +68,21 @@ impl Sysman {
         }
         Ok(free)
     }
-    /// Why its clocks are slower than they could be (`ZES_FREQ_THROTTLE_REASON_FLAG_*`); `None` where no clock is told of.
+    /// The reasons for throttled clocks (`ZES_FREQ_THROTTLE_REASON_FLAG_*`); `None` if no clock is reported.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn throttle_reasons(self) -> Result<Option<u32>> {
         let of = self.whole;
         let ask = |n, to| {
-            // SAFETY: `listed` passes room for as many as it says.
+            // SAFETY: `listed` passes a list with the length that it states.
             unsafe { driver().sysman_device_enum_frequency_domains(of, n, to) }
         };
         let mut reasons = None;
         for clock in listed(ask)? {
             let stype = ZES_STRUCTURE_TYPE_FREQ_PROPERTIES;
             let mut about = zes_freq_properties_t { stype, ..Default::default() };
-            // SAFETY: a structure that says what it is.
+            // SAFETY: a structure with its type.
             unsafe { driver().sysman_frequency_get_properties(clock, &raw mut about) }.ok()?;
             if about.type_ == ZES_FREQ_DOMAIN_GPU && self.has(about.onSubdevice, about.subdeviceId)
             {

@@ -1,5 +1,5 @@
-//! Work on memory beside all queues, done when the call returns: for what C wants to find done, and
-//! what nothing else can be using yet.
+//! A synchronous command list, for work on memory that must be complete when a call returns, and that no
+//! queue uses yet.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
@@ -14,16 +14,16 @@ use std::sync::Arc;
 use ur_adapter::error::Result;
 use ze_sys::*;
 
-/// A synchronous immediate list. One thread at a time uses it.
+/// A synchronous immediate list, used by one thread at a time.
 #[derive(Debug)]
 pub struct UtilityList {
     raw: RawList,
-    /// Its device, and the longest pattern that its engines fill with.
+    /// Its device, and the longest fill pattern of its engines in bytes.
     what_for: (RawDevice, usize),
     _context: Arc<NativeContext>,
 }
 impl UtilityList {
-    /// A list for one group of the device's engines.
+    /// Creates a list for an engine group of the device.
     ///
     /// # Errors
     /// Returns the driver's error.
@@ -46,14 +46,14 @@ impl UtilityList {
         let what_for = (device.raw(), group.longest_pattern);
         Ok(Self { raw, what_for, _context: Arc::clone(context) })
     }
-    /// A turn at it: whatever is appended is done when that returns.
+    /// Access to it: an append returns when its command is complete.
     pub fn list(&self) -> List<'static> {
         List::new(self.raw, self.what_for, &[], None)
     }
 }
 impl Drop for UtilityList {
     fn drop(&mut self) {
-        // SAFETY: destroyed once; all that it was given is done.
+        // SAFETY: destroyed once; its commands are complete.
         release(|| unsafe { driver().command_list_destroy(self.raw) });
     }
 }

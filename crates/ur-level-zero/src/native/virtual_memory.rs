@@ -19,8 +19,8 @@ use ur_adapter::error::{ErrorCode, Result};
 use ur_hal::Access;
 use ze_sys::*;
 
-/// Whether the device has virtual memory. The driver is asked by a call: a loader exports the functions
-/// also for drivers that do not have them. A driver's devices are alike in this.
+/// Whether the device supports virtual memory. Determined by a trial call, because a loader exports the
+/// functions even if the driver does not have them. All devices of a driver are assumed to be alike.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -41,19 +41,19 @@ pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     Ok(has)
 }
 
-/// How the driver maps physical memory. Intel's took no notice of offsets before 26.27; from there on it has one mapping of
-/// each physical memory, and a change of access maps anew, from the beginning.
+/// How the driver maps physical memory. Intel's driver ignored offsets before 26.27. Since then it allows one
+/// mapping of each physical memory, and changing the access maps it again from offset 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ways {
-    /// Mappings begin at the offset that is asked for.
+    /// Whether mappings begin at the requested offset.
     pub takes_offsets: bool,
-    /// One physical memory is mapped more than once.
+    /// Whether a physical memory can be mapped more than once.
     pub maps_again: bool,
-    /// What is mapped stays so when its access is changed.
+    /// Whether a change of the access keeps the offset.
     pub keeps_offsets: bool,
 }
-/// How the driver maps physical memory: it is asked by mappings, and by what is seen there. A driver's devices are alike in
-/// this.
+/// How the driver maps physical memory, determined by trial mappings. All devices of a driver are assumed to
+/// be alike.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -68,8 +68,8 @@ pub fn ways(device: &DriverDevice) -> Result<Ways> {
     known().push((raw, ways));
     Ok(ways)
 }
-/// Writes one byte into each of two pages, and looks which of them a mapping of the second shows, before and after a change
-/// of its access.
+/// Writes a byte into each of two pages, and checks which of them a mapping of the second page shows, before
+/// and after a change of its access.
 fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     let context = Arc::new(NativeContext::create(device.platform().raw(), &[device.raw()])?);
     let page = page_size(&context, device, 1)?;
@@ -104,10 +104,7 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     Ok(Ways { takes_offsets: bytes[2] == 2, maps_again, keeps_offsets })
 }
 
-/// What lengths and addresses of `bytes` of virtual memory have to be multiples of.
-///
-/// # Errors
-/// Returns the driver's error.
+/// The size in bytes of which lengths and addresses must be multiples, for `bytes` of virtual memory.
 pub fn page_size(context: &NativeContext, device: &DriverDevice, bytes: usize) -> Result<usize> {
     let (raw, mut page) = (context.raw(), 0);
     let to = &raw mut page;
@@ -116,7 +113,7 @@ pub fn page_size(context: &NativeContext, device: &DriverDevice, bytes: usize) -
     Ok(page.max(1))
 }
 
-/// What the driver calls an access.
+/// The driver's value for an access.
 fn attribute(access: Access) -> ze_memory_access_attribute_t {
     match access {
         Access::None => ZE_MEMORY_ACCESS_ATTRIBUTE_NONE,
@@ -125,7 +122,7 @@ fn attribute(access: Access) -> ze_memory_access_attribute_t {
     }
 }
 
-/// Reserved addresses, given back on drop.
+/// Reserved addresses, freed on drop.
 #[derive(Debug)]
 pub struct Range {
     at: u64,
@@ -133,26 +130,26 @@ pub struct Range {
     context: Arc<NativeContext>,
 }
 impl Range {
-    /// `bytes` addresses, at `wished` if that is not 0 and free.
+    /// Reserves `bytes` addresses; at `wished` if that is not 0 and free.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn reserve(context: &Arc<NativeContext>, wished: u64, bytes: usize) -> Result<Self> {
         let (raw, mut at) = (context.raw(), ptr::null_mut());
         let (start, to) = (pointer(wished), &raw mut at);
-        // SAFETY: `at` is writable; nothing is mapped by it.
+        // SAFETY: `at` is writable; reserving maps nothing.
         unsafe { driver().virtual_mem_reserve(raw, start, bytes, to) }.ok()?;
         Ok(Self { at: at.expose_provenance() as u64, bytes, context: Arc::clone(context) })
     }
-    /// Its first address.
+    /// The first address.
     pub fn at(&self) -> u64 {
         self.at
     }
-    /// How many there are.
+    /// The number of addresses.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
-    /// Where it was reserved.
+    /// The context that it was reserved in.
     pub fn context(&self) -> &Arc<NativeContext> {
         &self.context
     }
@@ -165,7 +162,7 @@ impl Drop for Range {
     }
 }
 
-/// Maps `bytes` of `memory` from `offset` on at `at`.
+/// Maps `bytes` of `memory` from `offset` on at `at`, with this access for all devices.
 ///
 /// # Errors
 /// Returns the driver's error.
@@ -181,20 +178,20 @@ pub fn map(
     // SAFETY: the range is reserved and unmapped, which the driver checks too.
     unsafe { driver().virtual_mem_map(raw, to, bytes, memory, offset, attribute(access)) }.ok()
 }
-/// Ends whole mappings; nothing uses them any more.
+/// Unmaps whole mappings, which nothing may use any more.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn unmap(context: &NativeContext, at: u64, bytes: usize) -> Result<()> {
-    // SAFETY: the commands before have ended: the caller's promise.
+    // SAFETY: the caller guarantees that the commands that use it are complete.
     unsafe { driver().virtual_mem_unmap(context.raw(), pointer(at), bytes) }.ok()
 }
-/// Changes what commands may do with what is mapped.
+/// Changes the access to a mapping.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn set_access(context: &NativeContext, at: u64, bytes: usize, access: Access) -> Result<()> {
     let (raw, at) = (context.raw(), pointer(at));
-    // SAFETY: the range is mapped, which the driver checks.
+    // SAFETY: the driver checks that the range is mapped.
     unsafe { driver().virtual_mem_set_access_attribute(raw, at, bytes, attribute(access)) }.ok()
 }
