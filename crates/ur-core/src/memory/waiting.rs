@@ -155,7 +155,7 @@ impl<M: Moment, S> DeferredFree<M, S> {
             return;
         }
         let lanes: Vec<_> = self.shards.iter().flat_map(Shard::lanes).collect();
-        let start = self.turn.fetch_add(most.min(lanes.len()), Relaxed); // only fairness depends on it, so any ordering will do
+        let start = self.turn.fetch_add(most.min(lanes.len()), Relaxed); // only affects fairness: any ordering will do
         for index in 0..lanes.len().min(most) {
             let lane = lanes[start.wrapping_add(index) % lanes.len()];
             let shard = self.shard(lane);

@@ -34,8 +34,8 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
     /// The name of a memory object in error messages.
     fn a_mem() -> String;
     /// Provides the memory of a new buffer: the caller's memory, pinned host memory, or memory of the devices,
-    /// depending on the flags. If `host` is given, it receives the bytes there. The second value is the caller's memory
-    /// that it represents, if devices cannot access that memory directly.
+    /// depending on the flags. The bytes at `host`, if it is given, are its initial contents. The second value is the
+    /// caller's memory that it represents, if devices cannot access that memory directly.
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES`. Returns the driver's error, mapped as in `error.rs`.
@@ -45,7 +45,7 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Self::Storage, Option<UsmPtr>)>;
-    /// A buffer over a native handle, which is released with the buffer if `given` (owned by it).
+    /// A buffer over a native handle, which is released with the buffer if the caller has `given` it away.
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for one that the driver does not know.
@@ -71,7 +71,8 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, flags, format, desc, host);
         Error::unsupported("urMemImageCreate")
     }
-    /// An image over a native image of the application, which is released with the object if `given` (owned by it).
+    /// An image over a native image of the application, which is released with the object if the caller has `given` it
+    /// away.
     ///
     /// # Errors
     /// As for `urMemImageCreateWithNativeHandle`.

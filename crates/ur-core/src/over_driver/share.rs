@@ -96,7 +96,7 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         let _ = (imported, device, home);
         Ok(())
     }
-    /// Locates an address that is in none of our allocations, but perhaps in memory that other code in this process
+    /// Locates an address outside this adapter's allocations, which may be in memory that other code in this process
     /// allocated.
     ///
     /// # Errors
