@@ -1,19 +1,18 @@
-//! What the adapter passes for.
+//! The backend that the adapter reports.
 //!
-//! Some programs look at CPUs of the OpenCL backend alone (dpctl is one). With the environment
-//! variable `CAUSEWAY_NATIVE_CPU_BACKEND=opencl` the adapter, its platform and its device describe
-//! themselves as OpenCL does: backend and version strings. Nothing else changes: what OpenCL's adapter
-//! could do and this one cannot is refused as ever. `native_cpu` is what holds without the variable;
-//! any other value is ignored after a warning. It is read once, when a program first asks for the
-//! adapter or for any backend.
+//! Some programs, such as dpctl, only accept CPUs of the OpenCL backend. With the environment variable
+//! `CAUSEWAY_NATIVE_CPU_BACKEND=opencl` the adapter, its platform and its device report the backend and the
+//! version strings of OpenCL. Nothing else changes: features that only OpenCL's adapter has are still
+//! refused. `native_cpu` is the default; any other value is ignored with a warning. The variable is read
+//! once, when the adapter or a backend is first queried.
 use std::sync::OnceLock;
 use ur_adapter::{log, object::Backend};
 use ur_sys::ur_backend_t;
 
-/// The variable that says what it passes for.
+/// The environment variable that chooses the reported backend.
 const VARIABLE: &str = "CAUSEWAY_NATIVE_CPU_BACKEND";
 
-/// The backend that it says it is.
+/// The backend to report.
 pub(super) fn backend() -> ur_backend_t {
     static BACKEND: OnceLock<ur_backend_t> = OnceLock::new();
     *BACKEND.get_or_init(|| match std::env::var_os(VARIABLE) {
@@ -34,8 +33,8 @@ pub(super) fn backend() -> ur_backend_t {
         },
     })
 }
-/// The version of platform and device, in the words of the backend that they pass for: OpenCL's
-/// start with the version of OpenCL.
+/// The version of platform and device, in the format of the reported backend: OpenCL's starts with the
+/// version of OpenCL.
 pub(super) fn version() -> &'static str {
     match backend() == ur_backend_t::OPENCL {
         true => concat!("OpenCL 3.0 Causeway native CPU ", env!("CARGO_PKG_VERSION")),

@@ -1,6 +1,6 @@
-//! Code for the CPU: shared objects and tables of functions, whose functions and variables are known by name. Building is
-//! loading; there is no compiler, so that intermediate code is refused. How code is loaded and called is
-//! `native_code.rs`'s.
+//! Programs and kernels of the CPU: shared objects and tables of functions, with functions and variables by
+//! name. Building means loading; there is no compiler, so intermediate code is refused. Loading and calling
+//! are in `native_code.rs`.
 use super::{
     Cpu,
     host::host,
@@ -15,25 +15,28 @@ use ur_hal::{
     Address, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
 };
 
-/// Work-items of one work-group: a limit of ours, not of the processor.
+/// The largest number of work-items in a group: a limit of this adapter, not of the processor.
 pub(super) const MAX_WORK_GROUP: usize = 8192;
-/// Pieces of a launch for each core, so that a core that others need does fewer.
+/// The number of pieces of a launch for each core. Several, so that a core that is busy otherwise takes
+/// fewer.
 pub(super) const PIECES_A_CORE: usize = 16;
-/// Items of a group that we choose the size of.
+/// The largest size of groups that the adapter chooses.
 const GROUP: usize = 1024;
 
-/// What a built program offers.
+/// A built program.
 #[derive(Debug, Default)]
 pub struct Code {
     loaded: Vec<Arc<Loaded>>,
     kernels: BTreeMap<CString, Function>,
     variables: BTreeMap<CString, Range>,
-    /// Its bytes, if it is a shared object.
+    /// The bytes, if it was built from one shared object.
     bytes: Option<Arc<[u8]>>,
 }
 impl Code {
+    /// Loads and merges the pieces.
+    ///
     /// # Errors
-    /// What could not be loaded, or which name is there twice.
+    /// Returns what could not be loaded, or which name is defined twice.
     fn of(pieces: &[Piece<'_, Cpu>]) -> std::result::Result<Self, String> {
         let mut code = Self::default();
         for piece in pieces {
@@ -74,7 +77,7 @@ impl Modules for Cpu {
     type Module = Code;
     type Function = Function;
     const TARGETS: &'static [&'static CStr] = &[c"native_cpu"];
-    /// Devices that share an address space share their code.
+    /// All devices share the address space, and so the code.
     const SHARES_MODULES: bool = true;
 
     fn code(bytes: &[u8], form: CodeForm) -> Result<Binary> {
@@ -115,8 +118,8 @@ impl Modules for Cpu {
     fn variable(code: &Code, name: &CStr) -> Result<Option<Range>> {
         Ok(code.variables.get(name).copied())
     }
-    /// Its own variables are on the stack, and an item is called alone. How many arguments it takes native code does not
-    /// tell.
+    /// Static variables of a kernel are on the stack, and there are no sub-groups. The number of arguments is
+    /// not known from native code.
     fn function_facts(_: &Function) -> Result<FunctionFacts> {
         Ok(FunctionFacts {
             is_all_told: true,
@@ -136,7 +139,7 @@ impl Modules for Cpu {
             }
         }
     }
-    /// Not so large that there would be fewer than a core can take several of.
+    /// Small enough that every core gets several groups.
     fn best_group(_: &Function, global: [usize; 3], _: usize) -> Result<Option<GroupChoice>> {
         let items: usize = global.iter().product();
         let each = items / (host().cores as usize * PIECES_A_CORE);

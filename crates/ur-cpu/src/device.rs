@@ -1,4 +1,4 @@
-//! The device: the processor and memory of this host, described as they are.
+//! The device: the processor and the memory of this host.
 use super::{
     Cpu, Device,
     adapter::version,
@@ -14,39 +14,39 @@ use ur_core::over_driver::device::HasDevices;
 use ur_hal::{Clocks, NativeHandles, OpensDevices, PlatformFacts};
 use ur_sys::*;
 
-/// The whole processor (the root device), or a part of it.
+/// The whole processor (the root device), or a part of it (a sub-device).
 #[derive(Debug)]
 pub struct DriverDevice {
     pub(super) part: Option<Part>,
 }
-/// Parts are new ones each time.
+/// By identity: partitioning creates new devices each time.
 impl PartialEq for DriverDevice {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }
 }
 impl DriverDevice {
-    /// The logical processors of a sub-device, by the kernel's numbers; `None` for the root, which
-    /// has all that this process may run on.
+    /// The logical processors of a sub-device, by the kernel's numbers; `None` for the root device, which has
+    /// all that this process may run on.
     pub fn cpus(&self) -> Option<&[usize]> {
         self.part.as_ref().map(|part| &*part.cpus)
     }
-    /// How many logical processors it has.
+    /// The number of logical processors.
     pub fn compute_units(&self) -> usize {
         self.cpus().map_or(host().cores as usize, <[usize]>::len)
     }
 }
-/// What a context is to the device: nothing, since it reaches all memory.
+/// A context; it has no state, because the device can access all memory.
 #[derive(Debug)]
 pub struct DriverContext;
 
-/// The whole processor, as callers have it.
+/// The root device.
 #[cfg(test)]
 pub(super) fn the_device() -> ur_adapter::object::Owned<Device> {
     ur_core::over_driver::roots::<Cpu>().next().expect("there is one").clone()
 }
 
-/// Nanoseconds of the clock that profiling and global timestamps are in.
+/// The clock of profiling and global timestamps, in nanoseconds.
 pub(super) fn now() -> u64 {
     let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
@@ -78,7 +78,7 @@ impl OpensDevices for Cpu {
 }
 impl NativeHandles for Cpu {}
 
-/// Answers some properties, and leaves others to somebody else.
+/// A function that answers some properties and returns `None` for all others.
 type Answers = fn(&DriverDevice, ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
 
 impl HasDevices for Cpu {
@@ -106,7 +106,7 @@ impl HasDevices for Cpu {
     }
 }
 
-/// What it is called, what it belongs to, whether it can be used.
+/// Name, vendor, versions and partitioning.
 fn identity(
     device: &DriverDevice,
     name: ur_device_info_t,
@@ -114,14 +114,14 @@ fn identity(
 ) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
-        // No PCI vendor stands for a processor; the SYCL runtime asks for a number all the same.
+        // There is no PCI vendor, but the SYCL runtime requires a number.
         I::VENDOR_ID => answer.value(&0u32),
         I::NAME => answer.str(&host().name),
         I::VENDOR => answer.str(&host().vendor),
         I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(env!("CARGO_PKG_VERSION")),
         I::VERSION => answer.str(version()),
         I::EXTENSIONS => answer.str(""),
-        // Whole as it is, and part of no composite: components are what GPUs have.
+        // A part's UUID is derived from its processors.
         I::UUID => match device.cpus() {
             None => uuid().and_then(|uuid| answer.slice(&uuid)),
             Some(cpus) => part_uuid(cpus).and_then(|uuid| answer.slice(&uuid)),
@@ -143,7 +143,7 @@ fn identity(
     })
 }
 
-/// How it computes.
+/// Compute units, floating-point capabilities and clocks.
 fn compute(
     device: &DriverDevice,
     name: ur_device_info_t,
@@ -171,7 +171,7 @@ fn compute(
     })
 }
 
-/// What memory it has and who can reach it.
+/// Sizes of memory and caches, and access to USM.
 fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
@@ -186,14 +186,14 @@ fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
         I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&host().line),
         I::GLOBAL_MEM_CACHE_SIZE => answer.value(&host().cache),
         I::LOCAL_MEM_TYPE => answer.value(&ur_device_local_mem_type_t::GLOBAL.0),
-        // In bits: a line of cache, which is also what the widest vector wants.
+        // In bits: a cache line, which suffices for the widest vectors too.
         I::MEM_BASE_ADDR_ALIGN => answer.value(&(host().line * 8)),
         I::ERROR_CORRECTION_SUPPORT => answer.bool(false),
         I::HOST_UNIFIED_MEMORY => answer.bool(true),
         I::USM_HOST_SUPPORT | I::USM_DEVICE_SUPPORT | I::USM_SINGLE_SHARED_SUPPORT => {
             answer.value(&ur_device_usm_access_capability_flags_t::VALID.bits())
         }
-        // There is no other device to share with, and any host pointer works as it is.
+        // There is no other device, and any host pointer can be used directly.
         I::USM_CROSS_SHARED_SUPPORT | I::USM_SYSTEM_SHARED_SUPPORT => {
             answer.value(&ur_device_usm_access_capability_flags_t::VALID.bits())
         }
@@ -210,8 +210,8 @@ fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
     })
 }
 
-/// Images and samplers, which are host data: their sides are bounded by the arithmetic only, and a
-/// kernel takes as many as it has arguments.
+/// Images and samplers. They are in host memory, so the limits are those of the arithmetic and of the number
+/// of arguments.
 fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
     use ur_device_info_t as I;
     Some(match name {
@@ -222,7 +222,7 @@ fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
         | I::IMAGE3D_MAX_HEIGHT
         | I::IMAGE3D_MAX_DEPTH
         | I::IMAGE_MAX_ARRAY_SIZE => answer.value(&LONGEST_SIDE),
-        // The ABI has no images made of buffers.
+        // The API has no images made of buffers.
         I::IMAGE_MAX_BUFFER_SIZE => answer.value(&0usize),
         _ => return None,
     })

@@ -1,6 +1,5 @@
-//! Images: pixels in host memory, row after row, as their description says (`memory/image_layout.rs`). Which
-//! there are and where each pixel is; their bytes are `mem.rs`'s.
-//! A kernel that is given an image is given the address of its first pixel.
+//! Images: pixels in host memory, row by row. Formats and sizes are in `ur-core/src/memory/image_layout.rs`,
+//! their memory is in `mem.rs`. A kernel gets the address of the first pixel of an image.
 use super::{Context, Cpu, Mem, engine::Work, mem::Storage, native::Planes, usm::check_size};
 use std::sync::Arc;
 use ur_adapter::{
@@ -19,18 +18,18 @@ use ur_sys::{
     ur_mem_flags_t,
 };
 
-/// The most pixels along any side, and the most layers of an array.
+/// The largest number of pixels in each dimension, and of layers in an array.
 pub const LONGEST_SIDE: usize = 1 << 16;
 
-/// How many bytes there are from its first to its last.
+/// The bytes from its first to its last pixel; `None` on overflow.
 fn bytes(image: &Image) -> Option<usize> {
     let [width, height, depth] = image.sides();
     let ([second, third], row) = (steps(image), width.checked_mul(image.pixel())?);
     let rows = second.checked_mul(height - 1)?.checked_add(row)?;
     third.checked_mul(depth - 1)?.checked_add(rows)
 }
-/// Bytes from one to the next of its second side, and of its third; a 1D array counts its layers
-/// where others count rows.
+/// Bytes between neighbours in the second and in the third dimension. The second dimension of an array of
+/// one-dimensional images is its layers.
 fn steps(image: &Image) -> [usize; 2] {
     let [row, slice] = image.pitches();
     if image.is_1d_array() { [slice, slice] } else { [row, slice] }
@@ -40,19 +39,19 @@ fn steps(image: &Image) -> [usize; 2] {
 pub struct Pixels {
     first: Address,
     layout: Layout,
-    /// Bytes from one to the next of its second side, and of its third.
+    /// Bytes between neighbours in the second and in the third dimension.
     steps: [usize; 2],
 }
 impl Pixels {
-    /// The first of them.
+    /// The address of the first pixel.
     pub(super) fn first(&self) -> Address {
         self.first
     }
 }
-/// What copies pixels: all that is checked has been, so that they lie within their images.
+/// The work of a pixel copy. The region has been checked to be within the images.
 ///
 /// # Errors
-/// `INVALID_SIZE` for what wraps around; `UNSUPPORTED_FEATURE` for a copy between two places in memory.
+/// `INVALID_SIZE` on address overflow; `UNSUPPORTED_FEATURE` for a copy from memory to memory.
 pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
     let of = |end: &ImageEnd<'_, Cpu>| match *end {
         ImageEnd::Image(image, _) => Some(Arc::clone(image)),
@@ -81,10 +80,10 @@ pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
     ))
 }
 
-/// Makes an image: new memory, C's own, or a copy of that.
+/// Creates an image in new memory, in the application's memory, or in a copy of that, as the flags say.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`; as for `Image::new` and `Storage::for_flags`.
+/// `UNSUPPORTED_IMAGE_FORMAT`; else as for `Image::new` and `Storage::for_flags`.
 pub(super) fn create(
     context: Owned<Context>,
     flags: ur_mem_flags_t,
@@ -105,10 +104,10 @@ pub(super) fn create(
     Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
 }
 
-/// How many bytes a pixel has.
+/// The bytes of a pixel.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for channels that do not go with their type.
+/// `UNSUPPORTED_IMAGE_FORMAT` for a channel order that does not support the channel type.
 fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
@@ -126,7 +125,7 @@ fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
         O::A | O::R | O::RX => Some(1),
         O::RG | O::RA | O::RGX => Some(2),
         O::RGB => Some(3),
-        // RGBx has a channel that means nothing, unless it is packed.
+        // RGBx has an unused fourth channel, unless it is packed.
         O::RGBA | O::BGRA | O::ARGB | O::ABGR | O::RGBX => Some(4),
         O::INTENSITY | O::LUMINANCE => is_norm.then_some(1),
         O::SRGBA => (channel == T::UNORM_INT8).then_some(4),

@@ -1,5 +1,5 @@
-//! Launches: what was judged is made into work, which queues run, and command buffers record. Groups are handed to all
-//! cores of the device in pieces.
+//! Kernel launches as work that queues execute and command buffers record. The groups are divided into pieces
+//! for all cores of the device.
 use super::{
     Cpu, Device,
     code::PIECES_A_CORE,
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::Launch;
 
-/// A launch as work that can be done again and again: function and arguments stay with it.
+/// The work of a launch, which can be executed repeatedly; it contains the function and copies of the
+/// arguments.
 ///
 /// # Errors
 /// As for [`Arguments::new`].

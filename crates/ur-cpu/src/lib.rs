@@ -1,5 +1,5 @@
-//! The CPU: the device that every machine has. Its queues are threads, its memory is memfds, its
-//! events are words in shared memory. Its kernels are native code; see `docs/native-kernels.md`.
+//! The backend for the CPU, the device that every machine has. Its queues are threads, its memory is memfds,
+//! its events are words in shared memory, and its kernels are native code; see `docs/native-kernels.md`.
 mod adapter;
 mod code;
 mod device;
@@ -40,11 +40,11 @@ use ur_system::{backing, host, mapping};
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
 
-/// The adapter of the host's own processor and memory.
+/// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
 pub struct Cpu;
 
-/// Objects whose verbs the driver does not have yet have no type.
+/// `Graph` is `Infallible`: there are no native graphs; the core replays recorded commands.
 impl ur_hal::Types for Cpu {
     type Device = Arc<device::DriverDevice>;
     type Context = device::DriverContext;
@@ -73,13 +73,13 @@ pub type Device = over_driver::Device<Cpu>;
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<Cpu>;
 
-/// The whole of this adapter, as C sees it.
+/// The dispatch table of the adapter.
 pub static TABLE: ur_dditable_t = ur_dditable_t {
     bindless_images_exp: ur_core::no_bindless_images::<Cpu>(),
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
-// These entries are the core's.
+// The core implements the entries of these families.
 impl BindlessImagesExpApi for Cpu {}
 impl CommandApi for Cpu {}
 impl MemoryExportExpApi for Cpu {}
@@ -125,5 +125,3 @@ impl Objects for Cpu {
     type ExpGraph = Graph;
     type ExpExecutableGraph = ExecutableGraph;
 }
-
-// What the CPU has nothing of its own for yet: every entry answers UNSUPPORTED_FEATURE.

@@ -1,5 +1,5 @@
-//! What memory objects are here: host memory, ours or the application's, with an address that never changes. What images
-//! are beyond that is `image.rs`'s, the commands on both the core's.
+//! Memory objects: host memory of the adapter or of the application, at a fixed address. Images are in
+//! `image.rs`; the core implements the commands.
 use super::{
     Context, Cpu, Device,
     backing::Block,
@@ -21,22 +21,22 @@ use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handl
 /// What `ur_mem_handle_t` points at.
 pub type Mem = mem::Mem<Cpu>;
 
-/// The bytes of a memory object and of its parts. Commands hold it, so that releasing an object
-/// takes nothing away from what was enqueued before.
+/// The memory of a memory object and of its sub-buffers. Commands keep a reference, so that a released
+/// object's memory stays valid for them.
 #[derive(Debug)]
 pub struct Storage {
     context: Owned<Context>,
     base: UsmPtr,
-    /// None: it is the application's own memory.
+    /// `None` for memory of the application.
     _block: Option<Block>,
-    /// Of an image, where its pixels are.
+    /// Of an image: where its pixels are.
     pixels: Option<Arc<Pixels>>,
 }
 impl Storage {
-    /// As the flags say: the application's memory itself, a copy of it, or new memory.
+    /// Memory as the flags say: the application's own, a copy of that, or new memory.
     ///
     /// # Errors
-    /// `OUT_OF_HOST_MEMORY`, `OUT_OF_RESOURCES`; `INVALID_SIZE` for what wraps around.
+    /// `OUT_OF_HOST_MEMORY`, `OUT_OF_RESOURCES`; `INVALID_SIZE` on address overflow.
     pub(super) fn for_flags(
         context: Owned<Context>,
         flags: ur_mem_flags_t,
@@ -51,7 +51,7 @@ impl Storage {
         host.into_iter().for_each(|host| native::copy(base, host, bytes));
         Ok(Self { context, base, _block: Some(block), pixels: None })
     }
-    /// The same with the pixels of an image in it.
+    /// Adds the description of an image's pixels.
     pub(super) fn with_pixels(self, pixels: impl FnOnce(UsmPtr) -> Pixels) -> Self {
         let pixels = Some(Arc::new(pixels(self.base)));
         Self { pixels, ..self }
@@ -73,12 +73,12 @@ impl mem::Storage<Cpu> for Storage {
     }
 }
 
-/// A line of cache, and more than any type of C's needs.
+/// The alignment of new memory in bytes: enough for a cache line and for every type of SYCL.
 const ALIGN: usize = 128;
 
-/// Where a memory object is.
+/// Objects with an address.
 pub(super) trait Placed {
-    /// Where its bytes are, for its whole life.
+    /// The address of its memory, which never changes.
     fn address(&self) -> UsmPtr;
 }
 impl Placed for Mem {
@@ -86,7 +86,7 @@ impl Placed for Mem {
         self.storage().base.offset(self.origin()).expect("the storage does not wrap around")
     }
 }
-/// The memory object of a native handle, which is its own.
+/// The memory object of a native handle, which is the object's own handle.
 fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Owned<Mem>> {
     let mem = own_handle::find::<Mem>(native)?;
     own_handle::check_context(mem.context(), context)?;

@@ -1,5 +1,5 @@
-//! What the CPU's allocations consist of, and how others open them. Whose they are and how they are freed is the
-//! core's, where memory comes from `backing.rs`'s, what other processes see of it `share.rs`'s.
+//! What the CPU's allocations consist of, and what other processes need to open them. `ur-core` keeps and
+//! frees allocations; memory is allocated in `ur-system/src/backing.rs` and exported in `share.rs`.
 use super::{
     Cpu,
     backing::{Behind, Block},
@@ -17,23 +17,23 @@ use ur_core::over_driver::{physical_mem, usm_pool};
 use ur_hal::{Access, MemoryKind, Range};
 use ur_system::opened::Mapped;
 
-/// Where pools get their chunks.
+/// The source of the chunks of pools.
 type Chunks = usm_pool::Chunks<Cpu>;
-/// One allocation, or the whole of an object that was opened.
+/// One allocation, or the whole of an imported object.
 pub type Allocation = allocation::Allocation<Memory>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
 pub enum Memory {
-    /// Taken from the process's store.
+    /// A block of the process's store.
     Block(Block),
-    /// Cut from a pool.
+    /// A part of a chunk of a pool.
     Pooled(Pooled<Chunks>),
-    /// Memory with a descriptor of its own, which C may have.
+    /// Memory with a descriptor of its own, which the application may export.
     Exportable(Block),
-    /// Another process's.
+    /// Memory that was opened from another process.
     Opened {
-        /// Where it is mapped.
+        /// Its mapping.
         mapping: Mapped,
     },
 }
@@ -75,7 +75,7 @@ impl allocation::Memory for Memory {
         matches!(self, Self::Exportable(_))
     }
 }
-/// How others open an allocation, of which it is told here that they may.
+/// How other processes open an allocation. Marks it as shared.
 pub(super) fn exposed(found: &Allocation) -> Option<Behind> {
     match found.expose()? {
         Memory::Block(block) | Memory::Exportable(block) => block.behind(),
@@ -95,7 +95,7 @@ pub(super) fn allocate(usm: Usm, home: Home, bytes: usize, align: usize) -> Resu
     let block = Block::take(Side::from(MemoryKind::from(usm)), bytes, align)?;
     Ok(Allocation::enter(block.base(), bytes, usm, home, Memory::Block(block)).base())
 }
-/// Allocates device memory that is in no other's descriptor, and that others may write as `writers` says.
+/// Allocates device memory with a descriptor of its own; `writers` are the processes that may write it.
 ///
 /// # Errors
 /// As for [`Block::alone`].
@@ -110,7 +110,7 @@ pub(super) fn allocate_alone(
     let (base, memory) = (block.base(), Memory::Block(block));
     Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
 }
-/// Allocates device memory with a descriptor that no other allocation has, for callers to export.
+/// Allocates device memory with a descriptor of its own, for export by the application.
 ///
 /// # Errors
 /// As for [`Block::alone`].
@@ -120,19 +120,19 @@ pub(super) fn allocate_exportable(home: Home, bytes: usize, align: usize) -> Res
     let (base, memory) = (block.base(), Memory::Exportable(block));
     Ok(Allocation::enter(base, bytes, Usm::Device, home, memory).base())
 }
-/// Gives back the memory that was freed while commands used it, if they have ended.
+/// Frees deferred memory whose commands are complete.
 pub fn sweep() {
     deferred_free::sweep_all::<Memory>();
 }
 
-/// Another process's memory in this one's registry, for as long as this lives.
+/// The registration of imported memory; dropping it ends the registration.
 #[derive(Debug)]
 pub struct OpenedMemory(Arc<Allocation>);
 impl OpenedMemory {
-    /// Enters `bytes` at `offset` bytes into `mapping`.
+    /// Registers `bytes` at `offset` bytes in `mapping`.
     ///
     /// # Errors
-    /// `INVALID_SIZE` where that leaves the address space.
+    /// `INVALID_SIZE` on address overflow.
     pub(super) fn new(mapping: Mapped, offset: usize, bytes: usize, device: usize) -> Result<Self> {
         let base = mapping.base().offset(offset)?;
         let home = Home { device, ..Home::default() };

@@ -1,5 +1,5 @@
-//! Device memory that other programs and APIs are given as a file descriptor: a memfd of its own, of which each export is
-//! another descriptor. Whoever has one can map all of it.
+//! Device memory that can be exported to other programs and APIs as a file descriptor. Each such allocation
+//! has a memfd of its own; each export is a new descriptor of it, with which all of it can be mapped.
 use super::{
     Context, Cpu, Device,
     mapping::page,
@@ -16,7 +16,7 @@ use ur_sys::ur_exp_external_mem_type_t;
 
 impl ExportsMemory for Cpu {
     type Form = ();
-    /// A memfd is no dma-buf: what drivers ask of one it does not know.
+    /// A memfd is not a dma-buf: it does not support the operations that drivers use on one.
     fn form(_: &Device, wished: ur_exp_external_mem_type_t) -> Result<()> {
         match wished {
             ur_exp_external_mem_type_t::OPAQUE_FD => Ok(()),

@@ -1,10 +1,8 @@
-//! Code of this process, given by C as code: tables of functions and shared objects, and calling
-//! what is in them. It is trusted, as whatever else C links. Nothing else looks behind a pointer
-//! to code.
+//! Native code that the application passed, in tables of functions or shared objects, and calls of its
+//! functions. It is trusted like all other code of the process. Only this file dereferences pointers to code.
 //!
-//! A kernel is a function that is called once for each work-item, with the addresses of its
-//! arguments and the item's place in the range: there is no sub-group of more than one item, and
-//! no barrier that the items of a group could meet at.
+//! A kernel is a function that is called once for each work-item, with the addresses of its arguments and the
+//! position of the work-item. A sub-group has one work-item, and there are no work-group barriers.
 #![expect(unsafe_code, reason = "calls functions that C gave")]
 use super::Cpu;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -24,8 +22,8 @@ use std::{
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::{Address, Argument as Given, Geometry, Launch, Range};
 
-/// Where in its range a work-item is, as kernels read it; index 0 is the dimension that varies
-/// fastest. The layout is UR's native CPU convention.
+/// The position of a work-item, as kernels read it; index 0 is the fastest dimension. The layout is that of
+/// UR's native CPU adapter.
 #[repr(C)]
 #[derive(Clone, Debug, Default)]
 struct State {
@@ -43,10 +41,10 @@ struct State {
 }
 
 type Call = unsafe extern "C" fn(*const *mut c_void, *mut State);
-/// A kernel's code.
+/// The function of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry(Call);
-/// A kernel, which keeps its code loaded.
+/// A kernel; it keeps its code loaded.
 #[derive(Clone, Debug)]
 pub struct Function {
     entry: Entry,
@@ -63,18 +61,18 @@ impl Function {
     }
 }
 
-/// Code, and what it offers by name.
+/// Loaded code, with its kernels and variables by name.
 #[derive(Debug)]
 pub struct Loaded {
     /// Kernels by name.
     pub(super) kernels: BTreeMap<CString, Entry>,
     /// Variables by name.
     pub(super) variables: BTreeMap<CString, Range>,
-    /// Unloaded when nobody has a kernel of it any more.
+    /// Unloaded when no kernel of it exists any more.
     _library: Option<Library>,
 }
 
-/// One entry of a table, which ends with one whose function is null.
+/// An entry of a table. A null function ends the table.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Pair {
@@ -82,7 +80,7 @@ struct Pair {
     function: Option<Call>,
 }
 
-/// The bytes of a binary: copied if they are a shared object, else a table that is read at once.
+/// A binary: a copy of a shared object, or the contents of a table.
 #[derive(Debug)]
 pub enum Binary {
     /// An ELF file.
@@ -91,17 +89,17 @@ pub enum Binary {
     Table(Arc<Loaded>),
 }
 
-/// Looks at a binary that C gave.
+/// Recognises a binary that the application passed.
 ///
 /// # Errors
-/// `INVALID_BINARY` for what is neither a shared object for this machine nor a table.
+/// `INVALID_BINARY` for what is neither an ELF file nor a table.
 pub(super) fn look_at(bytes: &[u8]) -> Result<Binary> {
     let refused = |why: &str| Err(Error::new(ErrorCode::InvalidBinary, why.to_string()));
     if bytes.len() < size_of::<Pair>() {
         return refused("a native CPU binary is a shared object, or a table of {name, function}");
     }
-    // Seldom enough a table begins like one of these: an ELF file's and SPIR-V's first eight bytes
-    // are no address of this process.
+    // A table cannot begin with these magic numbers: the first eight bytes of ELF files and of SPIR-V are no
+    // address of this process.
     if bytes.starts_with(b"\x7fELF") {
         return match bytes.len() < ELF_HEADER {
             true => refused("the shared object is cut short: it has not even a whole header"),
@@ -119,13 +117,14 @@ pub(super) fn look_at(bytes: &[u8]) -> Result<Binary> {
 }
 /// The magic number of SPIR-V.
 const SPIR_V: [u8; 4] = [0x03, 0x02, 0x23, 0x07];
-/// Bytes of the header that every 64-bit ELF file begins with.
+/// The size in bytes of the header of a 64-bit ELF file.
 const ELF_HEADER: usize = 64;
 
 fn read_table(first: *const Pair, most: usize) -> Result<Loaded> {
     let mut kernels = BTreeMap::new();
     for at in 0..most {
-        // SAFETY: within the length that C gave, aligned, and C vouches for a table there.
+        // SAFETY: within the length that the application passed, and aligned; the application guarantees that
+        // it is a table.
         let pair = unsafe { &*first.wrapping_add(at) };
         let Pair { name, function } = *pair;
         let Some(function) = function else { break };
@@ -135,29 +134,29 @@ fn read_table(first: *const Pair, most: usize) -> Result<Loaded> {
                 "a function in the table has no name: end the table with a null function",
             ));
         }
-        // SAFETY: C vouches for a table, whose names are strings.
+        // SAFETY: the application guarantees that the names in the table are strings.
         let name = unsafe { CStr::from_ptr(name) };
         kernels.insert(name.to_owned(), Entry(function));
     }
     Ok(Loaded { kernels, variables: BTreeMap::new(), _library: None })
 }
 
-/// Loads a shared object from its bytes. Every exported function is a kernel, by its symbol's
-/// name, and every exported variable a device global.
+/// Loads a shared object from its bytes. Every exported function is a kernel with the symbol's name, and
+/// every exported variable a device global.
 ///
 /// # Errors
-/// Why it could not be loaded, for the build log.
+/// Returns why it could not be loaded, for the build log.
 pub(super) fn load(bytes: &[u8]) -> std::result::Result<Loaded, String> {
     let parsed = object::File::parse(bytes).map_err(|e| format!("not a whole ELF file: {e}"))?;
     let whole =
         |(at, size): (u64, u64)| at.checked_add(size).is_some_and(|end| end <= bytes.len() as u64);
     if !parsed.segments().all(|segment| whole(segment.file_range())) {
-        // The loader maps what the file has not, and faults there.
+        // Otherwise the loader would map beyond the end of the file, and accesses there would fault.
         return Err("the ELF file is cut off: a part that is to be loaded ends after it".into());
     }
     let file = sealed(bytes).map_err(|e| format!("could not copy the code to a memfd: {e}"))?;
     let path = unique_path(&file);
-    // SAFETY: loading runs the object's initialisers; C gave it as code of this process.
+    // SAFETY: loading runs the object's initialisers; the application passed it as code of this process.
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_LOCAL) }
         .map_err(|e| format!("could not load the shared object: {e}"))?;
     let (mut kernels, mut variables) = (BTreeMap::new(), BTreeMap::new());
@@ -167,7 +166,7 @@ pub(super) fn load(bytes: &[u8]) -> std::result::Result<Loaded, String> {
         };
         match symbol.kind() {
             SymbolKind::Text => {
-                // SAFETY: a function by its kind; that it is a kernel is for C to know.
+                // SAFETY: a function by its kind; that it is a kernel is the application's responsibility.
                 let function = unsafe { library.get::<Call>(name.as_bytes_with_nul()) };
                 let function = function.map_err(|e| format!("{name:?}: {e}"))?;
                 kernels.insert(name, Entry(*function));
@@ -187,17 +186,17 @@ pub(super) fn load(bytes: &[u8]) -> std::result::Result<Loaded, String> {
     }
     Ok(Loaded { kernels, variables, _library: Some(library) })
 }
-/// A path to an open file that no other call gives: the loader takes a path that it has seen for
-/// the same object, and the numbers of files come again.
+/// A path to an open file that no other call returns. Needed because the loader recognises objects by their
+/// path, and numbers of descriptors are reused.
 fn unique_path(file: &File) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Relaxed);
-    // Steps that lead nowhere, written from the number's bits.
+    // Path components without effect that encode the number's bits.
     let bits = u64::BITS - number.leading_zeros();
     let steps = (0..bits).map(|bit| if number >> bit & 1 == 1 { "/." } else { "/" });
     format!("/proc/self/fd{}/{}", steps.collect::<String>(), file.as_raw_fd())
 }
-/// A file that nobody can change, with these bytes.
+/// A sealed memfd with these bytes, which cannot be changed.
 fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let made = match memfd_create("causeway-code", flags | MemfdFlags::EXEC) {
@@ -213,7 +212,7 @@ fn sealed(bytes: &[u8]) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Where arguments by value and local memory start: as aligned as any type of SYCL's.
+/// The storage unit of arguments by value and of local memory; its alignment suffices for every type of SYCL.
 #[repr(C, align(128))]
 #[derive(Clone, Copy)]
 struct Line([u8; 128]);
@@ -225,13 +224,13 @@ fn lines(bytes: usize) -> Box<[Line]> {
 enum Argument {
     Value(Box<[Line]>),
     Address(usize),
-    /// Where its local memory begins in that of a group.
+    /// The offset of its local memory in that of a group.
     Local(usize),
 }
-/// The arguments of a launch, as they were when it was asked for.
+/// The arguments of a launch, copied at submission.
 pub struct Arguments {
     all: Box<[Argument]>,
-    /// Bytes of local memory that a group needs.
+    /// Bytes of local memory of a group.
     local: usize,
 }
 impl std::fmt::Debug for Arguments {
@@ -240,10 +239,11 @@ impl std::fmt::Debug for Arguments {
     }
 }
 impl Arguments {
-    /// A copy of those of a launch; what memory they point at is kept by its command.
+    /// Copies the arguments of a launch; the command keeps the memory that they point at.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` for more local memory than can be counted, of which launches have been told before.
+    /// `OUT_OF_RESOURCES` if the size of local memory overflows; launches are checked against the limit
+    /// before.
     pub(super) fn new(launch: &Launch<'_, Cpu>) -> Result<Self> {
         let mut local = launch.local_memory;
         let argument = |one: &Given<'_, Cpu>| {
@@ -252,7 +252,7 @@ impl Arguments {
                 Given::Address(at) => Argument::Address(at.map_or(0, Address::get)),
                 Given::Image(image, _) => Argument::Address(image.first().get()),
                 Given::Sampler(word) => Argument::Value(copied(&word.to_ne_bytes())),
-                // Each begins as values do, however few bytes it has: what a kernel has there is not known.
+                // Aligned like values, because the type that the kernel has there is not known.
                 Given::Local(bytes) => {
                     let start = local.next_multiple_of(size_of::<Line>());
                     local = start.checked_add(*bytes).ok_or(ErrorCode::OutOfResources)?;
@@ -264,9 +264,9 @@ impl Arguments {
         Ok(Self { all, local })
     }
 }
-/// Local memory of a work-group, in bytes.
+/// The largest local memory of a work-group, in bytes.
 pub(super) const LOCAL_MEMORY: usize = 256 << 10;
-/// Bytes of an argument by value, and of all of them.
+/// The largest size in bytes of an argument by value, and of all arguments.
 pub(super) const ARGUMENT_BYTES: usize = 4096;
 
 fn copied(bytes: &[u8]) -> Box<[Line]> {
@@ -277,7 +277,7 @@ fn copied(bytes: &[u8]) -> Box<[Line]> {
     copy
 }
 
-/// Calls `function` for every item of `count` groups from the `first` on, one after the other.
+/// Calls `function` for every work-item of `count` groups starting with `first`, one after the other.
 pub(super) fn run(
     function: &Function,
     arguments: &Arguments,
@@ -318,8 +318,8 @@ pub(super) fn run(
                     state.local_id = [x, y, z];
                     let id = [0, 1, 2].map(|d| start[d].wrapping_add(state.local_id[d]));
                     state.global_id = id;
-                    // SAFETY: C gave the function as a kernel that takes these arguments; they
-                    // and the state outlive the call.
+                    // SAFETY: the application passed the function as a kernel with these arguments; they and
+                    // the state outlive the call.
                     unsafe { function.entry.0(pointers.as_ptr(), &mut state) };
                     state.sub_group_id += 1;
                 }

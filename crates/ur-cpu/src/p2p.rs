@@ -1,6 +1,5 @@
-//! Access of devices to each other's memory. All devices of this adapter are the host's processor or parts of it: each
-//! reaches all memory there is, always. So enabling and disabling change nothing and succeed, as they would on any device
-//! that has no switch for it.
+//! Access of devices to each other's memory. All devices are the host's processor or parts of it, and can
+//! always access all memory. So enabling and disabling access succeed without effect.
 use super::{Cpu, device::DriverDevice};
 use std::sync::Arc;
 use ur_hal::{Reach, ReachesPeers, Result};

@@ -1,5 +1,5 @@
-//! Sub-devices: which logical processors go into which. That kernels stay on them is the launch's
-//! business; copies and fills run where there is room, as they wait for memory and not for a core.
+//! Sub-devices: which logical processors each has. Launches keep kernels on these processors; copies and
+//! fills run anywhere, because they are limited by memory, not by cores.
 use super::{
     device::DriverDevice,
     host::host,
@@ -12,28 +12,29 @@ use ur_adapter::{
 };
 use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
 
-/// What makes a sub-device.
+/// What makes a device a sub-device.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// The device that was partitioned, itself perhaps a part.
+    /// The device that was partitioned, which may be a sub-device itself.
     pub(super) parent: Arc<DriverDevice>,
-    /// Logical processors, by the kernel's numbers, ascending; never empty.
+    /// Its logical processors, by the kernel's numbers, ascending; never empty.
     pub(super) cpus: Vec<usize>,
-    /// The rule it was made by, as C writes one: pairs of a `ur_device_partition_t` and its value.
+    /// The property that created it, as the C API represents it: pairs of a `ur_device_partition_t` and its
+    /// value.
     pub(super) rule: Vec<[u32; 2]>,
 }
 
-/// The processors that `device` consists of.
+/// The processors of `device`.
 fn cpus(device: &DriverDevice) -> &[usize] {
     device.cpus().unwrap_or(&host().cpus)
 }
-/// What `device` has in common along each domain by which it comes apart.
+/// The affinity domains by which `device` can be partitioned, with the processors of each part.
 fn domains(device: &DriverDevice) -> Result<Vec<(Domain, Vec<Vec<usize>>)>> {
     let topology = topology()?;
     let split = DOMAINS.into_iter().map(|domain| (domain, topology.split(cpus(device), domain)));
     Ok(split.filter(|(_, parts)| parts.len() > 1).collect())
 }
-/// The domains by which `device` comes apart, as `PARTITION_AFFINITY_DOMAIN` tells them.
+/// The affinity domains by which `device` can be partitioned, for `PARTITION_AFFINITY_DOMAIN`.
 ///
 /// # Errors
 /// As for `topology`.
@@ -42,7 +43,7 @@ pub(super) fn affinity(device: &DriverDevice) -> Result<Domain> {
     let all = domains.iter().fold(Domain::default(), |all, (domain, _)| all | *domain);
     Ok(if domains.is_empty() { all } else { all | Domain::NEXT_PARTITIONABLE })
 }
-/// The rules that apply to `device`; none if it has one processor.
+/// The ways in which `device` can be partitioned; none if it has one processor.
 ///
 /// # Errors
 /// As for `topology`.
@@ -54,7 +55,7 @@ pub(super) fn supported(device: &DriverDevice) -> Result<Vec<u32>> {
         () => vec![P::EQUALLY.0, P::BY_COUNTS.0, P::BY_AFFINITY_DOMAIN.0],
     })
 }
-/// How many parts `device` can have at most: one for each processor, 0 if it cannot be partitioned.
+/// The largest number of sub-devices of `device`: one for each processor; 0 if it cannot be partitioned.
 pub(super) fn most_parts(device: &DriverDevice) -> u32 {
     match device.compute_units() {
         1 => 0,
@@ -62,12 +63,12 @@ pub(super) fn most_parts(device: &DriverDevice) -> u32 {
     }
 }
 
-/// Splits `device`. The same rule always gives the same parts, in the order of their processors, in
-/// new objects.
+/// Partitions `device`. The same rule always gives the same parts, in the order of their processors, as new
+/// objects.
 ///
 /// # Errors
-/// `DEVICE_PARTITION_FAILED` where nothing comes of the rule, `INVALID_DEVICE_PARTITION_COUNT` for
-/// counts that add up to more than there is, `INVALID_VALUE` for a rule that no CPU has.
+/// `DEVICE_PARTITION_FAILED` if the rule gives no parts; `INVALID_DEVICE_PARTITION_COUNT` for counts whose
+/// sum is too large; `INVALID_VALUE` for a rule that CPUs do not support.
 pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
     use ur_device_partition_t as P;
     let failed = |why: String| Err(Error::new(ErrorCode::DevicePartitionFailed, why));

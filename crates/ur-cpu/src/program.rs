@@ -1,4 +1,5 @@
-//! Programs and kernels: what the core's are told of contexts, devices and queues. Code itself is `code.rs`'s.
+//! Connects the core's programs and kernels to this backend's contexts, devices and queues. Code is loaded in
+//! `code.rs`.
 use super::{Context, Cpu, Device, Queue, code::MAX_WORK_GROUP, native_code::LOCAL_MEMORY};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -20,7 +21,7 @@ impl HasCode for Cpu {
     fn target(_context: &Context, _device: &Device) -> Result<()> {
         Ok(())
     }
-    /// Items are called one after the other: groups that wait for each other cannot run here.
+    /// Work-items are called one after the other, so there are no cooperative launches.
     fn launches(_device: &Device) -> Result<(Capabilities, LaunchLimits)> {
         let limits = LaunchLimits {
             items: MAX_WORK_GROUP,
@@ -31,7 +32,7 @@ impl HasCode for Cpu {
         };
         Ok((Capabilities::NONE, limits))
     }
-    /// Commands keep the code that they run.
+    /// Commands keep the code that they execute.
     fn leave(_context: usize, what: impl Send + 'static) {
         drop(what);
     }

@@ -1,5 +1,5 @@
-//! Samplers: the core keeps the choices and tells them; a kernel that is given a sampler applies them itself, as there are
-//! no image units.
+//! Samplers. There are no image units, so a kernel gets the sampler's settings as a number and applies them
+//! itself.
 use super::{Context, Cpu, Device};
 use ur_adapter::error::Result;
 use ur_core::over_driver::sampler::{self, HasSamplers};

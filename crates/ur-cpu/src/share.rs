@@ -1,6 +1,5 @@
-//! Sharing the CPU's memory with other processes: what an address or an object offers; what is made of a descriptor that
-//! arrives is `ur_system::opened`'s. Who may have it, and the entries themselves, are
-//! `ur_ipc`'s and `ur_adapter::share`'s; events are the core's to share.
+//! Exports the CPU's memory to other processes. Imports are in `ur_system::opened`, access control and
+//! protocol in `ur_ipc`, the entries in `ur_adapter::share`; the core shares events.
 use super::{
     Context, Cpu, Device,
     backing::Behind,
@@ -23,7 +22,7 @@ impl Imported<Cpu> for OpenedMemory {
         self.allocation()
     }
 }
-/// How others open what is behind a descriptor.
+/// What other processes need to open what is behind a descriptor.
 fn travels(behind: &Behind) -> Result<Travels> {
     Ok((payload(behind), uuid()?))
 }

@@ -1,16 +1,16 @@
-//! Streams and points of the CPU: the engine's queues and completions, of which the core makes queues and events. Taking and
-//! running commands is the engine's.
+//! Streams and points of the CPU: the engine's queues and completions, of which the core makes queues and
+//! events.
 //!
-//! What the flags of a queue come to on a CPU:
+//! The effect of the flags of a queue:
 //!
 //! | Flags | |
 //! | --- | --- |
 //! | `OUT_OF_ORDER_EXEC_MODE_ENABLE`, `PROFILING_ENABLE` | as documented |
-//! | `PRIORITY_LOW`, `PRIORITY_HIGH` | an in-order queue's thread is nicer or less nice by 5, as far as the system allows (being less nice takes a privilege); out-of-order queues share their threads and take no notice |
-//! | `DISCARD_EVENTS` | nothing is saved by it: events that are asked for are made |
-//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | every command is on its way from its submission on, which either allows |
-//! | `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM` | there is no default stream to use or to wait for |
-//! | `LOW_POWER_EVENTS_SUPPORT_EXP` | waiting always ends in sleep |
+//! | `PRIORITY_LOW`, `PRIORITY_HIGH` | the nice value of an in-order queue's thread is 5 greater or smaller, as far as the system permits (a smaller value needs a privilege); no effect on out-of-order queues, which share their threads |
+//! | `DISCARD_EVENTS` | no effect: events that are requested are created |
+//! | `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE` | no effect: every command is submitted at once, which both permit |
+//! | `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM` | no effect: there is no default stream |
+//! | `LOW_POWER_EVENTS_SUPPORT_EXP` | no effect: a long wait always sleeps |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
     Cpu, Device, Event, Mem, Queue,
@@ -44,10 +44,10 @@ use ur_hal::{
 };
 use ur_lock::locked;
 
-/// The event of a command, if the caller wanted one.
+/// The event of a command, if one was requested.
 pub(super) type EventResult = Result<Option<Owned<Event>>>;
 
-/// What the core knows as a stream.
+/// A stream as the core holds it.
 #[derive(Debug)]
 pub struct Stream(engine::Queue);
 impl Drop for Stream {
@@ -56,9 +56,8 @@ impl Drop for Stream {
     }
 }
 impl Stream {
-    /// Has work done as a submission says, which is what the core submits or stands for a recording of its own; behind one
-    /// thing more, if there is one.
-    #[inline(always)] // where the kind of the work is known, the way of others is gone
+    /// Submits work with the properties of a submission; `also` is a further dependency.
+    #[inline(always)] // if the kind of the work is known, the code for others is eliminated
     pub(super) fn put(
         &self,
         work: Work,
@@ -87,7 +86,7 @@ impl Stream {
     }
 }
 
-/// What of all that has not ended.
+/// The dependencies that are not complete.
 fn pending(waits: &[Wait<'_, Cpu>], also: Option<Dependency>) -> Result<Dependencies> {
     let waits = waits.iter().map(|wait| match wait {
         Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
@@ -98,12 +97,12 @@ fn pending(waits: &[Wait<'_, Cpu>], also: Option<Dependency>) -> Result<Dependen
     Ok(pending)
 }
 
-/// How much nicer a queue of low priority is than others, and one of high priority less so.
+/// The difference in nice values between priorities.
 const STEP: i32 = 5;
-/// How many engines there are to choose from: see `MAX_COMPUTE_QUEUE_INDICES`.
+/// The number of engines to choose from: see `MAX_COMPUTE_QUEUE_INDICES`.
 pub(super) const ENGINES: u32 = 1;
 
-/// The queues of this process, each with the addresses of its device and of those that is a part of.
+/// The queues of this process, each with the addresses of its device and of that device's ancestors.
 type QueueRegistry = Mutex<Vec<(Vec<usize>, engine::Watch)>>;
 static QUEUES: PerProcess<QueueRegistry> = PerProcess::new();
 
@@ -115,8 +114,8 @@ fn note(device: &Arc<DriverDevice>, watch: engine::Watch) {
     all.retain(|(_, queue)| !queue.is_over());
     all.push((line, watch));
 }
-/// Waits for all commands submitted so far to queues of `device` and of parts of it, those of queues
-/// that have been released included. How commands ended is for their queues and events to tell.
+/// Waits for all commands submitted so far to queues of `device` and of its sub-devices, also of released
+/// queues. Errors of commands are reported by their queues and events, not here.
 pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
     let address = Arc::as_ptr(device).addr();
     let ticket = {
@@ -128,10 +127,10 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
     memory::sweep();
 }
 
-/// What a command does, with all that has to be there until it is done.
+/// The work of a command, with everything that must be kept until it is done.
 ///
 /// # Errors
-/// As for [`Work::of`]; the code of an object that is gone.
+/// As for [`Work::of`]; an error for an object that was released.
 pub(super) fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
     let work = match ready.command {
         Command::Launch(launch) => launch::work(device, launch)?,
@@ -172,7 +171,7 @@ impl Streams for Cpu {
         note(device, engine.watch());
         Ok(Stream(engine))
     }
-    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    #[inline(always)] // if the kind of the command is known, the code for others is eliminated
     fn submit(
         stream: &Stream,
         submission: &Submission<'_, Self>,
@@ -223,7 +222,7 @@ impl HasStreams for Cpu {
     fn uuid(_: &Device) -> Result<[u8; 16]> {
         uuid()
     }
-    /// All memory is where it is used.
+    /// True for all memory, so that no warning is logged for hints: they never have an effect here.
     fn is_managed(_at: Address) -> bool {
         true
     }
@@ -233,7 +232,7 @@ impl HasStreams for Cpu {
     fn image_at<'m>(_device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
         image.storage().pixels()
     }
-    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    #[inline(always)] // if the kind of the command is known, the code for others is eliminated
     fn submit_using(
         queue: &Queue,
         submission: &Submission<'_, Self>,
@@ -246,7 +245,7 @@ impl HasStreams for Cpu {
             _ => queue.stream().put(work(queue.device(), ready)?, submission, None),
         }
     }
-    #[inline(always)] // where the kind of the command is known, the way of others is gone
+    #[inline(always)] // if the kind of the command is known, the code for others is eliminated
     fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
         graph::is_recording(queue, events)
     }

@@ -1,5 +1,5 @@
-//! Which logical processors share what, as `/sys` says it: nodes of memory and levels of cache. How
-//! devices are made of them is `partition.rs`'s.
+//! Which logical processors share NUMA nodes and caches, read from `/sys`. `partition.rs` makes devices of
+//! them.
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -9,23 +9,23 @@ use std::{
 use ur_adapter::error::Result;
 use ur_sys::ur_device_affinity_domain_flags_t as Domain;
 
-/// The kinds of hardware to share, from what most processors share to what fewest do: the order in
-/// which the next partitionable one is looked for.
+/// The affinity domains, from the one that most processors share to the one that fewest do: the order in
+/// which `NEXT_PARTITIONABLE` tries them.
 pub(super) const DOMAINS: [Domain; 5] =
     [Domain::NUMA, Domain::L4_CACHE, Domain::L3_CACHE, Domain::L2_CACHE, Domain::L1_CACHE];
 
 type Cpus = BTreeSet<usize>;
 
-/// Groups of processors for each of `DOMAINS`.
+/// The groups of processors for each of `DOMAINS`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Topology {
     groups: [BTreeSet<Cpus>; DOMAINS.len()],
 }
 
-/// This machine's. What could not be read now is read again next time.
+/// The topology of this machine. An attempt that failed is repeated by the next call.
 ///
 /// # Errors
-/// Where the kernel's files cannot be read, as when no descriptor is left.
+/// Returns an error if the kernel's files cannot be read, for example because no descriptor is left.
 pub(super) fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
     if let Some(topology) = TOPOLOGY.get() {
@@ -62,9 +62,8 @@ impl Topology {
         }
         Ok(topology)
     }
-    /// `cpus` by what they share in `domain` (one of `DOMAINS`): disjoint parts, ordered by their
-    /// first processor. What the kernel puts into no group, or into several, stays out; so no part
-    /// at all means that nothing is known.
+    /// Divides `cpus` by what they share in `domain` (one of `DOMAINS`): disjoint parts, ordered by their
+    /// first processor. Empty if a processor is in no group or in several.
     pub(super) fn split(&self, cpus: &[usize], domain: Domain) -> Vec<Vec<usize>> {
         let Some(at) = DOMAINS.iter().position(|d| *d == domain) else { return vec![] };
         let in_group = |group: &Cpus| -> Vec<usize> {
@@ -83,7 +82,7 @@ impl Topology {
 }
 
 type Read<T> = Result<T, (PathBuf, io::Error)>;
-/// The text of a file; `None` if there is no such file, or it is kept from this process for good.
+/// The text of a file; `None` if it does not exist or this process has no permission.
 fn text(path: &Path) -> Read<Option<String>> {
     absent(path, fs::read_to_string(path))
 }
@@ -95,7 +94,7 @@ fn absent<T>(path: &Path, outcome: io::Result<T>) -> Read<Option<T>> {
         Err(e) => Err((path.into(), e)),
     }
 }
-/// What in `directory` is called `stem` and a number.
+/// The entries of `directory` whose names are `stem` and a number.
 fn numbered(directory: &Path, stem: &str) -> Read<Vec<PathBuf>> {
     let Some(entries) = absent(directory, fs::read_dir(directory))? else { return Ok(vec![]) };
     let mut found = vec![];
@@ -109,7 +108,7 @@ fn numbered(directory: &Path, stem: &str) -> Read<Vec<PathBuf>> {
     }
     Ok(found)
 }
-/// Processors as the kernel lists them: `0-3,8`.
+/// Reads a list of processors in the kernel's format: `0-3,8`.
 fn list(path: &Path) -> Read<Option<Cpus>> {
     Ok(text(path)?.and_then(|text| cpus_of(text.trim())))
 }
@@ -118,7 +117,7 @@ fn cpus_of(text: &str) -> Option<Cpus> {
     for range in text.split(',').filter(|range| !range.is_empty()) {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-        // More than any kernel is built for: a line that is no list.
+        // More than any kernel supports: this is not a list.
         if last < first || last - first > 1 << 16 {
             return None;
         }

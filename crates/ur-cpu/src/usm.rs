@@ -1,4 +1,4 @@
-//! Where USM comes from: pools get whole pages; without a pool the process's store is asked for each allocation.
+//! USM: pools get chunks of whole pages; without a pool each allocation is a block of the process's store.
 use super::{
     Context, Cpu, Device,
     backing::{ALIGNMENT, Block},
@@ -23,11 +23,13 @@ use ur_hal::{Allocates, MemoryRequest};
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool = usm_pool::UsmPool<Cpu>;
 
-/// The alignment of what nobody aligns: that of the largest type, sixteen eight-byte numbers.
+/// The largest default alignment in bytes: that of the largest type, sixteen eight-byte numbers.
 const NATURAL: usize = 128;
 
+/// Checks the size of an allocation.
+///
 /// # Errors
-/// `code` for no bytes, and for more than the host has.
+/// `code` for zero bytes, and for more than the host's memory.
 pub(super) fn check_size(size: usize, code: ErrorCode) -> Result<()> {
     match size > 0 && size as u64 <= host().memory {
         true => Ok(()),
@@ -55,7 +57,7 @@ impl HasUsm for Cpu {
     fn check_size(_: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         check_size(bytes, ErrorCode::InvalidUsmSize)
     }
-    /// That of the largest type that fits.
+    /// The alignment of the largest type that fits.
     fn natural_alignment(bytes: usize) -> usize {
         NATURAL.min(bytes.checked_next_power_of_two().unwrap_or(NATURAL))
     }

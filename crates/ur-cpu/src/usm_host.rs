@@ -1,10 +1,11 @@
-//! Host memory that applications allocated themselves: the device reaches it where it is.
+//! Registration of host memory that the application allocated. It has no effect, because the device can
+//! access all host memory.
 use super::{Cpu, device::DriverContext};
 use ur_adapter::{error::Result, memory::UsmPtr};
 use ur_core::over_driver::usm_host::HostRegistration;
 
 impl HostRegistration for Cpu {
-    /// The driver makes nothing of it.
+    /// Registration has no effect.
     const IS_USED: bool = false;
     type Pinned = ();
     fn pin(_: &DriverContext, _: UsmPtr, _: usize, _: bool) -> Result<()> {

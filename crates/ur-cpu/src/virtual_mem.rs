@@ -1,4 +1,4 @@
-//! Virtual memory: reserved addresses into which memory with a descriptor is mapped.
+//! Virtual memory: reserved addresses at which memfds are mapped.
 use super::{
     Cpu,
     device::{DriverContext, DriverDevice},

@@ -1,5 +1,4 @@
-//! What a command is made of: what must come first, what it does, what it signals. When it runs
-//! is its queue's affair.
+//! The parts of a command: its dependencies, its work, and the signal at its end. Queues decide when it runs.
 use super::completion::{Completion, Failure};
 use crate::native::{self, Planes};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
@@ -8,26 +7,26 @@ pub(crate) use ur_hal::Order;
 use ur_hal::{Address, Command, HostCall, Profile, Rows, Types};
 use ur_ipc::arena::{Counter, PendingSignal, Progress};
 
-/// Something a command waits for, captured when the command was submitted.
+/// Something that a command waits for, captured at submission.
 #[derive(Clone, Debug)]
 pub(crate) enum Dependency {
     /// A command of this process.
     Local(Arc<Completion>),
-    /// A signal that whoever signalled a shared event owes, here or in another process.
+    /// A pending signal of a shared event, of this or another process.
     Shared(PendingSignal),
 }
 impl Dependency {
-    /// How it ended; `None` while it has not.
+    /// The result; `None` while it is pending.
     pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
         match self {
             Self::Local(completion) => completion.outcome(),
             Self::Shared(debt) => ended(debt.progress()),
         }
     }
-    /// Sleeps until it has ended; how it did.
+    /// Waits until it is complete, and returns the result.
     ///
     /// # Errors
-    /// Why it failed.
+    /// Returns why it failed.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         match self {
             Self::Local(completion) => completion.wait(),
@@ -37,7 +36,7 @@ impl Dependency {
         }
     }
 }
-/// A debt's progress as an outcome; `None` while it is pending.
+/// The progress of a pending signal as a result; `None` while it is pending.
 pub(super) fn ended(progress: Progress) -> Option<Result<(), Failure>> {
     match progress {
         Progress::Pending => None,
@@ -46,14 +45,14 @@ pub(super) fn ended(progress: Progress) -> Option<Result<(), Failure>> {
     }
 }
 
-/// The dependencies that had not ended when a command was submitted. One takes no allocation.
+/// The dependencies that were not complete when a command was submitted. A single one needs no allocation.
 #[derive(Debug, Default)]
 pub(crate) struct Dependencies {
     first: Option<Dependency>,
     rest: Vec<Dependency>,
 }
 impl Dependencies {
-    /// One more, unless it is complete.
+    /// Adds a dependency, unless it is complete.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if it has failed.
@@ -72,10 +71,10 @@ impl Dependencies {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Dependency> {
         self.first.iter().chain(&self.rest)
     }
-    /// Waits for one after the other; `pending` is called before each that is.
+    /// Waits for one after the other; calls `pending` before each wait for a dependency that is not complete.
     ///
     /// # Errors
-    /// Why the first that failed did.
+    /// Returns why the first failed one failed.
     #[inline]
     pub(super) fn wait(&self, mut pending: impl FnMut()) -> Result<(), Failure> {
         let mut wait = |one: &Dependency| {
@@ -91,23 +90,24 @@ impl Dependencies {
     }
 }
 
-/// What C is told of a failed command that somebody waits for or depends on.
+/// The error for waiting for a failed command, or depending on it.
 pub(crate) fn failed(why: &Failure) -> Error {
     let error = Error::new(ErrorCode::InEventListExecStatus, why.to_string());
     if why.is_debtor_gone() { error.because(Reason::ExporterGone) } else { error }
 }
 
-/// The bytes of a fill; up to 16 take no allocation.
+/// The pattern of a fill; up to 16 bytes need no allocation.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// So many of the array.
+    /// The number of bytes used, and the bytes.
     Short(u8, [u8; 16]),
-    /// More than 16.
+    /// More than 16 bytes.
     Long(Box<[u8]>),
 }
 impl Pattern {
     pub(crate) fn new(bytes: &[u8]) -> Self {
-        // Those that have a length of a number are stored as one: a store of 16 bytes is read back sooner than several.
+        // Patterns of the size of a number are stored as one number: a single 16-byte store can be forwarded
+        // to the later load, several smaller ones cannot.
         let number = match *bytes {
             [a] => a.into(),
             [a, b] => u16::from_le_bytes([a, b]).into(),
@@ -132,34 +132,35 @@ impl Pattern {
     }
 }
 
-/// What a command does.
+/// The work of a command.
 pub enum Work {
-    /// Nothing: its place in the order is its use.
+    /// Nothing; only its place in the order matters.
     Barrier,
     /// Copies bytes; the ranges may overlap.
     Copy { to: Address, from: Address, bytes: usize },
-    /// Repeats a pattern; `bytes` is a multiple of its length.
+    /// Fills with repetitions of a pattern; `bytes` is a multiple of its length.
     Fill { to: Address, pattern: Pattern, bytes: usize },
     /// Copies rows.
     Copy2d { to: Rows, from: Rows, width: usize, height: usize },
-    /// Fills rows with a pattern that runs on from each to the next; all their bytes are a multiple of it.
+    /// Fills rows with a pattern that continues from each row to the next; the total size is a multiple of
+    /// its length.
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
-    /// Another, and what stays until it is done.
+    /// Other work, and what must be kept until it is done.
     Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
-    /// Calls a function of the application's, which can be done again and again too.
+    /// Calls a function of the application; can be repeated.
     Host(HostCall),
-    /// Anything else that can be done again and again, at the same time too.
+    /// Any other work that can be repeated, also concurrently.
     Run(Arc<dyn Fn() -> Result<()> + Send + Sync>),
-    /// Anything else.
+    /// Any other work that can be done once.
     Call(Box<dyn FnOnce() -> Result<()> + Send>),
 }
 
-/// So few bytes are copied by the calling thread sooner than another one is woken.
+/// Up to this many bytes are copied on the submitting thread, because waking another thread takes longer.
 const QUICK_BYTES: usize = 16 << 10;
 
 impl Work {
-    /// Whether a command is one that [`plain`](Self::plain) takes.
-    #[inline(always)] // where the kind is known, so is this
+    /// Whether [`plain`](Self::plain) accepts the command.
+    #[inline(always)] // a constant if the kind is known
     pub(crate) const fn is_plain<T: Types>(command: &Command<'_, T>) -> bool {
         use Command::*;
         matches!(
@@ -176,15 +177,15 @@ impl Work {
                 | HostCall(_)
         )
     }
-    /// What a plain command does, with a copy of what it points at. Not a `Result`, since taking it out of one costs more
-    /// than a barrier does.
+    /// The work of a plain command, with copies of its data. Not a `Result`, because unwrapping one costs
+    /// more than a barrier.
     ///
     /// # Panics
-    /// For a command that [is not plain](Self::is_plain).
-    #[inline(always)] // where the kind is known, the others are gone
+    /// If the command [is not plain](Self::is_plain).
+    #[inline(always)] // if the kind is known, the code for others is eliminated
     pub(crate) fn plain<T: Types>(command: &Command<'_, T>) -> Self {
         match *command {
-            // Memory is where it is used, and the times of any command can be asked for.
+            // Memory does not migrate, so hints have no effect; timestamps are those of the completion.
             Command::Barrier
             | Command::Signal(_)
             | Command::Timestamp
@@ -204,10 +205,10 @@ impl Work {
             _ => unreachable!("asked before"),
         }
     }
-    /// What a command does that uses no objects.
+    /// The work of a command that uses no objects.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` for kinds of commands that come here by other ways.
+    /// `UNSUPPORTED_FEATURE` for commands that are not made by this function.
     pub(crate) fn of<T: Types>(command: &Command<'_, T>) -> Result<Self> {
         match *command {
             Command::Copy3d(copy) => {
@@ -217,7 +218,7 @@ impl Work {
             _ => Error::unsupported("this kind of command"),
         }
     }
-    /// A copy of boxes; flat ones are copies of rows, which take no allocation.
+    /// A copy of a box. With one plane it is a copy of rows, which needs no allocation.
     pub(crate) fn of_box(to: Planes, from: Planes, [width, height, depth]: [usize; 3]) -> Self {
         if depth == 1 {
             return Self::Copy2d { to: to.rows(), from: from.rows(), width, height };
@@ -227,7 +228,7 @@ impl Work {
             Ok(())
         }))
     }
-    /// The same once more; `None` for what can be done once only.
+    /// A copy for another execution; `None` for work that can be done only once.
     pub(crate) fn again(&self) -> Option<Self> {
         Some(match self {
             Self::Barrier => Self::Barrier,
@@ -247,7 +248,7 @@ impl Work {
             Self::Call(_) => return None,
         })
     }
-    /// Whether handing it to another thread costs more than doing it.
+    /// Whether doing it takes less time than passing it to another thread.
     pub(super) fn is_quick(&self) -> bool {
         match self {
             Self::Barrier => true,
@@ -259,7 +260,7 @@ impl Work {
             Self::Host(_) | Self::Run(_) | Self::Call(_) => false,
         }
     }
-    /// Whether it calls functions of the application's, which may wait for others.
+    /// Whether it calls functions of the application, which may block.
     pub(super) fn may_sleep(&self) -> bool {
         match self {
             Self::Host(_) | Self::Call(_) => true,
@@ -267,7 +268,7 @@ impl Work {
             _ => false,
         }
     }
-    /// Does it, on this thread.
+    /// Does the work on this thread.
     #[inline]
     pub(super) fn run(self) -> Result<(), Failure> {
         match self {
@@ -307,41 +308,41 @@ impl fmt::Debug for Work {
         })
     }
 }
-/// A panic ends the command, not the thread that all later commands need.
+/// Calls `call`. A panic fails the command but does not end the thread.
 fn run_call(call: impl FnOnce() -> Result<()>) -> Result<(), Failure> {
     match std::panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(done) => done.map_err(|error| Failure::new(error.to_string())),
         Err(panic) => {
-            // Dropping what it carries may panic in turn; a leak is the lesser harm.
+            // Dropping the payload could panic again, so it is leaked.
             std::mem::forget(panic);
             Err(Failure::new("a command panicked; its other effects are unknown"))
         }
     }
 }
 
-/// A value owed to a shared event.
+/// The value with which a shared event is signalled.
 #[derive(Clone, Debug)]
 pub(crate) struct OwedSignal {
     pub(crate) counter: Arc<Counter>,
     pub(crate) value: u64,
 }
 
-/// One command, as it is handed to a queue.
+/// A command for submission to a queue.
 #[derive(Debug)]
 pub(crate) struct Submission {
     /// What it does.
     pub(crate) work: Work,
-    /// What other processes wait for. It is paid in the order of the commands.
+    /// The signal for other processes at its end. Signals are given in the order of the commands.
     pub(crate) owed: Option<OwedSignal>,
-    /// Where it stands among its queue's commands.
+    /// Its order relative to the other commands of the queue.
     pub(crate) order: Order,
-    /// The times that will be asked for.
+    /// The times to be recorded.
     pub(crate) profile: Profile,
-    /// Whether somebody will ask how far it has come.
+    /// Whether a completion is wanted.
     pub(crate) want: bool,
 }
 impl Submission {
-    /// A command without an event, free among others.
+    /// A command without a completion, and without order relative to others.
     pub(crate) fn new(work: Work) -> Self {
         Self { work, owed: None, order: Order::Free, profile: Profile::Off, want: false }
     }

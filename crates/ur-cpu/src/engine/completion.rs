@@ -1,5 +1,5 @@
-//! How far one command has come, and who wants to know: threads that wait, commands that depend
-//! on it, callbacks. Runs nothing itself but the callbacks; queues drive it.
+//! The state of a command, and those to be notified: waiting threads, dependent commands, callbacks. Queues
+//! drive it; it executes nothing but the callbacks.
 use super::{
     command::Work,
     gate::{Gate, Stored},
@@ -24,11 +24,11 @@ fn status_of(raw: u8) -> Status {
     [Status::Submitted, Status::Running, Status::Complete, Status::Failed][usize::from(raw)]
 }
 
-/// Why a command failed: a sentence, handed on to whatever depends on it.
+/// Why a command failed; passed on to dependent commands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Failure {
     why: Cow<'static, str>,
-    /// Whether the process that owed a signal is gone.
+    /// Whether the reason is that the process that was to signal has ended.
     is_debtor_gone: bool,
 }
 impl Failure {
@@ -38,7 +38,7 @@ impl Failure {
     pub(crate) fn is_debtor_gone(&self) -> bool {
         self.is_debtor_gone
     }
-    /// What a wait for an event of another process ends in when that process is gone.
+    /// The failure of a wait for an event of another process that has ended.
     pub(super) const fn debtor_gone() -> Self {
         let why = "an event that was to be signalled by another process failed: that process ended or its \
              command failed; make the event anew with a process that lives";
@@ -51,32 +51,32 @@ impl fmt::Display for Failure {
     }
 }
 
-/// When what happened, in nanoseconds of the device's clock.
+/// The times of a command, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Times {
-    /// When the queue got it.
+    /// When it was submitted.
     pub(crate) submitted: u64,
-    /// When its execution began.
+    /// When its execution started.
     pub(crate) started: u64,
     /// When its execution ended.
     pub(crate) ended: u64,
 }
 
-/// Somebody else's code, told what status was reached.
+/// A callback; it gets the status that was reached.
 type Call = Box<dyn FnOnce(Status) + Send>;
 
-/// What is to be told to others, and has not been; each call from a status on.
+/// Jobs and callbacks to be notified; each callback with the status from which it is due.
 #[derive(Default)]
 struct Followers {
     jobs: Vec<Arc<Job>>,
     calls: Vec<(Status, Call)>,
 }
 
-/// One command's state. Shared by its queue, its event and whatever depends on it.
+/// The state of a command, shared by its queue, its event and its dependents.
 pub struct Completion {
     status: AtomicU8,
     profile: Profile,
-    /// There is or was something among the followers.
+    /// Whether `followers` has, or had, entries.
     followed: AtomicBool,
     gate: Gate,
     times: [AtomicU64; 3],
@@ -100,15 +100,15 @@ impl Completion {
         }
         Arc::new(completion)
     }
-    /// Of a command just submitted.
+    /// The completion of a command that is being submitted.
     pub(crate) fn submitted(profile: Profile) -> Arc<Self> {
         Self::with(Status::Submitted, profile)
     }
-    /// How far it has come. What the command did is seen by whoever sees it complete.
+    /// Its status. A thread that reads `Complete` also sees the effects of the command.
     pub(crate) fn status(&self) -> Status {
         status_of(self.status.load(Acquire)) // pairs with `settle`
     }
-    /// How it ended; `None` while it has not.
+    /// The result; `None` while it is pending.
     pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
         match self.status() {
             Status::Complete => Some(Ok(())),
@@ -119,10 +119,10 @@ impl Completion {
     fn why(&self) -> Failure {
         self.failure.get().expect("a failed command has a reason: `settle` sets it first").clone()
     }
-    /// Sleeps until it has ended; how it did.
+    /// Waits until it is complete, and returns the result.
     ///
     /// # Errors
-    /// Why the command failed.
+    /// Returns why the command failed.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         let ended = || self.status().is_final();
         if !spin::for_end(ended) {
@@ -130,11 +130,11 @@ impl Completion {
         }
         self.outcome().expect("it ended, and that is final")
     }
-    /// When its queue got it, if it notes times: known from then on.
+    /// When it was submitted, if times are recorded; known at once.
     pub(crate) fn submitted_at(&self) -> Option<u64> {
         (self.profile != Profile::Off).then(|| self.times[0].load(Relaxed))
     }
-    /// Its times, once it is complete, if they were asked for.
+    /// Its times, if they are recorded and it is complete.
     pub(crate) fn times(&self) -> Option<Times> {
         if self.profile == Profile::Off || self.status() != Status::Complete {
             return None;
@@ -143,7 +143,8 @@ impl Completion {
         Some(Times { submitted, started, ended })
     }
 
-    /// Its execution begins. A barrier's takes no time that anybody could see it in.
+    /// Records the start of the execution. The status of a barrier is never `Running`, because it has no
+    /// duration.
     pub(super) fn begin(&self, work: &Work) {
         if self.profile == Profile::Phases {
             self.times[1].store(now(), Relaxed);
@@ -152,17 +153,17 @@ impl Completion {
             return;
         }
         self.status.store(Status::Running as u8, Relaxed);
-        fence(SeqCst); // pairs with the one in `call_at`: a call that is due is seen here or there
+        fence(SeqCst); // pairs with the fence in `call_at`: a callback that is due is seen by at least one of both
         if self.followed.load(Relaxed) {
             self.make_calls();
         }
     }
-    /// Brings into the caches of this processor what `settle` will touch.
+    /// Loads what `settle` will access into this processor's caches.
     #[inline]
     pub(super) fn touch(&self) {
         black_box((self.status.load(Relaxed), self.profile, self.followed.load(Relaxed)));
     }
-    /// Its execution ended so. Waiters that are awake see it at once; `announce` is for the rest.
+    /// Records the result. Polling threads see it at once; `announce` notifies the others.
     pub(super) fn settle(&self, outcome: Result<(), Failure>) {
         let status = match outcome {
             Ok(()) => {
@@ -183,7 +184,7 @@ impl Completion {
             Profile::Phases => {
                 let end = now();
                 self.times[2].store(end, Relaxed);
-                // Done within the call that submitted it: it never began apart from that.
+                // Executed during its submission: it has no separate start.
                 let _ = self.times[1].compare_exchange(0, end, Relaxed, Relaxed);
             }
             Profile::End => {
@@ -192,24 +193,23 @@ impl Completion {
             }
         }
     }
-    /// Wakes waiters, hands on to dependents, makes the callbacks. After `settle`, and with no
-    /// lock held: callbacks are C's.
+    /// Wakes waiting threads, releases dependents and makes the callbacks. To be called after `settle`,
+    /// without locks, because callbacks are the application's.
     pub(super) fn announce(&self, stored: Stored) {
         self.gate.ring(stored);
         if !self.followed.load(Relaxed) {
-            return; // who comes now sees the end: `stored` pairs with the fences below
+            return; // later followers see the result: `stored` pairs with the fences below
         }
         let Followers { jobs, calls } = std::mem::take(&mut *locked(&self.followers));
         let (status, failure) = (self.status(), self.failure.get());
         jobs.into_iter().for_each(|job| job.released(failure));
         calls.into_iter().for_each(|(_, call)| call(status));
     }
-    /// `job` is `released` when this has ended; false if it has already, and nothing was noted.
+    /// Calls `released` of `job` when this is complete; `false` if it already is, and nothing was recorded.
     pub(super) fn follow(&self, job: &Arc<Job>) -> bool {
         let mut followers = locked(&self.followers);
         self.followed.store(true, Relaxed);
-        // Either `announce` sees that there are followers, and waits for the lock, or this sees
-        // the end.
+        // Either `announce` sees that there are followers and waits for the lock, or this sees the result.
         fence(SeqCst);
         let pending = !self.status().is_final();
         if pending {
@@ -217,15 +217,15 @@ impl Completion {
         }
         pending
     }
-    /// `call` is made once this is at least at `status` (a failure is past everything), on
-    /// whatever thread brings it there; on this one if it is there already.
+    /// Calls `call` when this has at least `status` (a failure counts as beyond every status), on the thread
+    /// that sets it; on this thread if it already has.
     pub(crate) fn call_at(&self, status: Status, call: impl FnOnce(Status) + Send + 'static) {
         locked(&self.followers).calls.push((status, Box::new(call)));
         self.followed.store(true, Relaxed);
-        fence(SeqCst); // pairs with the one in `begin`, and with `announce`'s
+        fence(SeqCst); // pairs with the fences of `begin` and `announce`
         self.make_calls();
     }
-    /// Makes the calls that are due; each is made by whoever takes it out first.
+    /// Makes the callbacks that are due; each is made by the thread that removes it.
     fn make_calls(&self) {
         let status = self.status();
         let due: Vec<_> = {

@@ -1,19 +1,19 @@
-//! A place to sleep until something that another thread stores comes true. What comes true is the
-//! caller's; no wake-up is lost between its check and its sleep, and nobody awake pays for a lock.
+//! Sleeping until a condition becomes true that another thread sets. No wake-up is lost between the check and
+//! the sleep, and a thread that finds the condition true takes no lock.
 use super::sync::{AtomicU32, AtomicU64, Condvar, Mutex, Ordering::*, fence, locked};
 
-/// What was stored before this was made is seen by every sleeper whom a ringer does not see.
+/// Proof of a fence: what was stored before is seen by every sleeper that a ringing thread does not see.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stored(());
 impl Stored {
-    /// Here and now; one for several bells.
+    /// Executes the fence; one serves several calls of `ring`.
     pub(super) fn now() -> Self {
         fence(SeqCst); // pairs with the fences of sleepers
         Self(())
     }
 }
 
-/// Where threads sleep, and the bell that wakes them.
+/// The sleeping threads, and the condition variable that wakes them.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     sleepers: AtomicU32,
@@ -22,35 +22,35 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    /// Sleeps until `ready`. Whoever makes it true calls `ring` afterwards.
+    /// Sleeps until `ready` returns true. The thread that makes it true must call `ring` afterwards.
     pub(super) fn wait_until(&self, mut ready: impl FnMut() -> bool) {
         let mut asleep = locked(&self.lock);
         self.sleepers.fetch_add(1, Relaxed);
-        // Pairs with the fence in `Stored`: either the ringer sees this sleeper or `ready` sees
-        // what the ringer stored.
+        // Pairs with the fence in `Stored`: either the ringing thread sees this sleeper, or `ready` sees what
+        // that stored.
         fence(SeqCst);
         while !ready() {
             asleep = self.bell.wait(asleep).unwrap_or_else(super::sync::PoisonError::into_inner);
         }
         self.sleepers.fetch_sub(1, Relaxed);
     }
-    /// Wakes all sleepers, to look again at what was `Stored`.
+    /// Wakes all sleepers, so that they check again.
     pub(super) fn ring(&self, _: Stored) {
         if self.sleepers.load(Relaxed) != 0 {
-            // A sleeper holds the lock from its count to its sleep: once we have had the lock,
-            // the bell cannot come too early for it.
+            // A sleeper holds the lock from its increment until it sleeps. So after the lock was taken once,
+            // the notification cannot be too early for it.
             drop(locked(&self.lock));
             self.bell.notify_all();
         }
     }
 }
 
-/// A number that only grows, and sleepers each of whom waits for one value: nobody is woken
-/// before there is something to wake for.
+/// An increasing number, and sleepers that each wait for a value. They are only woken when one of them has
+/// something to do.
 #[derive(Debug)]
 pub(super) struct Odometer {
     reached: AtomicU64,
-    /// The least that a sleeper waits for.
+    /// The smallest value that a sleeper waits for.
     wanted: AtomicU64,
     gate: Gate,
 }
@@ -62,18 +62,18 @@ impl Odometer {
         let (reached, wanted) = (AtomicU64::new(0), AtomicU64::new(NOTHING));
         Self { reached, wanted, gate: Gate::default() }
     }
-    /// The value; what was done before it was reached is seen.
+    /// The value; also makes visible what was done before it was reached.
     pub(super) fn reached(&self) -> u64 {
         self.reached.load(Acquire) // pairs with `reach`
     }
-    /// Reaches a value. One thread at a time. `ring` is for those who sleep.
+    /// Sets the value. Only one thread at a time may do this. `ring` wakes the sleepers.
     pub(super) fn reach(&self, value: u64) {
         self.reached.store(value, Release); // pairs with `reached`
     }
-    /// Wakes the sleepers if one of them waits for no more than what was reached and `Stored`.
+    /// Wakes the sleepers if one of them waits for a value that has been reached.
     pub(super) fn ring(&self, _: Stored) {
         if self.reached.load(Relaxed) >= self.wanted.load(Relaxed) {
-            // A wish that this overwrites is repeated: its owner is among those who are woken.
+            // If this overwrites a new entry, that sleeper is woken too and repeats it.
             self.wanted.store(NOTHING, Relaxed);
             self.gate.ring(Stored::now());
         }
@@ -82,8 +82,8 @@ impl Odometer {
     pub(super) fn wait_for(&self, value: u64) {
         self.gate.wait_until(|| {
             self.wanted.fetch_min(value, Relaxed);
-            // Pairs with the fence in `Stored`: either the ringer sees what is wanted or this
-            // sees what was reached.
+            // Pairs with the fence in `Stored`: either the ringing thread sees `wanted`, or this sees
+            // `reached`.
             fence(SeqCst);
             self.reached() >= value
         });

@@ -1,7 +1,6 @@
-//! An in-order queue: a lane of commands and one thread that does them one after the other. The
-//! thread itself waits for what a command depends on, so that a hop from another process to the
-//! next command takes one wake-up and no more. With nothing pending, quick commands are done by
-//! the thread that submits them.
+//! An in-order queue: a list of commands, and a thread that executes them one after the other. The thread
+//! itself waits for a command's dependencies, so that a hop from another process to the next command takes a
+//! single wake-up. If nothing is pending, very short commands are executed by the submitting thread.
 use super::{
     command::{Dependencies, OwedSignal, Submission, Work},
     completion::{Completion, Failure},
@@ -24,8 +23,8 @@ struct Command {
 }
 
 impl Command {
-    /// Brings it into the caches of this processor: it was made long ago, by another thread. Between a wait that ends and
-    /// the signal behind it, that would cost more than all else that is done there.
+    /// Loads it into this processor's caches, because another thread wrote it long ago. Between the end of a
+    /// wait and the signal behind it the cache misses would cost more than everything else.
     #[inline]
     fn touch(&self) {
         let owes = self.owed.as_ref().map(|owed| owed.value);
@@ -38,17 +37,17 @@ impl Command {
 #[derive(Debug, Default)]
 struct Lane {
     pending: Vec<Command>,
-    /// There is a thread.
+    /// The thread was started.
     started: bool,
-    /// The thread sleeps and has to be woken.
+    /// The thread sleeps, and must be woken.
     asleep: bool,
     /// The queue was dropped: the thread ends when nothing is pending.
     closed: bool,
-    /// A failure that `finish` has not told yet.
+    /// A failure that `finish` has not returned yet.
     untold: Option<Failure>,
 }
 
-/// What the queue and its thread share.
+/// The state shared by the queue and its thread.
 #[derive(Debug)]
 struct Shared {
     passage: Arc<Passage>,
@@ -56,11 +55,11 @@ struct Shared {
     arrival: Condvar,
 }
 
-/// The queue itself; dropping it lets pending commands finish in the background.
+/// The queue; after it is dropped, pending commands are still executed.
 #[derive(Debug)]
 pub(super) struct InOrder {
     shared: Arc<Shared>,
-    /// Of the thread.
+    /// The relative nice value of the thread.
     nice: i32,
 }
 
@@ -82,13 +81,13 @@ impl InOrder {
     /// Waits for all commands submitted so far.
     ///
     /// # Errors
-    /// Why one failed, once for each failure.
+    /// Returns why a command failed, once for each failure.
     pub(super) fn finish(&self) -> Result<(), Failure> {
         let passage = &self.shared.passage;
         passage.wait_for(passage.submitted());
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
-    /// Hands over one command.
+    /// Submits a command.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
@@ -126,7 +125,7 @@ impl Drop for InOrder {
     }
 }
 
-/// A completion, if anybody will look at it.
+/// A completion, if one is wanted.
 pub(super) fn completion_for(submission: &Submission) -> Option<Arc<Completion>> {
     submission.want.then(|| Completion::submitted(submission.profile))
 }
@@ -142,8 +141,8 @@ impl Shared {
             self.arrival.notify_one();
         }
     }
-    /// Does a quick command on this thread. The lock is held throughout, which keeps the order;
-    /// it takes no longer than waking somebody, and calls nobody back.
+    /// Executes a very short command on this thread. The lock is held throughout, which keeps the order; this
+    /// takes no longer than waking a thread, and makes no callbacks.
     fn do_now(
         &self,
         lane: MutexGuard<'_, Lane>,
@@ -166,7 +165,7 @@ impl Shared {
         drop(lane);
         self.passage.ring(Stored::now());
     }
-    /// Leaves a command to the thread.
+    /// Leaves a command to the queue's thread.
     fn leave(
         &self,
         mut lane: MutexGuard<'_, Lane>,
@@ -180,18 +179,18 @@ impl Shared {
         self.wake(lane);
     }
 
-    /// The thread: does what arrives until the queue is dropped and nothing is left.
+    /// The thread: executes commands until the queue is dropped and nothing is pending.
     fn work(&self) {
         let mut batch = Vec::new();
         let mut run = Run::default();
         while self.take(&mut batch) {
             (0..batch.len()).for_each(|at| self.execute(&mut batch, at, &mut run));
             self.tell(&mut batch, &mut run);
-            batch.clear(); // only now: what another process waits for was not delayed by it
+            batch.clear(); // not earlier, so that no signal that another process waits for is delayed
             run.told = 0;
         }
     }
-    /// Swaps all pending commands into `batch`, waiting for some; false when there will be none.
+    /// Swaps all pending commands into `batch`, waiting for some; `false` if there will be none.
     fn take(&self, batch: &mut Vec<Command>) -> bool {
         spin::for_arrival(|| !self.passage.is_idle());
         let mut lane = self.lock();
@@ -206,7 +205,7 @@ impl Shared {
         std::mem::swap(&mut lane.pending, batch);
         true
     }
-    /// Does one command, or fails it.
+    /// Executes the command at index `at`, or fails it.
     #[inline]
     fn execute(&self, batch: &mut [Command], at: usize, run: &mut Run) {
         let (earlier, rest) = batch.split_at_mut(at);
@@ -226,7 +225,7 @@ impl Shared {
             completion.settle(outcome);
         }
     }
-    /// Waits for what must come first, then does `work`.
+    /// Waits for the dependencies, then does `work`.
     #[inline]
     fn attempt(
         &self,
@@ -255,9 +254,9 @@ impl Shared {
         }
         ran
     }
-    /// Wakes whoever waits for one of `ended`, and makes the callbacks. All can be seen already
-    /// by who looks. Put off until this thread waits, works or is done: between a wait that ends
-    /// and the signal behind it there is nothing to delay the signal.
+    /// Wakes the threads that wait for one of `ended`, and makes the callbacks. Polling threads see the
+    /// completion before that. This is postponed until the thread waits, works or finishes the batch, so that
+    /// nothing delays the signal between the end of a wait and the signal behind it.
     fn tell(&self, ended: &mut [Command], run: &mut Run) {
         let untold = &mut ended[run.told..];
         let Some(last) = untold.last() else { return };
@@ -268,8 +267,9 @@ impl Shared {
         let completions = untold.iter_mut().filter_map(|command| command.completion.take());
         completions.for_each(|completion| completion.announce(stored));
     }
-    /// Notes a failure; the last of the commands that fail with it, which are all submitted so far: it, the `later` ones and
-    /// what is pending. Their counters fail at once: later signals take others, and are not taken for failed.
+    /// Records a failure. Returns the number of the last command that fails with it: all submitted so far do,
+    /// that is this one, the `later` ones and those pending. Their counters fail at once: later signals use
+    /// other counters, and do not count as failed.
     fn failed(&self, why: &Failure, command: &Command, later: &[Command]) -> u64 {
         let mut lane = self.lock();
         lane.untold.get_or_insert_with(|| why.clone());
@@ -280,11 +280,11 @@ impl Shared {
     }
 }
 
-/// Where the thread is.
+/// The state of the thread while it executes a batch.
 #[derive(Debug, Default)]
 struct Run {
-    /// How many of the batch have ended and been told.
+    /// The number of commands of the batch whose waiters have been woken.
     told: usize,
-    /// A failure, and the last command that it concerns.
+    /// A failure, and the number of the last command that fails with it.
     fails: Option<(u64, Failure)>,
 }

@@ -1,7 +1,7 @@
-//! The execution engine: queues that take commands, threads that do them, completions that tell.
-//! Knows addresses, events' insides and time; handles and entries are left to the core,
-//! its verbs to `streams.rs`, bytes to `native.rs`, words shared with other processes to
-//! `ur_ipc::arena`.
+//! The execution engine: queues that take commands, threads that execute them, completions that record the
+//! result. It knows addresses, the contents of events, and time. Handles and entries are in the core, the
+//! `Streams` trait is implemented in `streams.rs`, memory accesses are in `native.rs`, words shared with
+//! other processes in `ur_ipc::arena`.
 mod command;
 mod completion;
 mod gate;
@@ -30,25 +30,24 @@ use out_of_order::OutOfOrder;
 use std::sync::Arc;
 use ur_adapter::error::{Error, ErrorCode, Result};
 
-/// Whether commands keep the order in which they were submitted.
+/// Whether commands are executed in the order of their submission.
 #[derive(Debug)]
 enum Discipline {
     InOrder(InOrder),
     OutOfOrder(OutOfOrder),
 }
 
-/// Takes commands and has them done, in the background where that is worth it. Dropping it waits
-/// for nothing: commands already submitted are done all the same.
+/// Takes commands and executes them, on other threads unless they are very short. Dropping it does not wait:
+/// commands already submitted are still executed.
 #[derive(Debug)]
 pub(crate) struct Queue {
     discipline: Discipline,
-    /// The process it was made in: its threads are not in a forked child.
+    /// The process's fork count when it was created: its threads do not exist in a forked child.
     fork: u64,
 }
 
 impl Queue {
-    /// A queue whose freed memory waits with all queues of `context` (the context object's
-    /// address).
+    /// A queue of `context` (the address of the context object). Deferred frees of that context wait for it.
     pub(crate) fn new(context: usize, out_of_order: bool) -> Self {
         let discipline = match out_of_order {
             false => Discipline::InOrder(InOrder::new(context)),
@@ -56,16 +55,15 @@ impl Queue {
         };
         Self { discipline, fork: ur_mapping::fork_count() }
     }
-    /// The same queue, whose own thread is as nice to others as `nice` says (the kernel's scale: 19
-    /// is nicest), as far as the system allows. Of out-of-order queues, which share their threads,
-    /// it makes nothing different.
+    /// Sets the nice value of the queue's thread relative to the process (19 is the lowest priority), as far
+    /// as the system permits. No effect on out-of-order queues, which share their threads.
     pub(crate) fn nice(mut self, nice: i32) -> Self {
         if let Discipline::InOrder(queue) = &mut self.discipline {
             queue.set_nice(nice);
         }
         self
     }
-    /// A look at it from outside.
+    /// An observer of the queue.
     pub(crate) fn watch(&self) -> Watch {
         Watch::new(match &self.discipline {
             Discipline::InOrder(queue) => queue.passage(),
@@ -82,12 +80,11 @@ impl Queue {
             )),
         }
     }
-    /// Hands over one command; what depends on it takes the completion, if one was wanted.
-    /// Dependencies are those captured now; signals given later do not concern this command.
-    /// On an error nothing was submitted.
+    /// Submits a command; returns its completion if one was requested. The dependencies are those captured
+    /// now: later signals of the same events do not affect this command. On an error nothing was submitted.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES`: no thread. `UNINITIALIZED` after a fork.
+    /// `OUT_OF_RESOURCES` if no thread can be started; `UNINITIALIZED` after a fork.
     pub(crate) fn submit(
         &self,
         dependencies: Dependencies,
@@ -99,11 +96,11 @@ impl Queue {
             Discipline::OutOfOrder(queue) => queue.submit(dependencies, submission),
         }
     }
-    /// Sleeps until all commands submitted so far have ended.
+    /// Waits until all commands submitted so far are complete.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if one failed since the last call, with the first one's
-    /// reason. `UNINITIALIZED` after a fork.
+    /// `IN_EVENT_LIST_EXEC_STATUS` with the first reason if a command failed since the last call;
+    /// `UNINITIALIZED` after a fork.
     pub(crate) fn finish(&self) -> Result<()> {
         self.check_fork()?;
         let finished = match &self.discipline {
@@ -112,14 +109,14 @@ impl Queue {
         };
         finished.map_err(|why| failed(&why))
     }
-    /// Has every command on its way; they all are from their submission on.
+    /// Does nothing but check the process: commands are under way from their submission on.
     ///
     /// # Errors
     /// `UNINITIALIZED` after a fork.
     pub(crate) fn flush(&self) -> Result<()> {
         self.check_fork()
     }
-    /// Whether all that was submitted has ended.
+    /// Whether all submitted commands are complete.
     pub(crate) fn is_idle(&self) -> bool {
         match &self.discipline {
             Discipline::InOrder(queue) => queue.is_idle(),

@@ -1,6 +1,6 @@
-//! An out-of-order queue: commands run on the pool as soon as what they depend on has ended, side
-//! by side. Dependencies in this process are continuations, those in others are watched by one
-//! thread; nothing blocks. Barriers order what came before against what comes after.
+//! An out-of-order queue: commands run concurrently on the worker pool as soon as their dependencies are
+//! complete. Dependencies in this process are continuations, those in other processes are watched by one
+//! thread; no thread blocks. Barriers order earlier commands before later ones.
 use super::{
     command::{Dependencies, Dependency, Order, OwedSignal, Submission, Work},
     completion::{Completion, Failure},
@@ -22,15 +22,15 @@ use std::{
 use ur_adapter::error::Result;
 use ur_hal::Profile;
 
-/// Commands that have not ended, or that ended before an earlier one did.
+/// The commands that are not complete, or that completed before an earlier one.
 #[derive(Debug, Default)]
 struct Field {
-    /// From the first that has not ended on; `None` has ended.
+    /// Starts with the first command that is not complete; `None` is a complete one.
     window: VecDeque<Option<Arc<Completion>>>,
-    /// The number of the window's first.
+    /// The number of the first command in `window`.
     first: u64,
     barrier: Option<Arc<Completion>>,
-    /// A failure that `finish` has not told yet.
+    /// A failure that `finish` has not returned yet.
     untold: Option<Failure>,
 }
 
@@ -40,19 +40,19 @@ struct Shared {
     field: Mutex<Field>,
 }
 
-/// The queue itself; dropping it lets pending commands finish in the background.
+/// The queue; after it is dropped, pending commands are still executed.
 #[derive(Debug)]
 pub(super) struct OutOfOrder {
     shared: Arc<Shared>,
 }
 
-/// A command that waits for its turn or has it.
+/// A command that waits for its dependencies, or runs.
 pub(crate) struct Job {
     queue: Arc<Shared>,
     number: u64,
-    /// How many dependencies have not ended, and one while it is being submitted.
+    /// The number of dependencies that are not complete, plus one during submission.
     awaited: AtomicUsize,
-    /// Why it will not run, if so.
+    /// The failure of a dependency, because of which it will not run.
     failure: OnceLock<Failure>,
     work: Mutex<Option<Work>>,
     owed: Option<OwedSignal>,
@@ -73,13 +73,13 @@ impl OutOfOrder {
     /// Waits for all commands submitted so far.
     ///
     /// # Errors
-    /// Why one failed, once for each batch of failures.
+    /// Returns why a command failed, once for each batch of failures.
     pub(super) fn finish(&self) -> Result<(), Failure> {
         let passage = &self.shared.passage;
         passage.wait_for(passage.submitted());
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
-    /// Hands over one command.
+    /// Submits a command.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
@@ -114,14 +114,15 @@ impl OutOfOrder {
 }
 
 impl Field {
-    /// Whether a command with this place could run now.
+    /// Whether a command with this order could run now.
     fn is_open(&self, order: Order) -> bool {
         match order {
             Order::Free => self.barrier.as_ref().is_none_or(|b| b.status().is_final()),
             Order::AfterAll | Order::Both => self.window.is_empty(),
         }
     }
-    /// Puts `job` behind what its place demands. What failed before concerns no later command.
+    /// Adds `job`, and its dependencies that follow from `order`. Earlier failures do not affect later
+    /// commands.
     fn enter(&mut self, job: &Arc<Job>, order: Order) {
         let follow = |one: &Completion| {
             job.awaited.fetch_add(1, Relaxed);
@@ -139,7 +140,7 @@ impl Field {
         }
         self.window.push_back(Some(Arc::clone(&job.completion)));
     }
-    /// The command with this number has ended; the last of those before and with which all have.
+    /// Records that the command with this number is complete; returns the number up to which all are.
     fn leave(&mut self, number: u64) -> u64 {
         self.window[(number - self.first) as usize] = None;
         while let Some(None) = self.window.front() {
@@ -154,7 +155,7 @@ impl Shared {
     fn lock(&self) -> MutexGuard<'_, Field> {
         locked(&self.field)
     }
-    /// Does a quick command on this thread, under the lock as in an in-order queue.
+    /// Executes a very short command on this thread, under the lock, as in an in-order queue.
     fn do_now(
         &self,
         mut field: MutexGuard<'_, Field>,
@@ -181,7 +182,7 @@ impl Shared {
 }
 
 impl Job {
-    /// Has `released` called for each of `dependencies`, some perhaps at once.
+    /// Makes each of `dependencies` call `released` when it is complete; at once if it already is.
     fn depend_on(self: &Arc<Self>, dependencies: &Dependencies, watcher: Option<&Promise>) {
         for one in dependencies.iter() {
             self.awaited.fetch_add(1, Relaxed);
@@ -200,7 +201,7 @@ impl Job {
             }
         }
     }
-    /// One thing that this waited for has ended. After the last one the pool has it.
+    /// Records that a dependency is complete. After the last one the job is passed to the worker pool.
     pub(super) fn released(self: &Arc<Self>, failure: Option<&Failure>) {
         if let Some(why) = failure {
             let _first_counts = self.failure.set(why.clone());
@@ -209,11 +210,11 @@ impl Job {
             workers::give(Arc::clone(self));
         }
     }
-    /// Whether it calls a function that may sleep.
+    /// Whether it calls a function that may block.
     pub(super) fn may_sleep(&self) -> bool {
         locked(&self.work).as_ref().is_some_and(Work::may_sleep)
     }
-    /// Does it, or fails it, and tells whoever waited. By the pool.
+    /// Executes it, or fails it, and notifies waiters. Called by the pool.
     pub(super) fn execute(&self) {
         let work = locked(&self.work).take().expect("a job is given to the pool once");
         let outcome = match self.failure.get() {
@@ -227,7 +228,8 @@ impl Job {
         if let Some(owed) = &self.owed {
             match failure {
                 None => owed.counter.complete(owed.value),
-                // What was promised on it by then are barriers behind this one, which fail too.
+                // Later signals promised on this counter belong to barriers behind this command, which fail
+                // too.
                 Some(_) => owed.counter.fail(),
             }
         }

@@ -1,5 +1,5 @@
-//! How much of a queue is behind us: every command has a number, and the passage tells up to
-//! which all have ended. What `finish` and the reuse of freed memory wait for.
+//! The progress of a queue: every command has a number, and the passage has the number up to which all are
+//! complete. `finish` and deferred frees wait for it.
 use super::{
     gate::{Odometer, Stored},
     spin,
@@ -12,8 +12,7 @@ use std::sync::{
 use ur_adapter::per_process::PerProcess;
 use ur_core::memory::deferred_free;
 
-/// Two numbers of one queue: the last command submitted, and the last before and with which all
-/// have ended.
+/// The number of the last submitted command, and the number up to which all are complete.
 #[derive(Debug)]
 pub struct Passage {
     submitted: AtomicU64,
@@ -29,24 +28,24 @@ impl Passage {
     pub(super) fn ended(&self) -> u64 {
         self.ended.reached()
     }
-    /// Whether all that was submitted has ended.
+    /// Whether all submitted commands are complete.
     pub(super) fn is_idle(&self) -> bool {
         self.ended() >= self.submitted()
     }
-    /// Numbers the next command. Under its queue's lock.
+    /// The number of the next command. To be called under the queue's lock.
     pub(super) fn submit(&self) -> u64 {
         let number = self.submitted.load(Relaxed) + 1;
         self.submitted.store(number, Release);
         number
     }
-    /// All up to `number` have ended. `ring` is for those who sleep.
+    /// Records that all commands up to `number` are complete. `ring` wakes the sleepers.
     pub(super) fn end(&self, number: u64) {
         self.ended.reach(number);
     }
     pub(super) fn ring(&self, stored: Stored) {
         self.ended.ring(stored);
     }
-    /// Sleeps until all up to `number` have ended.
+    /// Waits until all commands up to `number` are complete.
     pub(super) fn wait_for(&self, number: u64) {
         if !spin::for_end(|| self.ended() >= number) {
             self.ended.wait_for(number);
@@ -54,27 +53,27 @@ impl Passage {
     }
 }
 
-/// A look at a queue from outside, which keeps neither the queue nor its commands alive. While a
-/// dropped queue still works, it can be looked at too.
+/// An observer of a queue, which keeps neither the queue nor its commands alive. It also works for a dropped
+/// queue that is still busy.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch(Weak<Passage>);
 impl Watch {
     pub(super) fn new(passage: &Arc<Passage>) -> Self {
         Self(Arc::downgrade(passage))
     }
-    /// Whether there will never be anything to see again.
+    /// Whether the queue was dropped and is idle.
     pub(crate) fn is_over(&self) -> bool {
         self.0.strong_count() == 0
     }
 }
-/// All commands submitted so far to these queues.
+/// The sync point of all commands submitted so far to these queues.
 pub(crate) fn ticket<'a>(queues: impl IntoIterator<Item = &'a Watch>) -> Passed {
     let mut passed = Passed::default();
     queues.into_iter().filter_map(|one| one.0.upgrade()).for_each(|one| passed.add(&one));
     passed
 }
 
-/// Up to where a queue must have come.
+/// A point that a queue must pass.
 #[derive(Clone, Debug)]
 pub struct Moment(Arc<Passage>, u64);
 impl deferred_free::Moment for Moment {
@@ -87,9 +86,9 @@ impl deferred_free::Moment for Moment {
     fn has_passed(&self) -> bool {
         self.0.ended() >= self.1
     }
-    fn ask(&self, _may_mark: bool) {} // it is known
+    fn ask(&self, _may_mark: bool) {} // always known
 }
-/// "All commands submitted so far" to some queues, held on to. Keeps no queue alive.
+/// A sync point: all commands submitted so far to some queues. It keeps no queue alive.
 #[derive(Clone, Debug, Default)]
 pub struct Passed(Vec<Moment>);
 impl Passed {
@@ -99,26 +98,26 @@ impl Passed {
             self.0.push(Moment(Arc::clone(passage), number));
         }
     }
-    /// What it consists of: for each queue, up to where it has to come.
+    /// Its points: for each queue the number that it must reach.
     pub(crate) fn into_moments(self) -> Vec<Moment> {
         self.0
     }
-    /// Whether they have all ended.
+    /// Whether all are complete.
     #[cfg(test)]
     pub(crate) fn has_passed(&self) -> bool {
         self.0.iter().all(deferred_free::Moment::has_passed)
     }
-    /// Sleeps until they have all ended.
+    /// Waits until all are complete.
     pub(crate) fn wait(&self) {
         self.0.iter().for_each(|Moment(passage, number)| passage.wait_for(*number));
     }
 }
 
-/// The passages of a process's queues, each with its context.
+/// The passages of this process's queues, each with its context.
 type QueueRegistry = Mutex<Vec<(usize, Weak<Passage>)>>;
 static QUEUES: PerProcess<QueueRegistry> = PerProcess::new();
 
-/// A passage for a queue of `context`, which `all_queues_sync_point` knows until it is dropped.
+/// A passage for a queue of `context`, registered for `all_queues_sync_point` until it is dropped.
 pub(super) fn passage(context: usize) -> Arc<Passage> {
     let passage = Arc::new(Passage::new());
     let mut all = locked(QUEUES.get());
@@ -127,8 +126,8 @@ pub(super) fn passage(context: usize) -> Arc<Passage> {
     passage
 }
 
-/// All commands submitted so far to any queue of `context`, dropped queues that still work
-/// included. What freed memory waits for before it is used again.
+/// The sync point of all commands submitted so far to any queue of `context`, including dropped queues that
+/// are still busy. Deferred frees wait for it.
 pub(crate) fn all_queues_sync_point(context: usize) -> Passed {
     let mut passed = Passed::default();
     let all = locked(QUEUES.get());

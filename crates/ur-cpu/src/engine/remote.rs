@@ -1,5 +1,5 @@
-//! What out-of-order commands wait for in other processes: one thread sleeps on all such debts
-//! together and releases each command when its debt ends.
+//! Signals of other processes that out-of-order commands wait for: one thread waits for all of them together,
+//! and releases each command when its signal comes or fails.
 use super::{
     command::ended,
     completion::Failure,
@@ -14,7 +14,7 @@ use std::{
 use ur_adapter::{error::Result, per_process::PerProcess};
 use ur_ipc::arena::{Any, LocalWake, PendingSignal, wait_any};
 
-/// How long the thread stays without anything to watch.
+/// How long the thread stays with nothing to watch.
 const IDLE: Duration = Duration::from_secs(2);
 
 struct Watch {
@@ -29,18 +29,20 @@ impl Default for Watch {
 #[derive(Default)]
 struct Inbox {
     arrived: Vec<(PendingSignal, Arc<Job>)>,
-    /// Commands that are about to arrive: the thread stays for them.
+    /// The number of signals that are about to arrive, for which the thread must stay.
     promised: usize,
     started: bool,
 }
 static WATCH: PerProcess<Watch> = PerProcess::new();
 
-/// That the thread is there, and stays until what is watched by this has been handed over.
+/// Proof that the thread runs, and keeps running until this is dropped.
 #[derive(Debug)]
 pub(super) struct Promise(());
 
+/// Starts the thread, if it does not run.
+///
 /// # Errors
-/// `OUT_OF_RESOURCES` if the thread is not there and cannot be started.
+/// `OUT_OF_RESOURCES` if it cannot be started.
 pub(super) fn ready() -> Result<Promise> {
     let mut inbox = locked(&WATCH.get().inbox);
     if !inbox.started {
@@ -56,7 +58,7 @@ impl Drop for Promise {
     }
 }
 
-/// `job` is released when `debt` ends.
+/// Releases `job` when `debt` comes or fails.
 pub(super) fn watch(_ready: &Promise, debt: PendingSignal, job: Arc<Job>) {
     let watch = WATCH.get();
     locked(&watch.inbox).arrived.push((debt, job));
@@ -74,8 +76,8 @@ fn work() {
         release_ended(&mut debts, &mut jobs);
     }
 }
-/// Adds what arrived; false if there was nothing for long and nothing is announced: the thread
-/// is no longer there for anybody who looks from now on.
+/// Adds what arrived. Returns `false`, and marks the thread as ended, if there was nothing to watch for
+/// `IDLE` and nothing is promised.
 fn take_arrivals(
     watch: &Watch,
     debts: &mut Vec<PendingSignal>,
@@ -90,7 +92,7 @@ fn take_arrivals(
     inbox.started = !(long_idle && debts.is_empty() && inbox.promised == 0);
     inbox.started
 }
-/// Releases whatever has ended: more than one debt may have since the thread slept.
+/// Releases all commands whose signals have come or failed.
 fn release_ended(debts: &mut Vec<PendingSignal>, jobs: &mut Vec<Arc<Job>>) {
     let mut at = 0;
     while at < debts.len() {

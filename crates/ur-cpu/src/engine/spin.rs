@@ -1,5 +1,5 @@
-//! Looking again for a moment before sleeping. When that helps is `ur_mapping::spin`'s to know; a thread learns it
-//! apart for what it waits for and for what it is given to do.
+//! Polling for a short time before sleeping. `ur_mapping::spin` learns for each thread whether that is
+//! useful, separately for waits for commands and for waits for new commands.
 use std::{cell::Cell, sync::OnceLock, time::Duration};
 use ur_mapping::spin::{Hope, SPIN, look_for};
 
@@ -7,19 +7,19 @@ thread_local! {
     static ENDS: Cell<Hope> = const { Cell::new(Hope::FIRST) };
     static ARRIVALS: Cell<Hope> = const { Cell::new(Hope::FIRST) };
 }
-/// How long a thread looks for its next command before it sleeps.
+/// How long a thread polls for its next command before it sleeps.
 const LINGER: Duration = Duration::from_micros(10);
 
-/// How many threads of this process can run at once.
+/// The number of threads of this process that can run at once.
 pub(super) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
-/// Looks whether what somebody waits for has `ended`; whether it has.
+/// Polls until `ended` is true or polling is not worth it; returns whether it is true.
 pub(super) fn for_end(ended: impl Fn() -> bool) -> bool {
     look_for(&ENDS, SPIN, || ended().then_some(())).is_some()
 }
-/// Looks whether a command has `arrived`; whether one has.
+/// Polls until `arrived` is true or polling is not worth it; returns whether it is true.
 pub(super) fn for_arrival(arrived: impl Fn() -> bool) -> bool {
     look_for(&ARRIVALS, LINGER, || arrived().then_some(())).is_some()
 }

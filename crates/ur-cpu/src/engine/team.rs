@@ -1,5 +1,5 @@
-//! The team: threads that take part in kernels of many work-groups. Whoever executes a kernel
-//! begins with it at once and alone; others are called when what is left is worth it.
+//! The team: threads that help with kernels of many work-groups. The thread that executes a kernel begins at
+//! once and alone; others are called if the rest takes long enough.
 use super::{
     spin,
     sync::{Condvar, Mutex, PoisonError, locked},
@@ -17,26 +17,26 @@ use std::{
 };
 use ur_adapter::per_process::PerProcess;
 
-/// How long a thread stays without anything to do.
+/// How long a thread stays without work.
 const IDLE: Duration = Duration::from_secs(2);
-/// What is left must take longer than this before others are called: so long it takes until they
-/// are there.
+/// The estimated duration of the rest from which other threads are called: about how long it takes until they
+/// run.
 const WORTH_IT: Duration = Duration::from_micros(30);
 
-/// Work in pieces that may be done in any order, at the same time.
+/// Work in pieces that may be done in any order and concurrently.
 pub(crate) struct Task {
     each: Box<dyn Fn(usize) + Send + Sync>,
     pieces: usize,
     next: AtomicUsize,
-    /// How many are done; the last one rings.
+    /// The number of pieces that are done.
     done: Mutex<usize>,
     over: Condvar,
     panicked: AtomicBool,
-    /// The processors that it may use; none for all.
+    /// The processors that it may use; `None`: all.
     cpus: Option<Vec<usize>>,
 }
 impl Task {
-    /// Calls `each` for 0 to `pieces`.
+    /// A task that calls `each` for 0 to `pieces` (exclusive).
     pub(crate) fn new(
         pieces: usize,
         cpus: Option<&[usize]>,
@@ -52,7 +52,7 @@ impl Task {
             cpus: cpus.map(<[usize]>::to_vec),
         }
     }
-    /// Does all of it, with as many others as that takes; whether no piece panicked.
+    /// Does all pieces, with the help of other threads if worthwhile; returns whether none panicked.
     pub(crate) fn run(self) -> bool {
         let _there = Place::take(self.cpus.as_deref());
         let start = Instant::now();
@@ -74,7 +74,7 @@ impl Task {
             forget(&task);
         }
         let mut done = locked(&task.done);
-        *done += ours + 1; // and the first
+        *done += ours + 1; // and the first piece
         while *done < task.pieces {
             done = task.over.wait(done).unwrap_or_else(PoisonError::into_inner);
         }
@@ -83,12 +83,12 @@ impl Task {
     }
     fn one(&self, piece: usize) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (self.each)(piece))) {
-            // Dropping what it carries may panic in turn; a leak is the lesser harm.
+            // Dropping the payload could panic again, so it is leaked.
             std::mem::forget(panic);
             self.panicked.store(true, Relaxed);
         }
     }
-    /// Does pieces until there are none; how many.
+    /// Does pieces until none is left; returns how many.
     fn take_part(&self) -> usize {
         let mut ours = 0;
         loop {
@@ -100,7 +100,7 @@ impl Task {
             ours += 1;
         }
     }
-    /// The part of another than the one who runs it.
+    /// The contribution of a helping thread.
     fn help(&self) {
         let _there = Place::take(self.cpus.as_deref());
         let ours = self.take_part();
@@ -115,7 +115,7 @@ impl Task {
     }
 }
 
-/// A thread on some processors, for as long as this lives; then where it was before.
+/// Restricts the thread to some processors while this lives.
 struct Place(Option<CpuSet>);
 impl Place {
     fn take(cpus: Option<&[usize]>) -> Self {
@@ -123,14 +123,14 @@ impl Place {
         let Ok(before) = sched_getaffinity(None) else { return Self(None) };
         let mut set = CpuSet::new();
         cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU).for_each(|&cpu| set.set(cpu));
-        // If they have been taken from this process meanwhile, it computes where it may.
+        // Fails if the process may not use these processors any more; then it runs where it may.
         Self(sched_setaffinity(None, &set).is_ok().then_some(before))
     }
 }
 impl Drop for Place {
     fn drop(&mut self) {
         if let Some(before) = &self.0 {
-            let _ = sched_setaffinity(None, before); // it was allowed there a moment ago
+            let _ = sched_setaffinity(None, before); // a failure is harmless: the affinity was valid before
         }
     }
 }
@@ -148,7 +148,7 @@ struct Bench {
 }
 static TEAM: PerProcess<Team> = PerProcess::new();
 
-/// Has `hands` more threads take part, or as many as there can be.
+/// Asks `hands` more threads to help, or as many as there can be.
 fn call(task: &Arc<Task>, hands: usize) {
     let team = TEAM.get();
     let mut bench = locked(&team.bench);
@@ -159,19 +159,19 @@ fn call(task: &Arc<Task>, hands: usize) {
         } else if bench.threads < spin::cores() {
             bench.threads += 1;
             if thread::start("ur-cpu-team", serve).is_err() {
-                bench.threads -= 1; // the others do it
+                bench.threads -= 1; // the others do the work
             }
         }
     }
     if bench.threads == 0 {
-        bench.calls.clear(); // nobody will come
+        bench.calls.clear(); // no thread will come
     }
 }
-/// Nobody else need come: whoever is busy elsewhere would keep what the task holds alive.
+/// Withdraws the requests for help: threads that are busy elsewhere would keep alive what the task holds.
 fn forget(task: &Arc<Task>) {
     locked(&TEAM.get().bench).calls.retain(|call| !Arc::ptr_eq(call, task));
 }
-/// One thread of the team.
+/// A thread of the team.
 fn serve() {
     let team = TEAM.get();
     let mut bench = locked(&team.bench);

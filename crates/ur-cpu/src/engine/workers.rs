@@ -1,6 +1,6 @@
-//! Hands: the pool that out-of-order queues share, whose threads come when there is more to do than
-//! hands and go when there is nothing for a while; and large copies cut in pieces. What jobs depend on
-//! has ended before the pool has them; only host functions may wait for one another by themselves.
+//! The worker pool that out-of-order queues share. Threads are started when there are more jobs than threads,
+//! and end after a while without work. Also divides large copies into pieces. A job's dependencies are
+//! complete when the pool gets it; only host functions may still wait for each other.
 use super::{
     out_of_order::Job,
     spin,
@@ -17,11 +17,11 @@ use std::{
 };
 use ur_adapter::per_process::PerProcess;
 
-/// How long a thread stays without anything to do.
+/// How long a thread stays without work.
 const IDLE: Duration = Duration::from_secs(2);
-/// How often it is looked whether all threads sleep in host functions while jobs wait.
+/// How often it is checked whether all threads block in host functions while jobs wait.
 const RELIEF: Duration = Duration::from_millis(1);
-/// More threads than this do not help anybody.
+/// The largest number of threads.
 const TOO_MANY: usize = 1024;
 
 #[derive(Debug, Default)]
@@ -34,17 +34,17 @@ struct Hands {
     jobs: VecDeque<Arc<Job>>,
     threads: usize,
     idle: usize,
-    /// Host functions, which may sleep, or wait for others: those among `jobs` and those begun.
+    /// The number of jobs that call host functions, which may block: queued and running.
     calls: usize,
-    /// Threads in host functions.
+    /// The number of threads in host functions.
     away: usize,
-    /// Jobs that have been begun.
+    /// The number of jobs that were started.
     begun: u64,
-    /// A thread looks after the others.
+    /// Whether the relief thread runs (see [`relieve`]).
     relief: bool,
 }
 impl Hands {
-    /// The next job, begun by this thread; whether it is a host function.
+    /// Takes the next job for this thread; also returns whether it calls a host function.
     fn begin(&mut self) -> Option<(Arc<Job>, bool)> {
         let job = self.jobs.pop_front()?;
         let is_away = job.may_sleep();
@@ -59,15 +59,14 @@ impl Hands {
 }
 static POOL: PerProcess<Pool> = PerProcess::new();
 
-/// So many threads are there as soon as there is work for them: more than cores, since a host
-/// function may sleep. Others come when all of these seem to.
+/// The number of threads that are started as soon as there is work: more than cores, because host functions
+/// may block. More are started when all of these seem to be blocked.
 fn most_threads() -> usize {
     (2 * spin::cores()).max(8)
 }
 
-/// Has `job` executed by a thread of the pool: an idle one, else a new one, else the next that is
-/// done with what it does or comes to relieve those that sleep. If there is no thread at all and
-/// none can be started, by this one.
+/// Queues `job` for a thread of the pool: an idle one, a new one, or the next that becomes free. If there is
+/// no thread and none can be started, this thread executes it.
 pub(super) fn give(job: Arc<Job>) {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
@@ -99,14 +98,15 @@ pub(super) fn give(job: Arc<Job>) {
         }
     }
 }
-/// While jobs wait and none is begun, since every thread that counts is in a host function, starts
-/// one more at a time: these functions may wait for each other, or for what else is in the queue.
+/// The relief thread. While jobs wait and none is started because all threads are in host functions, it
+/// starts one more thread at a time: these functions may wait for each other, or for later commands of a
+/// queue.
 fn relieve() {
     let pool = POOL.get();
     let mut extra = 0_u32;
     let mut begun = locked(&pool.hands).begun;
     loop {
-        // Later each time: functions that compute are not helped by more threads.
+        // The interval increases: if the functions compute, more threads do not help.
         std::thread::sleep(RELIEF * (1 + extra / 8));
         let mut hands = locked(&pool.hands);
         if hands.jobs.is_empty() {
@@ -122,12 +122,12 @@ fn relieve() {
         extra += 1;
         drop(hands);
         if thread::start("ur-cpu-worker", work).is_err() {
-            locked(&pool.hands).threads -= 1; // there may be one in a moment
+            locked(&pool.hands).threads -= 1; // starting may succeed at the next attempt
         }
     }
 }
 
-/// One thread of the pool.
+/// A thread of the pool.
 fn work() {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
@@ -135,7 +135,9 @@ fn work() {
         if let Some((job, is_away)) = hands.begin() {
             drop(hands);
             job.execute();
-            drop(job); // the last of its command may be a thing of C's, and is none of the lock's
+            // outside the lock, because it may drop the last reference to something that calls the
+            // application
+            drop(job);
             hands = locked(&pool.hands);
             hands.end(is_away);
             continue;
@@ -152,15 +154,15 @@ fn work() {
     }
 }
 
-/// A core that does less than this of a large copy costs more than it saves.
+/// The smallest share in bytes for which another core is used.
 const LEAST_SHARE: usize = 2 << 20;
-/// Several pieces a core, so that a core that others need does fewer; none so small that the C
-/// library would copy it through the cache.
+/// The number of pieces for each core. Several, so that a core that is busy otherwise takes fewer; not so
+/// small that the C library would copy them through the cache.
 const PIECES_A_CORE: usize = 4;
 
-/// Calls `each` with offsets and lengths that make up `bytes`, large amounts on several cores at
-/// once, and returns when all are done. Pieces start at multiples of a page. The threads are
-/// started for the one call: what is worth several cores takes much longer than that.
+/// Calls `each` with offsets and lengths that cover `bytes`, for large amounts on several cores, and returns
+/// when all are done. Pieces start at multiples of a page. The threads are started for this call only: such
+/// amounts take much longer than that.
 pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     let shares = (bytes / LEAST_SHARE).min(spin::cores());
     if shares < 2 {
@@ -180,9 +182,10 @@ pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     std::thread::scope(|scope| {
         for _ in 1..shares {
             let more = std::thread::Builder::new().name("ur-cpu-copy".into());
-            let _deaf = ur_mapping::Deaf::begin(); // as `ur_mapping::start_thread` does, also the next
+            // blocks signals for the new thread, as `ur_mapping::start_thread` does
+            let _deaf = ur_mapping::Deaf::begin();
             if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
-                break; // fewer hands, the same pieces
+                break; // fewer threads do the same pieces
             }
         }
         take_part();
