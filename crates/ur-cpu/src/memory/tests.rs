@@ -1,4 +1,4 @@
-//! The registry: who is found where, and what a free leaves.
+//! The registry: lookups, and the effects of a free.
 use super::*;
 use crate::{
     UsmPool,
@@ -12,7 +12,7 @@ use ur_ipc::Kind;
 
 type Hold = allocation::Hold<Memory>;
 
-/// No other test has queues in this context: freed memory waits for the commands of all of them.
+/// No other test has queues in this context, so a deferred free waits only for commands of this test.
 const CONTEXT: usize = 0x6000;
 fn home() -> Home {
     Home { context: CONTEXT, device: 0x2000, ..Home::default() }

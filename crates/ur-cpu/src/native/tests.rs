@@ -1,4 +1,4 @@
-//! Copies and fills against plain loops.
+//! Copies and fills, compared with simple loops.
 use super::*;
 
 fn at(bytes: &mut [u8], offset: usize) -> Address {

@@ -1,4 +1,4 @@
-//! Queues, events and commands, as a C caller has them.
+//! Queues, events and commands through the C table.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -24,7 +24,7 @@ use ur_sys::*;
 const OK: ur_result_t = ur_result_t::SUCCESS;
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Looks until `condition`; panics after the deadline.
+/// Polls `condition`; panics after the deadline.
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !condition() {
@@ -85,7 +85,7 @@ fn time(event: ur_event_handle_t, name: ur_profiling_info_t) -> Result<u64, ur_r
 fn list(events: &[ur_event_handle_t]) -> (u32, *const ur_event_handle_t) {
     (events.len() as u32, if events.is_empty() { null() } else { events.as_ptr() })
 }
-/// A plain barrier and its event.
+/// Enqueues a barrier, and returns its event.
 fn barrier(queue: ur_queue_handle_t, events: &[ur_event_handle_t]) -> ur_event_handle_t {
     let (count, events) = list(events);
     let mut event = ur_event_handle_t::NULL;
@@ -104,11 +104,12 @@ fn signal(
     unsafe { enqueue(queue, null(), count, events, &mut event) }
 }
 
-/// A host task that waits until it is opened.
+/// A host task that waits until the door is opened.
 #[derive(Default)]
 struct Door(Mutex<bool>, Condvar);
 impl Door {
-    /// Never freed, since a queue may come by after its test; LeakSanitizer finds it in the list.
+    /// A closed door. It is never freed, because a queue may reach it after the end of the test; the list
+    /// keeps it reachable for LeakSanitizer.
     fn shut() -> &'static Self {
         static DOORS: Mutex<Vec<&Door>> = Mutex::new(Vec::new());
         let door: &Self = Box::leak(Box::default());
@@ -125,7 +126,7 @@ impl Door {
         let (open, _) = door.1.wait_timeout_while(closed, DEADLINE, |open| !*open).unwrap();
         assert!(*open, "nobody opened the door");
     }
-    /// Holds `queue` here.
+    /// Makes `queue` wait at the door.
     fn hold(&'static self, queue: ur_queue_handle_t) -> ur_event_handle_t {
         let mut event = ur_event_handle_t::NULL;
         let enqueue = TABLE.enqueue_exp.host_task_exp.unwrap();

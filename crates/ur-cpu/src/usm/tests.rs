@@ -1,4 +1,4 @@
-//! Memory, pools, virtual memory and sharing within one process, as a C caller has them.
+//! Memory, pools, virtual memory and sharing within one process, through the C table.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -194,7 +194,7 @@ fn memory_freed_under_a_command_stays_until_it_is_done() {
     let copy = TABLE.enqueue.usm_memcpy.unwrap();
     let got = unsafe { copy(queue, false, to.cast(), from.cast(), size, 0, null(), null_mut()) };
     assert_eq!(got, OK);
-    free(context, from).unwrap(); // a copy from unmapped memory would end the process
+    free(context, from).unwrap(); // the copy would fault if the memory were unmapped now
     assert_eq!(unsafe { TABLE.queue.finish.unwrap()(queue) }, OK);
     assert_eq!(unsafe { to.add(size - 1).read() }, 3);
     free(context, to).unwrap();

@@ -1,4 +1,4 @@
-//! What fails with what, and who is told.
+//! Propagation and reporting of failures.
 use super::*;
 use ur_ipc::{
     Access,
@@ -98,7 +98,7 @@ fn a_shared_signal_behind_a_failure_fails_and_the_next_one_is_good_again() {
         let fails = queue.put(&[&opened], failing());
         queue.signal([], Signal::Shared(&slot)).unwrap();
         let lost = debt(&slot);
-        // One that waits for the lost signal, on either kind of queue, is lost too.
+        // A command that waits for the lost signal fails too, in either kind of queue.
         let waiting: Vec<_> = both()
             .iter()
             .map(|other| {

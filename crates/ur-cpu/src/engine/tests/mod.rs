@@ -1,4 +1,4 @@
-//! The engine by itself: order, overlap, failure, signals, callbacks, and many threads at once.
+//! Tests of the engine alone: order, concurrency, failures, signals, callbacks, and stress.
 mod errors;
 mod model;
 mod order;
@@ -18,7 +18,7 @@ use ur_hal::{Order, Profile, Status};
 use ur_ipc::arena::{Counter, Slot};
 
 const DEADLINE: Duration = Duration::from_secs(20);
-/// No test of these asks for all queues of a context but the one that has its own.
+/// Only one test waits for all queues of a context, and that test has a context of its own.
 const CONTEXT: usize = 0x1000;
 
 fn in_order() -> Queue {
@@ -31,7 +31,7 @@ fn both() -> [Queue; 2] {
     [in_order(), out_of_order()]
 }
 
-/// Looks until `condition`; panics after the deadline.
+/// Polls `condition`; panics after the deadline.
 fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;
     while !condition() {
@@ -40,7 +40,7 @@ fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A door that commands wait at until a test opens it.
+/// A door at which commands wait until the test opens it.
 #[derive(Default)]
 struct Door(Mutex<bool>, Condvar);
 impl Door {
@@ -56,7 +56,7 @@ impl Door {
         let (open, _) = self.1.wait_timeout_while(closed, DEADLINE, |open| !*open).unwrap();
         assert!(*open, "nobody opened the door");
     }
-    /// A command that waits here.
+    /// A command that waits at the door.
     fn work(self: &Arc<Self>) -> Work {
         let door = Arc::clone(self);
         call(move || door.pass())
@@ -81,10 +81,10 @@ fn wanted(work: Work) -> Submission {
 fn barrier() -> Submission {
     Submission { order: Order::Both, want: true, ..Submission::new(Work::Barrier) }
 }
-/// The command that signalled an event last.
+/// An event that can be signalled repeatedly: the completion of the last command that signalled it.
 struct Reusable(Mutex<Arc<Completion>>);
 impl Reusable {
-    /// Never signalled, which counts as complete.
+    /// Not signalled yet, which counts as complete.
     fn new() -> Self {
         let fresh = Completion::submitted(Profile::Off);
         fresh.settle(Ok(()));
@@ -99,11 +99,11 @@ enum Signal<'a> {
     Local(&'a Reusable, Profile),
     Shared(&'a Slot),
 }
-/// By which signals reach other processes: of each queue and arena one, as the core keeps them.
+/// The counters for signals to other processes: one for each queue and arena, as the core has them.
 static COUNTERS: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 type Known = ((usize, u64), Arc<Counter>);
 impl Queue {
-    /// Submits behind these.
+    /// Submits with these dependencies.
     fn send(
         &self,
         after: impl IntoIterator<Item = Dependency>,
@@ -113,7 +113,7 @@ impl Queue {
         after.into_iter().try_for_each(|one| dependencies.add(one))?;
         self.submit(dependencies, submission)
     }
-    /// Signals behind these.
+    /// Submits a signal with these dependencies.
     fn signal(
         &self,
         after: impl IntoIterator<Item = Dependency>,
@@ -146,7 +146,7 @@ impl Queue {
             }
         }
     }
-    /// Submits with a completion.
+    /// Submits with these dependencies, and returns the completion.
     fn put(&self, after: &[&Arc<Completion>], work: Work) -> Arc<Completion> {
         let after: Vec<_> = after.iter().map(|c| Dependency::Local(Arc::clone(c))).collect();
         self.send(after, wanted(work)).unwrap().unwrap()

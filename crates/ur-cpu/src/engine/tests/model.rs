@@ -1,4 +1,4 @@
-//! `gate.rs` over loom's atomics and locks: every interleaving of a sleeper and a ringer.
+//! `gate.rs` with loom's atomics and locks: every interleaving of a sleeping and a ringing thread.
 mod sync {
     pub(super) use loom::sync::{
         Condvar, Mutex, MutexGuard,
@@ -25,7 +25,7 @@ use loom::{
 
 fn model(run: impl Fn() + Send + Sync + 'static) {
     let mut bounded = loom::model::Builder::new();
-    bounded.preemption_bound = Some(3); // more take minutes and find nothing else
+    bounded.preemption_bound = Some(3); // a greater bound takes minutes and has found nothing more
     bounded.check(run);
 }
 

@@ -1,4 +1,4 @@
-//! What runs when.
+//! The order of commands.
 use super::*;
 use crate::engine::command::Pattern;
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -160,7 +160,7 @@ fn a_ticket_for_all_queues_is_for_one_context() {
     queues.iter().zip(&doors).for_each(|(queue, door)| drop(queue.put(&[], door.work())));
     let (ours, theirs) = (all_queues_sync_point(mine), all_queues_sync_point(other));
     assert!(theirs.has_passed());
-    drop(queues); // what they have is still to be done
+    drop(queues); // their pending commands are still executed
     assert!(!all_queues_sync_point(mine).has_passed());
     doors[0].open();
     assert!(!ours.has_passed());

@@ -219,7 +219,7 @@ fn a_command_is_timed_from_when_it_begins() {
     }
 }
 
-/// Asks the exporter's arena directly, where a broker would stand between.
+/// Calls the exporter's arena directly, without a broker.
 struct Direct(Arena, u32);
 impl Link for Direct {
     fn take_counter(&self) -> ur_ipc::Result<(u16, u32)> {
@@ -251,7 +251,7 @@ fn a_signal_of_an_event_that_its_maker_let_go_of_is_refused() {
     exporter.slot_closed(us, event.index(), event.generation()).unwrap();
     drop(event);
     for queue in both() {
-        // At once, and behind something.
+        // On an idle queue, and behind a pending command.
         let refused = queue.signal([], Signal::Shared(&opened)).unwrap_err();
         assert_eq!(refused.code(), ErrorCode::InvalidEvent);
         let door = Door::new();

@@ -1,4 +1,4 @@
-//! Sixteen threads against the same queues: nothing is lost, nothing is out of order.
+//! Sixteen threads use the same queues: no command is lost, and none is out of order.
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 use ur_ipc::{

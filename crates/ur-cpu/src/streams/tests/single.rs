@@ -1,4 +1,4 @@
-//! Queues, and events of one command.
+//! Queues, and events of a single command.
 use super::*;
 
 #[test]
@@ -168,7 +168,7 @@ unsafe extern "C" fn count(
 ) {
     assert!(!event.is_null() && data.addr() == 7);
     assert!(status(event).0 <= status_reached.0, "it is there, or past it");
-    // A callback may give back what it was called with.
+    // A callback may release the event that it gets.
     release(event);
     CALLS.fetch_add(1, SeqCst);
 }
@@ -193,7 +193,7 @@ fn callbacks_are_made_on_the_way_and_at_once_for_what_is_past() {
         assert_eq!(unsafe { set(behind, at, Some(count), data) }, OK);
     }
     assert_eq!(CALLS.load(SeqCst), 1, "it is submitted already");
-    release(behind); // C needs it no more; the callbacks keep it
+    release(behind); // the application does not need it any more; the callbacks keep it alive
     door.open();
     eventually("all are made", || CALLS.load(SeqCst) == 3);
     assert_eq!((finish(queue), wait(&[held])), (OK, OK));

@@ -1,4 +1,4 @@
-//! Pools of USM.
+//! USM pools.
 use super::*;
 
 fn limits(poolable: usize, chunk: usize) -> ur_usm_pool_limits_desc_t {

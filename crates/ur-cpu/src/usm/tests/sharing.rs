@@ -1,10 +1,10 @@
-//! Sharing within one process, and all that is refused.
+//! Sharing within one process, and requests that are refused.
 use super::{
     virtual_memory::{give_up, map, physical, release, reserve, unmap},
     *,
 };
 
-/// The bytes of a handle where Get put them.
+/// The address and the size of a handle that `Get` returned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Handle(*mut c_void, usize);
 impl Handle {

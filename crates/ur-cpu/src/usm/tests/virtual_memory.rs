@@ -1,4 +1,4 @@
-//! Reserved addresses, and physical memory in them.
+//! Reserved addresses, and mappings of physical memory.
 use super::*;
 use ur_virtual_mem_access_flags_t as Access;
 
