@@ -1,4 +1,5 @@
-//! The table of all that is allocated, imported or opened, by address; how much each device has given.
+//! The table of all memory that is allocated, imported or opened, by address; and the memory used of each
+//! device.
 use crate::{
     backing::{Backing, Mapping},
     device::Device,
@@ -15,40 +16,40 @@ use std::{
 use ur_lock::{read_locked, write_locked};
 use ze_sys::*;
 
-/// How an allocation came to be, which says how it ends.
+/// How an allocation was created, which determines how it is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
-    /// Allocated here: freed.
+    /// Allocated here; freed.
     Allocated,
-    /// From an IPC handle: closed.
+    /// Opened by an IPC handle; closed.
     Opened,
-    /// The caller's own memory, made known: forgotten.
+    /// The caller's own memory, registered; removed from the table.
     Caller,
 }
 /// One allocation.
 pub struct Allocation {
     pub base: usize,
-    /// As asked for.
+    /// As requested, in bytes.
     pub size: usize,
-    /// Where it begins in its backing.
+    /// The offset in its backing.
     pub offset: usize,
     pub kind: ze_memory_type_t,
     pub origin: Origin,
-    /// Where it lives; none for host memory.
+    /// Its device; `None` for host memory.
     pub device: Option<Arc<Device>>,
-    /// The handle of its context, as an address.
+    /// The address of its context's handle.
     pub context: usize,
-    /// Differs from that of any other allocation of this process.
+    /// Unique among all allocations of this process.
     pub id: u64,
-    /// Which kinds of descriptors it may be exported as.
+    /// The kinds of descriptors as which it can be exported.
     pub exports: ze_external_memory_type_flags_t,
     pub backing: Option<Arc<Backing>>,
-    /// Unmapped when dropped, with the last who uses it.
+    /// Unmapped with the last reference.
     pub _mapping: Option<Mapping>,
-    /// What it took from its device, until then.
+    /// Its share of the device's memory, returned with the last reference.
     pub _taken: Option<Taken>,
 }
-/// A share of a device's memory, given back when dropped.
+/// A share of a device's memory, returned on drop.
 pub struct Taken {
     device: u32,
     bytes: u64,
@@ -57,7 +58,7 @@ type Given = HashMap<u32, u64>;
 static GIVEN: RwLock<Option<Given>> = RwLock::new(None);
 
 impl Taken {
-    /// Takes from the device, if it has so much left.
+    /// Takes a share, if the device has enough free memory.
     pub fn new(device: &Device, bytes: usize) -> Answer<Self> {
         let whole = properties::memory(device) * u64::from(device.share());
         let mut given = write_locked(&GIVEN);
@@ -78,7 +79,7 @@ impl Drop for Taken {
         }
     }
 }
-/// Bytes of the device, parts included, that nobody has.
+/// Free bytes of the whole device.
 pub fn free(device: &Device) -> u64 {
     let given = read_locked(&GIVEN);
     let given = given.as_ref().and_then(|given| given.get(&device.index)).copied().unwrap_or(0);
@@ -92,10 +93,10 @@ pub fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
-/// Puts an allocation into the table.
+/// Adds an allocation.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it overlaps one that is there.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it overlaps another one.
 pub fn add(allocation: Allocation) -> Answer {
     let end = allocation.base + allocation.size.max(1);
     let mut all = write_locked(&ALL);
@@ -106,13 +107,13 @@ pub fn add(allocation: Allocation) -> Answer {
     all.insert(allocation.base, Arc::new(allocation));
     Ok(())
 }
-/// The allocation that `address` lies in.
+/// The allocation that contains `address`.
 pub fn find(address: usize) -> Option<Arc<Allocation>> {
     let all = read_locked(&ALL);
     let (base, one) = all.range(..=address).next_back()?;
     (address < base + one.size.max(1)).then(|| Arc::clone(one))
 }
-/// Where the allocations that addresses lie in begin, and their sizes.
+/// The start addresses and sizes of the allocations that contain the addresses.
 pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>; N] {
     let all = read_locked(&ALL);
     addresses.map(|address| {
@@ -120,7 +121,7 @@ pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>
         (address < base + one.size.max(1)).then_some((*base, one.size))
     })
 }
-/// Takes the allocation that begins at `base` out of the table, if it has one of these origins.
+/// Removes the allocation that starts at `base`, if it has this origin.
 pub fn remove(base: usize, origin: Origin) -> Option<Arc<Allocation>> {
     let mut all = write_locked(&ALL);
     if all.get(&base)?.origin != origin {

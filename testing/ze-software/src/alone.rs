@@ -1,5 +1,5 @@
-//! One thread at a time (`ZE_SOFTWARE_CHECK_THREADS`): Intel's driver keeps no lock over what an immediate list knows,
-//! which a synchronisation clears and an append adds to.
+//! Checks that only one thread at a time uses an immediate list (`ZE_SOFTWARE_CHECK_THREADS`): Intel's driver
+//! does not lock the state of such a list, which a synchronization clears and an append adds to.
 use crate::knob;
 use std::sync::{
     LazyLock,
@@ -11,13 +11,13 @@ fn is_checked() -> bool {
     *CHECKED
 }
 
-/// What one thread at a time may use.
+/// Something that only one thread at a time may use.
 #[derive(Default)]
 pub struct Alone(AtomicBool);
-/// A thread's use of it, until this is dropped.
+/// A thread's use of it; ends on drop.
 pub struct Use<'of>(&'of Alone);
 impl Alone {
-    /// Begins a use; a second one meanwhile ends the process.
+    /// Begins a use; ends the process if there is another one.
     pub fn begin(&self, doing: &str) -> Option<Use<'_>> {
         if !is_checked() {
             return None;
@@ -26,7 +26,7 @@ impl Alone {
             eprintln!("ze-software: a thread {doing} a command list while another one uses it");
             std::process::abort();
         }
-        std::thread::yield_now(); // so that others come meanwhile, if nothing keeps them
+        std::thread::yield_now(); // gives concurrent uses a chance, if nothing prevents them
         Some(Use(self))
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that order, signal and tell the time.
+//! Commands that order, signal and record times.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     clock,
@@ -12,7 +12,7 @@ use crate::{
 use std::{ffi::c_void, sync::Arc};
 use ze_sys::*;
 
-/// Hints that are not taken: the command orders as any other, and does nothing.
+/// For hints, which have no effect here: the command only takes its place in the order.
 const HINT: Events = Events::NONE;
 
 fn flag(raw: ze_event_handle_t) -> Answer<Arc<Event>> {
@@ -151,7 +151,7 @@ entries! {
         let function = function.ok_or(ZE_RESULT_ERROR_INVALID_NULL_POINTER)?;
         let data = HostPlace::new(data);
         let call = Work::call(move || {
-            // SAFETY: the caller gave this function for this one argument, to be called by the driver.
+            // SAFETY: the caller passed the function and its argument, to be called by the driver.
             unsafe { function(data.any()) };
             Ok(())
         });

@@ -1,4 +1,4 @@
-//! What was said while a module was built or linked.
+//! The logs of builds and links.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     handle::{self, Object, raw},
@@ -13,7 +13,7 @@ pub struct Log(String);
 impl Object for Log {
     const TAG: u64 = 0x7a65_6275_696c_6c67;
 }
-/// Gives the caller a log, if he wants one.
+/// Returns a log to the caller, if requested.
 pub fn hand_out(to: *mut ze_module_build_log_handle_t, text: String) {
     if !to.is_null() {
         raw::put_maybe(to, handle::make(Log(text)).cast());

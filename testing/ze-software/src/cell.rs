@@ -1,5 +1,5 @@
-//! Cells: the words that events are made of, in pages of shared memory that other processes map too.
-//! A cell knows what was promised and what is done, and wakes those who wait, wherever they are.
+//! Cells: the words that events consist of, in pages of shared memory that other processes map too. A cell
+//! records promised and completed signals, and wakes waiting threads of all processes.
 #![expect(unsafe_code, reason = "words in shared memory")]
 use crate::inject::Answer;
 use rustix::{
@@ -25,9 +25,10 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// How many promises of one event may be open at once before a later one answers for an earlier.
+/// The number of promises of one event that can be pending at once before a later one stands for an earlier
+/// one.
 const RING: usize = 8;
-/// How many cells a page of the process's own has.
+/// The number of cells in a page of this process.
 const PAGE: u32 = 256;
 
 #[repr(C)]
@@ -35,7 +36,7 @@ struct Stamp {
     start: AtomicU64,
     end: AtomicU64,
 }
-/// One event's words. All zeros is a cell that nobody has promised anything with.
+/// The words of one event. All zeros: nothing was promised yet.
 #[repr(C, align(256))]
 pub struct Cell {
     serial: AtomicU64,
@@ -51,19 +52,19 @@ const fn place(n: u64) -> usize {
     (n % RING as u64) as usize
 }
 impl Cell {
-    /// Promises one more signal: its number, from 1 on.
+    /// Promises one more signal; returns its number, starting at 1.
     pub fn promise(&self) -> u64 {
         self.assigned.fetch_add(1, SeqCst) + 1
     }
-    /// The number of the latest promise; 0: none yet.
+    /// The number of the latest promise; 0: none.
     pub fn latest(&self) -> u64 {
         self.assigned.load(SeqCst)
     }
-    /// Whether promise `n` is kept.
+    /// Whether signal `n` was given.
     pub fn is_done(&self, n: u64) -> bool {
         self.done[place(n)].load(SeqCst) >= n
     }
-    /// Keeps promise `n`, which took from `start` to `end` of the devices' clock.
+    /// Gives signal `n`, with the start and the end of its command by the devices' clock.
     pub fn keep(&self, n: u64, (start, end): (u64, u64)) {
         let stamp = &self.stamps[place(n)];
         stamp.start.store(start, Relaxed);
@@ -71,37 +72,37 @@ impl Cell {
         self.done[place(n)].fetch_max(n, SeqCst);
         self.wake_all();
     }
-    /// The times of promise `n`.
+    /// The times of signal `n`.
     pub fn times(&self, n: u64) -> (u64, u64) {
         let stamp = &self.stamps[place(n)];
         (stamp.start.load(Relaxed), stamp.end.load(Relaxed))
     }
-    /// An event with two states takes one: its only promise is number 1, kept or not.
+    /// Signals an event with two states, whose only promise has the number 1.
     pub fn set(&self, times: (u64, u64)) {
         self.keep(1, times);
     }
-    /// And the other.
+    /// Resets an event with two states.
     pub fn clear(&self) {
         self.done[1].store(0, SeqCst);
         self.wake_all();
     }
-    /// As if nobody had ever promised or kept anything.
+    /// Restores the state without promises.
     pub fn renew(&self) {
         self.assigned.store(0, SeqCst);
         self.done.iter().for_each(|done| done.store(0, SeqCst));
     }
-    /// Where the word of promise `n` is, for those who look at the memory itself.
+    /// The address of the word of signal `n`, for users that read the memory itself.
     pub fn address(&self, n: u64) -> u64 {
         std::ptr::from_ref(&self.done[place(n)]).addr() as u64
     }
     fn wake_all(&self) {
         self.wake.fetch_add(1, SeqCst);
         if self.waiters.load(SeqCst) != 0 {
-            // Waking nobody is no failure, and there is no other.
+            // Waking no thread is no error, and there are no other errors.
             let _woken = futex::wake(&self.wake, futex::Flags::empty(), i32::MAX.unsigned_abs());
         }
     }
-    /// Waits until promise `n` is kept, or `deadline`: whether it is.
+    /// Waits until signal `n` is given, or until `deadline`; returns whether it was given.
     pub fn wait(&self, n: u64, deadline: Option<Instant>) -> bool {
         for _ in 0..64 {
             if self.is_done(n) {
@@ -115,7 +116,7 @@ impl Cell {
             if self.is_done(n) {
                 break true;
             }
-            // In slices: whoever owed the wake may have died before it came to it.
+            // In slices, because the signalling process may have died before it woke the waiters.
             let mut slice = Duration::from_millis(100);
             if let Some(deadline) = deadline {
                 let left = deadline.saturating_duration_since(Instant::now());
@@ -146,44 +147,44 @@ unsafe impl Send for Page {}
 // SAFETY: as above.
 unsafe impl Sync for Page {}
 impl Page {
-    /// A new piece of memory with `count` cells.
+    /// Creates a piece of memory with `count` cells.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system has none.
+    /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` if the system has no memory.
     pub fn new(count: u32) -> Answer<Arc<Self>> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("ze-software-events", flags).map_err(short)?;
         rustix::fs::ftruncate(&file, u64::from(count) * 256).map_err(short)?;
-        // Nobody who opens it can take the ground from under the others.
+        // No process that opens it can shrink it.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals).map_err(short)?;
         Self::map(file, count)
     }
-    /// The `count` cells in `file`.
+    /// Maps the `count` cells in `file`.
     ///
     /// # Errors
-    /// As [`Page::new`].
+    /// As for [`Page::new`].
     pub fn map(file: OwnedFd, count: u32) -> Answer<Arc<Self>> {
         let (bytes, access) = (count as usize * 256, ProtFlags::READ | ProtFlags::WRITE);
         let null = std::ptr::null_mut();
-        // SAFETY: a new mapping at an address of the system's choice.
+        // SAFETY: a new mapping at an address that the system chooses.
         let at = unsafe { rustix::mm::mmap(null, bytes, access, MapFlags::SHARED, &file, 0) };
         let cells = NonNull::new(at.map_err(short)?.cast()).ok_or(ZE_RESULT_ERROR_UNKNOWN)?;
         Ok(Arc::new(Self { cells, count, file }))
     }
-    /// The memory itself, and how many cells it has.
+    /// The memory, and its number of cells.
     pub const fn file(&self) -> (&OwnedFd, u32) {
         (&self.file, self.count)
     }
 }
 impl Drop for Page {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `map`, which nobody has a reference into any more.
+        // SAFETY: the mapping of `map`, into which there are no references any more.
         let _unmapped =
             unsafe { rustix::mm::munmap(self.cells.as_ptr().cast(), self.count as usize * 256) };
     }
 }
-/// What the driver says when the system refuses.
+/// The driver's result for an error of the system.
 pub fn short(error: Errno) -> ze_result_t {
     match error {
         Errno::NOMEM | Errno::MFILE | Errno::NFILE => ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
@@ -191,18 +192,18 @@ pub fn short(error: Errno) -> ze_result_t {
     }
 }
 
-/// A cell and the page that it is in.
+/// A cell, with the page that it is in.
 #[derive(Clone)]
 pub struct Seat {
     page: Arc<Page>,
     index: u32,
 }
 impl Seat {
-    /// Cell `index` of `page`, if there is such a one.
+    /// Cell `index` of `page`, if it exists.
     pub fn of(page: &Arc<Page>, index: u32) -> Option<Self> {
         (index < page.count).then(|| Self { page: page.clone(), index })
     }
-    /// Its page and its place there.
+    /// Its page and its index.
     pub const fn place(&self) -> (&Arc<Page>, u32) {
         (&self.page, self.index)
     }
@@ -210,35 +211,35 @@ impl Seat {
 impl Deref for Seat {
     type Target = Cell;
     fn deref(&self) -> &Cell {
-        // SAFETY: inside the mapping (`of`).
+        // SAFETY: within the mapping, as checked by `of`.
         let cell = unsafe { self.page.cells.add(self.index as usize) };
-        // SAFETY: the mapping lives as long as the page, and is made of atomics.
+        // SAFETY: the mapping lives as long as the page, and consists of atomics.
         unsafe { cell.as_ref() }
     }
 }
 
-/// Seats of the process's own pages that no event sits on, and the process.
+/// The unused seats of this process's pages, and the process's id.
 static FREE: Mutex<(u32, Vec<Seat>)> = Mutex::new((0, Vec::new()));
-/// Tells the lives of a seat apart.
+/// The next serial number, which distinguishes successive uses of a seat.
 static SERIAL: AtomicU64 = AtomicU64::new(1);
 
-/// A seat of the process's own pages, held by whoever may still signal it or wait for it here; and the
-/// process, whose forked children have no part in it.
+/// A seat of this process's pages, kept while it may be signalled or waited for here; and the process's id,
+/// because forked children must not release it.
 pub struct Own(Seat, u32);
 impl Own {
-    /// A seat with a new life.
+    /// An unused seat with a new serial number.
     ///
     /// # Errors
-    /// As [`Page::new`].
+    /// As for [`Page::new`].
     pub fn new() -> Answer<Arc<Self>> {
         let mut free = locked(&FREE);
         let process = std::process::id();
         if std::mem::replace(&mut free.0, process) != process {
-            // What a parent has in store is the parent's.
+            // The unused seats of a parent process stay the parent's.
             free.1.clear();
         }
         let free = &mut free.1;
-        // Processes that still have the event open keep its seat out of use.
+        // Not one that another process still has open.
         let unused = free.iter().position(|seat| seat.users.load(Acquire) == 0);
         let seat = if let Some(at) = unused {
             free.swap_remove(at)
@@ -252,7 +253,7 @@ impl Own {
         seat.serial.store(SERIAL.fetch_add(1, Relaxed), SeqCst);
         Ok(Arc::new(Self(seat, process)))
     }
-    /// The seat and the number of its life.
+    /// The seat and its serial number.
     pub fn seat(&self) -> (&Seat, u64) {
         (&self.0, self.0.serial.load(SeqCst))
     }
@@ -265,10 +266,10 @@ impl Drop for Own {
         }
     }
 }
-/// A seat of another process's (or of this one's) that was opened by its handle.
+/// A seat opened by its handle, of this or another process.
 pub struct Opened(Seat);
 impl Opened {
-    /// Keeps `seat` in use, if it still has the life `serial`.
+    /// Keeps `seat` in use, if it still has this serial number.
     pub fn new(seat: Seat, serial: u64) -> Option<Arc<Self>> {
         seat.users.fetch_add(1, SeqCst);
         let opened = Arc::new(Self(seat));
@@ -292,7 +293,7 @@ impl Deref for Opened {
         &self.0
     }
 }
-/// How an event holds its cell.
+/// How an event keeps its cell.
 #[derive(Clone)]
 pub enum Hold {
     Own(Arc<Own>),

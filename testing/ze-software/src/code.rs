@@ -1,4 +1,4 @@
-//! What a module was built of, and what came of it: SPIR-V that is interpreted, or functions of an ELF file.
+//! The code of a module: SPIR-V that is interpreted, or functions of an ELF file.
 use crate::{elf::Library, knob, spirv::Program};
 use std::{
     collections::BTreeMap,
@@ -7,25 +7,25 @@ use std::{
 
 /// The code of a module.
 pub enum Code {
-    /// Modules of SPIR-V that were linked together, each with its own bytes and constants.
+    /// SPIR-V modules that were linked, each with its own bytes and constants.
     Portable(Vec<Source>),
     /// A shared object whose functions are the kernels.
     Native(Library),
 }
-/// One module of SPIR-V and what was given with it.
+/// A SPIR-V module with its specialization constants.
 pub struct Source {
     /// The module's bytes.
     pub bytes: Vec<u8>,
-    /// Values of specialization constants by their numbers.
+    /// The values of specialization constants, with their numbers.
     pub constants: Vec<(u32, Vec<u8>)>,
-    /// The module, built.
+    /// The module, ready to be interpreted.
     pub program: Arc<Program>,
 }
 impl Source {
     /// Builds a module.
     ///
     /// # Errors
-    /// A sentence for the build log.
+    /// Returns a sentence for the build log.
     pub fn build(bytes: Vec<u8>, constants: Vec<(u32, Vec<u8>)>) -> Result<Source, String> {
         let program = Arc::new(Program::build(&bytes, &constants)?);
         for (number, _) in &constants {
@@ -36,17 +36,17 @@ impl Source {
         Ok(Source { bytes, constants, program })
     }
 }
-/// How the functions of the parts find each other.
+/// Links functions between the parts.
 ///
 /// # Errors
-/// A sentence for the build log, if two parts have one name for two functions.
+/// Returns a sentence for the build log if two parts define a function of the same name.
 pub fn join(parts: &[Source]) -> Result<(), String> {
     join_all(&parts.iter().collect::<Vec<_>>())
 }
-/// The same for parts of several modules.
+/// As [`join`], for parts of several modules.
 ///
 /// # Errors
-/// As [`join`].
+/// As for [`join`].
 pub fn join_all(parts: &[&Source]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for (n, part) in parts.iter().enumerate() {
@@ -63,9 +63,9 @@ pub fn join_all(parts: &[&Source]) -> Result<(), String> {
     Ok(())
 }
 
-/// Native binaries begin so.
+/// The first bytes of a native binary.
 const MAGIC: &[u8; 8] = b"ZESOFT\x00\x01";
-/// The bytes of a native binary: each part's constants and SPIR-V, with their lengths.
+/// The bytes of a native binary: the constants and the SPIR-V of each part, with their lengths.
 pub fn write(parts: &[Source]) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     let put = |bytes: &mut Vec<u8>, number: usize| bytes.extend((number as u32).to_le_bytes());
@@ -82,14 +82,14 @@ pub fn write(parts: &[Source]) -> Vec<u8> {
     }
     bytes
 }
-/// Whether bytes are such a native binary.
+/// Whether the bytes are such a native binary.
 pub fn is_ours(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
-/// The parts of a native binary.
+/// Parses a native binary.
 ///
 /// # Errors
-/// A sentence for the build log.
+/// Returns a sentence for the build log.
 pub fn read(bytes: &[u8]) -> Result<Vec<Source>, String> {
     let mut rest = bytes.strip_prefix(MAGIC).ok_or("the binary is of another kind")?;
     let mut take = |count: usize| -> Result<&[u8], String> {
@@ -116,13 +116,13 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Source>, String> {
 fn word(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte))
 }
-/// Whether variables are found by their names for hosts; `ZE_SOFTWARE_HOST_NAMES=0` says no.
+/// Whether variables are found by their host names; not with `ZE_SOFTWARE_HOST_NAMES=0`.
 fn knows_hosts() -> bool {
     static KNOWS: LazyLock<bool> = LazyLock::new(|| knob::number("HOST_NAMES", 1) != 0);
     *KNOWS
 }
 impl Code {
-    /// The names of the kernels, each once.
+    /// The names of the kernels.
     pub fn kernels(&self) -> Vec<String> {
         match self {
             Code::Portable(parts) => {
@@ -132,7 +132,7 @@ impl Code {
             Code::Native(library) => library.names().to_vec(),
         }
     }
-    /// The names of functions that others may call.
+    /// The names of exported functions.
     pub fn exports(&self) -> Vec<String> {
         match self {
             Code::Portable(parts) => {
@@ -142,7 +142,7 @@ impl Code {
             Code::Native(library) => library.names().to_vec(),
         }
     }
-    /// The names of what is called and was not found.
+    /// The names of functions that are called but not defined.
     pub fn missing(&self) -> Vec<String> {
         match self {
             Code::Portable(parts) => {
@@ -152,8 +152,8 @@ impl Code {
             Code::Native(_) => Vec::new(),
         }
     }
-    /// The address and the size of a global variable, by the name that hosts have for it (unless the
-    /// environment says that this driver does not know those), or by its name in the code.
+    /// The address and the size of a global variable, by its host name (unless the environment disables
+    /// these), or by its name in the code.
     pub fn global(&self, name: &str) -> Option<(u64, u64)> {
         match self {
             Code::Portable(parts) => {

@@ -1,5 +1,5 @@
-//! A command as it is recorded: what it waits for, does and signals. A list that is not immediate runs
-//! its commands again with each execution, so each can be made ready more than once.
+//! A recorded command: what it waits for, does and signals. A list that is not immediate runs its commands
+//! with each execution, so a command can be made ready more than once.
 use crate::{
     event::{Promise, Wait},
     inject::Answer,
@@ -8,11 +8,11 @@ use crate::{
 };
 use std::{ffi::c_void, sync::Arc};
 
-/// An address of the caller's that a command will use when its turn comes.
+/// An address of the caller that a command uses when it runs.
 #[derive(Clone, Copy)]
 pub struct HostPlace(usize);
 impl HostPlace {
-    /// Keeps where `pointer` points.
+    /// Keeps the address of `pointer`.
     pub fn new<T: ?Sized>(pointer: *const T) -> Self {
         Self(pointer.expose_provenance())
     }
@@ -20,28 +20,28 @@ impl HostPlace {
     pub const fn bytes(self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
-    /// The bytes `offset` further on.
+    /// The address `offset` bytes further on.
     pub const fn plus(self, offset: usize) -> *mut u8 {
         self.bytes().wrapping_add(offset)
     }
-    /// The same as C's `void *`.
+    /// The address as C's `void *`.
     pub const fn any(self) -> *mut c_void {
         self.bytes().cast()
     }
 }
-/// What a command does, each time.
+/// What a command does in each run.
 pub type Call = Arc<dyn Fn() -> Answer + Send + Sync>;
-/// What a command is.
+/// The work of a command.
 #[derive(Clone)]
 pub enum Work {
-    /// It waits and signals only.
+    /// Nothing: it only waits and signals.
     Nothing,
     Call(Call),
-    /// A kernel, apart from the others because it can be changed after it was recorded.
+    /// A kernel launch; a kind of its own because it can be changed after it was recorded.
     Launch(Box<Launchable>, [u32; 3]),
 }
 impl Work {
-    /// A command that does `call`.
+    /// A command that calls `call`.
     pub fn call(call: impl Fn() -> Answer + Send + Sync + 'static) -> Self {
         Self::Call(Arc::new(call))
     }
@@ -53,19 +53,19 @@ pub struct Command {
     pub promise: Option<Promise>,
     /// See [`Ready::free`].
     pub free: bool,
-    /// The number by which a list that can be changed knows it; 0: none.
+    /// Its number in a mutable list; 0: none.
     pub id: u64,
 }
 impl Command {
-    /// This command for the run that is submitted now; `again`: it ran before.
+    /// The command for an execution that is submitted now; `again`: it has run before.
     pub fn ready(&self, again: bool) -> Ready {
         let waits = self.waits.iter().map(Wait::fixed).collect();
         let promise = self.promise.as_ref().map(|promise| promise.fixed(again));
         Ready { waits, work: self.work.clone().into_line(), promise, free: self.free }
     }
-    /// The same of a command that is not kept.
+    /// The command for its only execution.
     pub fn once(self) -> Ready {
-        // What is captured stays, though a list that runs again may raise the number meanwhile.
+        // The captured numbers must stay, even if a list that runs again raises an event's number meanwhile.
         let waits = self.waits.iter().map(Wait::fixed).collect();
         let Self { work, promise, free, .. } = self;
         Ready { waits, work: work.into_line(), promise, free }

@@ -1,5 +1,5 @@
-//! Contexts: what memory, events and modules belong to. All devices are in one, unless the caller
-//! names some.
+//! Contexts: memory, events and modules belong to one. A context is for all devices unless the caller names
+//! some.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     device::{self, Device},
@@ -11,7 +11,7 @@ use crate::{
 use std::{ffi::c_void, sync::Arc};
 use ze_sys::*;
 
-/// A context: which devices it is for.
+/// A context: its devices.
 pub struct Context {
     pub devices: Vec<Arc<Device>>,
 }
@@ -19,11 +19,11 @@ impl Object for Context {
     const TAG: u64 = 0x7a65_636f_6e74_6578;
 }
 impl Context {
-    /// A context for these devices and their parts.
+    /// A context for these devices and their sub-devices.
     pub fn new(devices: Vec<Arc<Device>>) -> Self {
         Self { devices }
     }
-    /// Whether `device` or the device that it is a part of is in this context.
+    /// Whether `device`, or the device that it is a part of, is in this context.
     pub fn has(&self, device: &Device) -> bool {
         self.devices
             .iter()
@@ -35,7 +35,7 @@ pub fn get(raw: ze_context_handle_t) -> Answer<Arc<Context>> {
     handle::get(raw!(raw))
 }
 
-/// The handle whose address this is, as a handle was exposed.
+/// The handle with this address, which was exposed before.
 pub fn from_address(address: usize) -> ze_context_handle_t {
     std::ptr::with_exposed_provenance_mut(address)
 }

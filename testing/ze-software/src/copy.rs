@@ -1,4 +1,4 @@
-//! Commands on memory: copies, copies of regions, fills.
+//! Commands on memory: copies, copies of regions, and fills.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     command::{Call, HostPlace, Work},
@@ -17,11 +17,11 @@ fn present<T>(pointer: *const T) -> Answer<HostPlace> {
         Ok(HostPlace::new(pointer))
     }
 }
-/// Refuses a range that begins in an allocation and does not end in it: a device would be lost there.
+/// Checks that a range that starts in an allocation also ends in it; a real device would be lost otherwise.
 fn within(at: *mut u8, size: usize) -> Answer {
     all_within([at], size)
 }
-/// The same for several.
+/// As [`within`], for several ranges.
 fn all_within<const N: usize>(all: [*mut u8; N], size: usize) -> Answer {
     for (at, extent) in all.into_iter().zip(memory::extents(all.map(|at| at.addr()))) {
         if let Some((base, whole)) = extent
@@ -33,7 +33,7 @@ fn all_within<const N: usize>(all: [*mut u8; N], size: usize) -> Answer {
     }
     Ok(())
 }
-/// Refuses device memory that the list's device does not reach.
+/// Checks that the list's device can access the device memory at these addresses.
 fn reached<const N: usize>(list: &list::List, all: [*mut u8; N]) -> Answer {
     for at in all {
         let found = memory::find(at.addr()).filter(|found| found.kind == ZE_MEMORY_TYPE_DEVICE);
@@ -61,7 +61,7 @@ fn copy(
     });
     list.append(Work::Call(list.offloaded(copy)), true, events)
 }
-/// Repeats `pattern` over `size` bytes.
+/// Fills `size` bytes with repetitions of `pattern`.
 fn spread(to: HostPlace, pattern: &[u8], size: usize) {
     if let [byte] = pattern {
         raw::fill(to.bytes(), *byte, size);
@@ -69,7 +69,7 @@ fn spread(to: HostPlace, pattern: &[u8], size: usize) {
     }
     let mut done = pattern.len().min(size);
     raw::copy(to.bytes(), pattern.as_ptr(), done);
-    // What is there already is a pattern twice as long.
+    // What is written already is a pattern twice as long.
     while done < size {
         let more = done.min(size - done);
         raw::copy(to.plus(done), to.bytes(), more);
@@ -98,7 +98,7 @@ fn fill(
     list.append(work, true, events)
 }
 
-/// One side of a copy of a region: where, its origin, its pitches.
+/// One side of a copy of a region: its address, origin and pitches.
 #[derive(Clone, Copy)]
 struct Side {
     at: HostPlace,
@@ -115,7 +115,7 @@ impl Side {
         let r = raw::get(region)?;
         let [width, height, depth] = [r.width, r.height, r.depth].map(|n| n as usize);
         let origin = [r.originX, r.originY, r.originZ].map(|n| n as usize);
-        // A pitch of zero is that of a region that stands alone.
+        // A pitch of zero is that of a contiguous region.
         let row = if row == 0 { width } else { row as usize };
         let slice = if slice == 0 { row * height.max(1) } else { slice as usize };
         let extent = [width, height.max(1), depth.max(1)];

@@ -1,5 +1,6 @@
-//! Counter-based events: made without a pool, replaced by each append that signals them, shared by
-//! handles of 64 bytes. The specification's names and the older ones of Intel's driver.
+//! Counter-based events: created without a pool, given a new state by each append that signals them, and
+//! shared by handles of 64 bytes. By the specification's function names and by the older ones of Intel's
+//! driver.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     cell::{Hold, Own},
@@ -15,12 +16,12 @@ use std::{
 };
 use ze_sys::*;
 
-/// All flags that the specification has.
+/// All flags of the specification.
 const FLAGS: u32 = 0x7f;
 const TIMES: u32 =
     ZE_EVENT_COUNTER_BASED_FLAG_DEVICE_TIMESTAMP | ZE_EVENT_COUNTER_BASED_FLAG_HOST_TIMESTAMP;
 
-/// Refuses a function that the environment takes away.
+/// Fails for a function that the environment disables.
 fn offered(name: &str) -> Answer {
     if inject::hidden(name) { Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE) } else { Ok(()) }
 }
@@ -35,7 +36,7 @@ fn times(flags: u32) -> Times {
     }
 }
 fn made(hold: Hold, flags: u32, opened: bool, scopes: [u32; 2]) -> Event {
-    // Both command list kinds unless one is named: the default is the immediate one.
+    // Without flags for kinds of lists the default is immediate lists.
     let lists = ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE | ZE_EVENT_COUNTER_BASED_FLAG_NON_IMMEDIATE;
     let implied = if flags & lists == 0 { ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE } else { 0 };
     Event {
@@ -64,7 +65,7 @@ fn create(
     if flags & !FLAGS != 0 || scopes.iter().any(|scope| *scope > 7) {
         return Err(ZE_RESULT_ERROR_INVALID_ENUMERATION);
     }
-    // Times live with the device that ran the command, which another process cannot ask.
+    // Times are kept by the device that ran the command, which another process cannot query.
     if flags & ZE_EVENT_COUNTER_BASED_FLAG_IPC != 0 && flags & TIMES != 0 {
         return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
     }
@@ -78,7 +79,7 @@ fn share(event: ze_event_handle_t) -> Answer<[c_char; 64]> {
         (Hold::Own(own), Kind::Counter { flags, .. })
             if flags & ZE_EVENT_COUNTER_BASED_FLAG_IPC != 0 =>
         {
-            // A driver whose sharing goes one way gives out the state that there is.
+            // With `snapshots`, sharing needs an existing state.
             match inject::shares_one_way() && own.latest() == 0 {
                 true => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
                 false => ticket::event(own, flags),
@@ -164,7 +165,7 @@ entries! {
     ) {
         offered("zexCounterBasedEventCreate2")?;
         loader_face::check_extension();
-        // The older structure has another type number and the same members at the same places.
+        // The older structure has another type number, but the same members at the same offsets.
         let desc = raw::get(desc)?;
         create(context, device, (desc.flags, [desc.signal, desc.wait]), to)
     }
@@ -193,8 +194,8 @@ entries! {
     }
 }
 
-/// What may hang from the description of an event: how the host is to wait, which is the same here.
-/// Memory of the caller's in place of the driver's is not supported.
+/// Checks the structures linked to an event's description. How the host waits makes no difference here;
+/// memory of the caller for the event is not supported.
 fn chained(next: *const c_void) -> Answer {
     let known = |stype| stype == ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC;
     let all = raw::chain(next).all(|(stype, _)| known(stype));

@@ -1,7 +1,7 @@
-//! The tables of functions that a loader asks for, one getter each: the rows name the very functions
-//! that are exported by their own names, so the compiler checks their types against the tables'.
+//! The tables of functions that a loader requests, one getter each. The rows name the exported functions, so
+//! the compiler checks their types against the tables'.
 
-/// A getter of a table; rows that are not given stay as the loader had them.
+/// Defines the getter of a table; fields without a row keep the loader's value.
 macro_rules! table {
     ($getter:ident, $table:ty, { $($field:ident: $entry:path),* $(,)? }) => {
         entries! {
@@ -25,12 +25,12 @@ mod exec;
 use crate::inject::Answer;
 use ze_sys::*;
 
-/// Refuses loaders whose tables are not as long as ours.
+/// Fails for loaders whose tables are shorter than ours.
 pub fn version(asked: ze_api_version_t) -> Answer {
     let (major, minor) = (asked >> 16, asked & 0xffff);
     if major == 1 && minor >= 17 { Ok(()) } else { Err(ZE_RESULT_ERROR_UNSUPPORTED_VERSION) }
 }
-/// The last segment of a path, as `stringify!` writes it.
+/// The last segment of a path in `stringify!`'s format.
 pub fn base(path: &str) -> &str {
     path.rsplit(':').next().unwrap_or(path).trim()
 }

@@ -1,4 +1,5 @@
-//! Devices and their parts: made once by the environment's wish, for ever the same handles.
+//! Devices and their sub-devices: created once from the settings in the environment; their handles never
+//! change.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     clock, driver,
@@ -17,11 +18,11 @@ use ze_sys::*;
 
 /// A device, or a part (sub-device) of one.
 pub struct Device {
-    /// Which device.
+    /// The number of the whole device.
     pub index: u32,
-    /// Which part of it; `None`: it is the whole.
+    /// The number of the part; `None`: the whole device.
     pub part: Option<u32>,
-    /// How many parts the whole device has.
+    /// The number of parts of the whole device.
     pub parts: u32,
     raw: OnceLock<usize>,
 }
@@ -29,7 +30,7 @@ impl Object for Device {
     const TAG: u64 = 0x7a65_6465_7669_6365;
 }
 impl Device {
-    /// One over what it has of the whole.
+    /// The divisor of the whole device's resources that gives its share.
     pub fn share(&self) -> u32 {
         self.part.map_or(1, |_| self.parts.max(1))
     }
@@ -39,17 +40,18 @@ impl Device {
         std::ptr::with_exposed_provenance_mut(*address)
     }
 }
-/// What is a device where devices have parts: as Intel's driver says by `ZE_FLAT_DEVICE_HIERARCHY`.
+/// What is listed as a device if devices have parts, as Intel's driver defines it for
+/// `ZE_FLAT_DEVICE_HIERARCHY`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Hierarchy {
-    /// The whole is, and has its parts.
+    /// The whole devices, which have parts.
     Composite,
-    /// The parts are, and nothing else is there.
+    /// The parts only.
     Flat,
-    /// The parts are, and each tells the whole.
+    /// The parts, which report their whole device.
     Combined,
 }
-/// What the program's environment says, else what the driver does by itself (`ZE_SOFTWARE_HIERARCHY`).
+/// The hierarchy from the program's environment, else from `ZE_SOFTWARE_HIERARCHY`.
 pub fn hierarchy() -> Hierarchy {
     static HIERARCHY: LazyLock<Hierarchy> = LazyLock::new(|| {
         let told = std::env::var("ZE_FLAT_DEVICE_HIERARCHY").ok();
@@ -66,8 +68,8 @@ struct All {
     parts: Vec<Vec<Arc<Device>>>,
     listed: Vec<Arc<Device>>,
 }
-/// What `ZE_AFFINITY_MASK` lets the process see: numbers of devices, each with a part's behind a dot if that alone is to be
-/// seen; `None`: all.
+/// The devices that `ZE_AFFINITY_MASK` makes visible: numbers of devices, each followed by a dot and a part
+/// if only that is visible; `None`: all.
 fn mask() -> Option<Vec<(u32, Option<u32>)>> {
     let text = std::env::var("ZE_AFFINITY_MASK").ok().filter(|text| !text.trim().is_empty())?;
     let number = |text: &str| text.trim().parse().ok();
@@ -105,7 +107,7 @@ fn all() -> &'static All {
             return All { wholes, parts, listed };
         };
         if hierarchy() != Hierarchy::Composite {
-            // The numbers are those of what would be listed.
+            // The numbers refer to the devices that would be listed without the mask.
             let mut number = 0..;
             flat.retain(|_| number.next().is_some_and(|n| mask.contains(&(n, None))));
             let is_seen = |part: &Arc<Device>| flat.iter().any(|seen| Arc::ptr_eq(seen, part));
@@ -122,16 +124,16 @@ fn all() -> &'static All {
         All { wholes, parts, listed }
     })
 }
-/// The devices that programs are told of.
+/// The devices that programs see.
 pub fn roots() -> &'static [Arc<Device>] {
     &all().listed
 }
-/// The parts of a whole device that programs are told of; none of a part, nor where nothing is a whole.
+/// The parts of a whole device that programs see; none for a part, and none in the flat hierarchy.
 pub fn parts(device: &Device) -> &'static [Arc<Device>] {
     let has_any = device.part.is_none() && hierarchy() != Hierarchy::Flat;
     if has_any { &all().parts[device.index as usize] } else { &[] }
 }
-/// The whole devices, told of or not.
+/// The whole devices, visible or not.
 pub fn wholes() -> &'static [Arc<Device>] {
     &all().wholes
 }
@@ -142,32 +144,32 @@ pub fn every() -> impl Iterator<Item = &'static Arc<Device>> {
 /// The device behind `raw`.
 ///
 /// # Errors
-/// As [`handle::get`]; `ZE_RESULT_ERROR_DEVICE_LOST` for the one that is to be broken.
+/// As for [`handle::get`]; `ZE_RESULT_ERROR_DEVICE_LOST` for the device that the environment declares broken.
 pub fn get(raw: ze_device_handle_t) -> Answer<Arc<Device>> {
     static BROKEN: LazyLock<u64> = LazyLock::new(|| knob::number("BROKEN_DEVICE", u64::MAX));
     let device = handle::get::<Device>(raw!(raw))?;
     if u64::from(device.index) == *BROKEN { Err(ZE_RESULT_ERROR_DEVICE_LOST) } else { Ok(device) }
 }
-/// Takes in one more command.
+/// Counts a command.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_DEVICE_LOST` once there were as many as `ZE_SOFTWARE_LOST_AFTER` says.
+/// `ZE_RESULT_ERROR_DEVICE_LOST` after as many commands as `ZE_SOFTWARE_LOST_AFTER` says.
 pub fn count_command() -> Answer {
     COMMANDS.fetch_add(1, Relaxed);
     check_lost()
 }
 /// # Errors
-/// `ZE_RESULT_ERROR_DEVICE_LOST` from then on.
+/// `ZE_RESULT_ERROR_DEVICE_LOST` if so many commands have been counted.
 pub fn check_lost() -> Answer {
     static AFTER: LazyLock<u64> = LazyLock::new(|| knob::number("LOST_AFTER", u64::MAX));
     if COMMANDS.load(Relaxed) > *AFTER { Err(ZE_RESULT_ERROR_DEVICE_LOST) } else { Ok(()) }
 }
 static COMMANDS: AtomicU64 = AtomicU64::new(0);
-/// Whether one device reads and writes the memory of the other: itself and its parts always.
+/// Whether one device can access the memory of the other; always true for itself and its parts.
 pub fn reaches(one: &Device, other: &Device) -> bool {
     reach_each_other(one.index, other.index)
 }
-/// The same, of the devices with these numbers.
+/// As [`reaches`], for the devices with these numbers.
 pub fn reach_each_other(one: u32, other: u32) -> bool {
     one == other || knob::number("PEER", 1) != 0
 }

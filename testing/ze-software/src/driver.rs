@@ -1,4 +1,4 @@
-//! The driver itself: initialising, its properties, its extensions and functions by name.
+//! The driver: initialisation, its properties and extensions, and functions by name.
 #![expect(unsafe_code, reason = "exports symbols of the driver; looks its own symbols up")]
 use crate::{
     context::{self, Context},
@@ -15,13 +15,13 @@ use std::{
 };
 use ze_sys::*;
 
-/// Major, minor and build of the driver, as its clients take the number apart: young enough for what
-/// they ask of a driver before they use counter-based events.
+/// Major, minor and build of the driver's version, as its clients interpret it: new enough for clients to use
+/// counter-based events.
 const VERSION: u32 = (1 << 24) | (17 << 16) | 39_000;
 const VERSION_TEXT: &CStr = c"1.17.39000";
 const ONE: u32 = 1 << 16;
 
-/// The extensions, and their versions.
+/// The extensions and their versions.
 const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_experimental_event_pool_counter_based", ONE),
     ("ZE_experimental_event_query_timestamps", ONE),
@@ -50,21 +50,21 @@ const EXTENSIONS: &[(&str, u32)] = &[
     ("ZE_intel_get_driver_version_string", ONE),
 ];
 
-/// A driver of this process: the one that works, or one that does not.
+/// A driver of this process: the working one, or a broken one.
 pub struct Driver {
     is_broken: bool,
 }
 impl Object for Driver {
     const TAG: u64 = 0x7a65_6472_6976_6572;
 }
-/// The driver's handle, for ever the same.
+/// The driver's handle, which never changes.
 pub fn handle() -> ze_driver_handle_t {
     static DRIVER: OnceLock<usize> = OnceLock::new();
     let address =
         *DRIVER.get_or_init(|| handle::make(Driver { is_broken: false }).expose_provenance());
     std::ptr::with_exposed_provenance_mut(address)
 }
-/// All drivers: one that fails whatever it is asked comes first if it is wished for.
+/// All drivers: with `ZE_SOFTWARE_BROKEN_DRIVER` a broken one comes first.
 fn all() -> Vec<ze_driver_handle_t> {
     static BROKEN: LazyLock<usize> =
         LazyLock::new(|| handle::make(Driver { is_broken: true }).expose_provenance());
@@ -76,29 +76,29 @@ fn all() -> Vec<ze_driver_handle_t> {
 /// Checks a driver's handle.
 ///
 /// # Errors
-/// As [`handle::get`]; `ZE_RESULT_ERROR_UNINITIALIZED` for the driver that does not work.
+/// As for [`handle::get`]; `ZE_RESULT_ERROR_UNINITIALIZED` for the broken driver.
 pub fn check(raw: ze_driver_handle_t) -> Answer {
     let driver = handle::get::<Driver>(raw!(raw))?;
     if driver.is_broken { Err(ZE_RESULT_ERROR_UNINITIALIZED) } else { Ok(()) }
 }
-/// This very library, for looking its symbols up; none where it is linked into a program.
+/// This library, for lookups of its own symbols; `None` if it is linked into a program.
 fn own() -> Option<&'static Library> {
     static OWN: OnceLock<Option<Library>> = OnceLock::new();
     OWN.get_or_init(|| {
         // SAFETY: plain data that the next call fills.
         let mut info = unsafe { std::mem::zeroed::<libc::Dl_info>() };
-        // SAFETY: the address is of a function of this library, `info` is ours.
+        // SAFETY: the address is of a function of this library, `info` is writable.
         if unsafe { libc::dladdr(zeInit as *const c_void, &raw mut info) } == 0 {
             return None;
         }
-        // SAFETY: the loader's own text, which lives as long as the library.
+        // SAFETY: a string of the dynamic linker, which lives as long as the library.
         let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        // SAFETY: the library is loaded already: nothing runs.
+        // SAFETY: the library is already loaded, so no initialiser runs.
         unsafe { Library::open(Some(OsStr::from_bytes(path.to_bytes())), RTLD_NOW) }.ok()
     })
     .as_ref()
 }
-/// The address of an exported function by its name.
+/// The address of an exported function, by its name.
 fn function(name: &str) -> Option<*mut c_void> {
     if !name.starts_with("ze") || inject::hidden(name) {
         return None;
@@ -122,7 +122,7 @@ fn extensions() -> Vec<ze_driver_extension_properties_t> {
 
 entries! {
     fn zeInit(flags: ze_init_flags_t) {
-        // A driver of graphics cards only: nothing for those who want neural processors alone.
+        // A driver of GPUs only: it does not initialise for programs that only want NPUs.
         let other = flags & ZE_INIT_FLAG_GPU_ONLY == 0 && flags & ZE_INIT_FLAG_VPU_ONLY != 0;
         if other || device::roots().is_empty() { Err(ZE_RESULT_ERROR_UNINITIALIZED) } else { Ok(()) }
     }
@@ -197,7 +197,7 @@ entries! {
         size: *mut usize,
     ) {
         check(driver)?;
-        // Without room for it only its length is told, which leaves the NUL out.
+        // Without a buffer only the length is returned, without the NUL.
         let room = raw::get(size)?;
         if room == 0 || to.is_null() {
             return raw::put(size, VERSION_TEXT.count_bytes());
@@ -207,7 +207,7 @@ entries! {
     }
 }
 
-/// The context of all devices that nobody made and nobody destroys.
+/// The default context, of all devices; it is never destroyed.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeDriverGetDefaultContext(driver: ze_driver_handle_t) -> ze_context_handle_t {
     static DEFAULT: OnceLock<usize> = OnceLock::new();

@@ -1,6 +1,6 @@
-//! Kernels that are C functions of a shared object. Such a file exports `ze_software_kernels`, rows of a name, a function
-//! and the number of its arguments, and a row of nulls at the end. A function gets the addresses of its arguments' bytes
-//! and the item that it is called for. The file is loaded by the dynamic linker, which trusts it.
+//! Kernels that are C functions of a shared object. Such a file exports `ze_software_kernels`: rows of a
+//! name, a function and the number of its arguments, ended by a row of nulls. A function gets the addresses
+//! of its arguments and the position of the work-item. The dynamic linker loads the file, which is trusted.
 #![expect(unsafe_code, reason = "loads code and calls it")]
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -9,21 +9,21 @@ use std::{
     sync::Arc,
 };
 
-/// Which item of a launch a native kernel is called for.
+/// The position of the work-item that a native kernel is called for.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    /// The item's number in the range, with the offset.
+    /// The global id, with the offset.
     pub global_id: [usize; 3],
-    /// Its number in its group.
+    /// The id in the group.
     pub local_id: [usize; 3],
-    /// Its group's number.
+    /// The id of the group.
     pub group_id: [usize; 3],
-    /// Items of the range.
+    /// The global size.
     pub global_size: [usize; 3],
-    /// Items of a group.
+    /// The group size.
     pub local_size: [usize; 3],
-    /// What is added to the numbers of all items.
+    /// The global offset.
     pub offset: [usize; 3],
 }
 /// A native kernel.
@@ -42,7 +42,7 @@ pub struct Library {
     functions: Vec<(Function, u32)>,
     loaded: libloading::Library,
 }
-/// The size of what a symbol names, as the file says it.
+/// A symbol of an ELF file, of which only the size is used.
 #[repr(C)]
 struct Symbol {
     name: u32,
@@ -66,7 +66,7 @@ impl Library {
     /// Loads the bytes of a shared object.
     ///
     /// # Errors
-    /// A sentence for the build log: the linker's, or that there are no kernels.
+    /// Returns a sentence for the build log: the linker's, or that there are no kernels.
     pub fn load(bytes: Vec<u8>) -> Result<Library, String> {
         let flags = rustix::fs::MemfdFlags::CLOEXEC;
         let file =
@@ -74,17 +74,17 @@ impl Library {
         let mut file = std::fs::File::from(file);
         file.write_all(&bytes).map_err(|e| e.to_string())?;
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // SAFETY: whoever gives a native module trusts its initializers.
+        // SAFETY: the user trusts the initialisers of a native module.
         let loaded = unsafe { libloading::Library::new(path) }.map_err(|e| e.to_string())?;
-        // SAFETY: the symbol is what this module's convention says.
+        // SAFETY: the symbol has the type that this module documents.
         let table = unsafe { loaded.get::<*const Row>(b"ze_software_kernels\0") };
         let table = table.map_err(|_| "the file exports no ze_software_kernels".to_owned())?;
-        // SAFETY: the address is used while the library is loaded.
+        // SAFETY: the address is used only while the library is loaded.
         let at = unsafe { table.try_as_raw_ptr() }.ok_or("ze_software_kernels is nowhere")?;
         let mut at = at.cast::<Row>().cast_const();
         let (mut names, mut functions) = (Vec::new(), Vec::new());
         loop {
-            // SAFETY: the table has a row of nulls at its end.
+            // SAFETY: the table ends with a row of nulls.
             let row = unsafe { at.read_unaligned() };
             let (false, Some(function)) = (row.name.is_null(), row.function) else { break };
             // SAFETY: the names are C strings.
@@ -95,7 +95,7 @@ impl Library {
         }
         Ok(Library { bytes, names, functions, loaded })
     }
-    /// The file.
+    /// The bytes of the file.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -118,15 +118,15 @@ impl Library {
     /// The address and the size of a variable.
     pub fn global(&self, name: &str) -> Option<(u64, u64)> {
         let at = self.symbol(name)?;
-        // SAFETY: all zeros are such a structure.
+        // SAFETY: all zeros are a valid value.
         let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
         let mut extra = std::ptr::null_mut();
-        // SAFETY: the address is one of the library's; both places are this function's.
+        // SAFETY: the address is in the library; both places are writable.
         let found = unsafe { dladdr1(at, &raw mut info, &raw mut extra, SYMBOL) };
         if found == 0 || extra.is_null() {
             return Some((at.addr() as u64, 0));
         }
-        // SAFETY: for this question the answer is the symbol of the file.
+        // SAFETY: this query returns a symbol of the file.
         let symbol = unsafe { extra.cast::<Symbol>().read_unaligned() };
         Some((at.addr() as u64, symbol.size))
     }
@@ -134,11 +134,11 @@ impl Library {
         let name = CString::new(name).ok()?;
         // SAFETY: only the address is taken.
         let symbol = unsafe { self.loaded.get::<*mut c_void>(name.as_bytes_with_nul()) }.ok()?;
-        // SAFETY: the library stays loaded while this object is there.
+        // SAFETY: the library stays loaded while this object lives.
         unsafe { symbol.try_as_raw_ptr() }
     }
 }
-/// Calls a kernel for every item of a launch, one after another.
+/// Calls a kernel for every work-item of a launch, one after the other.
 pub fn run(function: Function, arguments: &[Arc<[u8]>], [groups, size, offset]: [[u32; 3]; 3]) {
     let addresses: Vec<*const c_void> = arguments.iter().map(|a| a.as_ptr().cast()).collect();
     let [count, local_size, offset] = [groups, size, offset].map(|s| s.map(|n| n as usize));
@@ -148,12 +148,12 @@ pub fn run(function: Function, arguments: &[Arc<[u8]>], [groups, size, offset]: 
             let global_id =
                 std::array::from_fn(|n| group_id[n] * local_size[n] + local_id[n] + offset[n]);
             let place = Place { global_id, local_id, group_id, global_size, local_size, offset };
-            // SAFETY: the module's author says that the function is a kernel of so many arguments.
+            // SAFETY: the module declares the function as a kernel with this number of arguments.
             unsafe { function(addresses.as_ptr(), &raw const place) };
         }
     }
 }
-/// All places in a box, the first direction fastest.
+/// All positions in a box, the first dimension fastest.
 fn boxed([x, y, z]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
     (0..z).flat_map(move |z| (0..y).flat_map(move |y| (0..x).map(move |x| [x, y, z])))
 }

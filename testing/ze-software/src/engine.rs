@@ -1,6 +1,6 @@
-//! Copy engines (`ZE_SOFTWARE_SHARED_ENGINES=1`): Intel's driver before Xe3p has one line of work for all lists of one copy
-//! engine, and sends the copies of lists with the hint to leave them to other engines there, too. What waits in that line
-//! holds up all that is behind it.
+//! Shared copy engines (`ZE_SOFTWARE_SHARED_ENGINES=1`): Intel's driver before Xe3p has one line of commands
+//! for all lists of a copy engine, and also sends the copies of lists with the offload hint there. A command
+//! that waits in that line delays all later ones.
 use crate::{
     command::Call,
     knob,
@@ -14,22 +14,22 @@ use std::{
 use ur_lock::locked;
 use ze_sys::ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
 
-/// Device, group, and the number in it.
+/// The numbers of the device, of the engine group, and of the engine in it.
 type Place = (u32, u32, u32);
-/// The group that copies are sent to.
+/// The engine group that offloaded copies use.
 const MAIN: u32 = 1;
 
 fn are_shared() -> bool {
     static SHARED: LazyLock<bool> = LazyLock::new(|| knob::is("SHARED_ENGINES", "1"));
     *SHARED || all_are_shared()
 }
-/// Whether the engines that run kernels have one line each, too (`ZE_SOFTWARE_SHARED_ENGINES=all`).
+/// Whether lists on one compute engine share a line too (`ZE_SOFTWARE_SHARED_ENGINES=all`).
 fn all_are_shared() -> bool {
     static ALL: LazyLock<bool> = LazyLock::new(|| knob::is("SHARED_ENGINES", "all"));
     *ALL
 }
-/// What the driver has to do before the host sees the end of a command without an event: another submission
-/// (`ZE_SOFTWARE_FLUSH`, in microseconds; `never` ends the process instead).
+/// The cost of making the end of a command without an event visible to the host, which takes another
+/// submission (`ZE_SOFTWARE_FLUSH`, in microseconds; `never` ends the process).
 pub fn flush() {
     static COST: LazyLock<Option<Duration>> =
         LazyLock::new(|| match knob::text("FLUSH").as_deref() {
@@ -58,24 +58,24 @@ fn line(place: Place) -> Arc<Line> {
     lines.push((place, Arc::clone(&line)));
     line
 }
-/// The line of an immediate list on this engine, where its lists share one.
+/// The line for an immediate list on this engine, if its lists share one.
 pub fn shared(place: Place) -> Option<Arc<Line>> {
     let is_copier =
         groups()[place.1 as usize].flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE == 0;
     (all_are_shared() || are_shared() && is_copier).then(|| line(place))
 }
-/// A copy that is appended now to an immediate list of `device` with the hint to offload copies: the copy engine's line has
-/// it at once, and waits there for all that is before it in its list. So what a list waits for holds up the copies of all
-/// others that have the hint.
+/// A copy that is appended now to an immediate list of `device` with the offload hint: the copy engine's line
+/// gets it at once, and waits in it for everything that precedes the copy in its list. So what one list waits
+/// for delays the offloaded copies of all others.
 pub fn offloaded(device: u32, copy: Call) -> Call {
-    // Where commands run in the thread that appends them there is no other that could come to it.
+    // If commands run on the appending thread, no other thread could reach it.
     if !are_shared() || runs_at_once() {
         return copy;
     }
     let (come, its_turn) = channel::<()>();
     let (told, outcome) = channel();
     let work = Some(Work::Once(Box::new(move || {
-        // What failed before it was its turn, or was never submitted, drops the other end.
+        // A copy that failed before its turn, or was never submitted, drops the other end.
         if its_turn.recv().is_ok() {
             let _nobody_waits = told.send(copy());
         }

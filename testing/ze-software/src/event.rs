@@ -1,5 +1,5 @@
-//! Events as commands and the host see them: what one promises with an append, what a wait captures,
-//! signal, reset, query and wait by the host.
+//! Events as commands and the host see them: promises of appended commands, captured waits, and the host's
+//! signal, reset, query and wait.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     cell::{Cell, Hold},
@@ -19,29 +19,29 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// What sort of event it is.
+/// The kind of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Two states, one or the other, until someone changes it.
+    /// Two states, which stay until they are changed.
     Flag,
-    /// The latest append that signals it is its state. `opened`: by another one's IPC handle.
+    /// Its state is that of the latest append that signals it. `opened`: it was opened by an IPC handle.
     Counter { flags: ze_event_counter_based_flags_t, opened: bool },
 }
-/// Which times an event keeps.
+/// The times that an event records.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Times {
     None,
-    /// The devices' clock.
+    /// By the devices' clock.
     Device,
-    /// Also mapped to the host's clock.
+    /// Also converted to the host's clock.
     Mapped,
 }
-/// On which devices' lists an event may be.
+/// The devices on whose lists an event may be used.
 pub enum Homes {
     All,
     /// Those of its pool, by their numbers.
     Pool(Vec<u32>),
-    /// One that was made for this device: those that reach its memory.
+    /// For an event created for this device: those that can access its memory.
     Device(u32),
 }
 /// An event.
@@ -52,13 +52,13 @@ pub struct Event {
     pub signal_scope: ze_event_scope_flags_t,
     pub wait_scope: ze_event_scope_flags_t,
     pub homes: Homes,
-    /// The handle of its pool, as a number; 0: it has none.
+    /// The handle of its pool, as a number; 0: none.
     pub pool: usize,
     /// The process that it was opened from; 0: none.
     pub exporter: u32,
-    /// Of an event that was opened where sharing goes one way: the state that it had then.
+    /// With `snapshots`: the state that an opened event had when it was opened.
     pub snapshot: Option<u64>,
-    /// The number of the latest promise, where a command list that runs again may raise it.
+    /// The number of the latest promise, if a list that runs repeatedly may raise it.
     pub moving: Mutex<Option<Arc<AtomicU64>>>,
 }
 impl Object for Event {
@@ -69,7 +69,7 @@ impl Object for Event {
 #[derive(Clone)]
 enum Number {
     Fixed(u64),
-    /// Of a command list that may run more than once: each run is one more promise.
+    /// Of a list that may run repeatedly: each run is a new promise.
     Moving(Arc<AtomicU64>),
 }
 impl Number {
@@ -80,27 +80,27 @@ impl Number {
         }
     }
 }
-/// A dependency as it was when the waiting command was appended.
+/// A dependency, with the state when the waiting command was appended.
 #[derive(Clone)]
 pub struct Wait {
     hold: Hold,
     number: Number,
 }
 impl Wait {
-    /// The dependency as of now, for one run.
+    /// The dependency with its current number, for one run.
     pub fn fixed(&self) -> Self {
         Self { hold: self.hold.clone(), number: Number::Fixed(self.number.now()) }
     }
-    /// Whether it is fulfilled.
+    /// Whether it is complete.
     pub fn is_over(&self) -> bool {
         self.hold.is_done(self.number.now())
     }
-    /// Waits until it is fulfilled.
+    /// Waits until it is complete.
     pub fn wait(&self) {
         let _fulfilled = self.hold.wait(self.number.now(), None);
     }
 }
-/// What a command owes an event.
+/// The signal that a command has promised to an event.
 #[derive(Clone)]
 pub struct Promise {
     hold: Hold,
@@ -109,11 +109,11 @@ pub struct Promise {
     timed: bool,
 }
 impl Promise {
-    /// Whether the event keeps times.
+    /// Whether the event records times.
     pub const fn is_timed(&self) -> bool {
         self.timed
     }
-    /// This promise for the run that is submitted now; `again`: not the first since the append.
+    /// The promise for a run that is submitted now; `again`: not the first one since the append.
     pub fn fixed(&self, again: bool) -> Self {
         if let Number::Moving(n) = &self.number
             && again
@@ -125,19 +125,19 @@ impl Promise {
         let number = Number::Fixed(self.number.now());
         Self { hold: self.hold.clone(), number, ..*self }
     }
-    /// Keeps it.
+    /// Gives the signal.
     pub fn keep(&self, times: (u64, u64)) {
         if self.counter { self.hold.keep(self.number.now(), times) } else { self.hold.set(times) }
     }
-    /// Takes the event's signal back, when its turn comes.
+    /// Resets the event, for a reset command.
     pub fn clear(&self) {
         self.hold.clear();
     }
 }
 
 impl Event {
-    /// Ends the process where a list of `device` cannot have this event, if that is checked
-    /// (`ZE_SOFTWARE_EVENT_POOL=strict`): Intel's driver uses an allocation then that is not there.
+    /// With `ZE_SOFTWARE_EVENT_POOL=strict`, ends the process if a list of `device` must not use this event:
+    /// Intel's driver would use an allocation that does not exist.
     pub fn check(&self, device: &Device) {
         static STRICT: LazyLock<bool> = LazyLock::new(|| knob::is("EVENT_POOL", "strict"));
         if !*STRICT {
@@ -156,7 +156,7 @@ impl Event {
             std::process::abort();
         }
     }
-    /// The number of its state.
+    /// The number of its current state.
     fn latest(&self) -> u64 {
         match (self.snapshot, self.is_counter()) {
             (Some(then), _) => then,
@@ -167,8 +167,8 @@ impl Event {
     fn is_counter(&self) -> bool {
         matches!(self.kind, Kind::Counter { .. })
     }
-    /// Ends the process where the one that the event was opened from is no more, if that is checked
-    /// (`ZE_SOFTWARE_IPC_DEAD=abort`): Intel's driver asks that for the state anew at each query and each append.
+    /// With `ZE_SOFTWARE_IPC_DEAD=abort`, ends the process if the process that the event was opened from has
+    /// ended: Intel's driver accesses that process at each query and each append.
     fn refresh(&self) {
         static ABORTS: LazyLock<bool> = LazyLock::new(|| knob::is("IPC_DEAD", "abort"));
         if *ABORTS && self.exporter != 0 && !lives(self.exporter) {
@@ -179,19 +179,19 @@ impl Event {
             std::process::abort();
         }
     }
-    /// The state now, as a dependency. An event that nobody has promised yet is fulfilled.
+    /// The current state, as a dependency. An event without a promise is complete.
     pub fn capture(&self) -> Wait {
         self.refresh();
         let moving = locked(&self.moving).clone();
         let latest = self.latest();
         let number = match moving {
-            // Someone may have replaced the state since, perhaps in another process.
+            // The state may have been replaced since, perhaps by another process.
             Some(n) if n.load(SeqCst) == latest => Number::Moving(n),
             _ => Number::Fixed(latest),
         };
         Wait { hold: self.hold.clone(), number }
     }
-    /// A command that signals this event is appended. `moving`: to a list that may run more than once.
+    /// The promise of a command that is appended. `moving`: to a list that may run repeatedly.
     pub fn promise(&self, moving: bool) -> Promise {
         let (hold, counter) = (self.hold.clone(), self.is_counter());
         let timed = self.times != Times::None;
@@ -204,16 +204,16 @@ impl Event {
         let number = shared.map_or(Number::Fixed(n), Number::Moving);
         Promise { hold, number, counter, timed }
     }
-    /// The number that the state now has, and whether it is reached.
+    /// The number of the current state, and whether it is complete.
     fn status(&self) -> (u64, bool) {
         self.refresh();
         let n = self.latest();
         (n, self.hold.is_done(n))
     }
-    /// The times of the state now: the devices' clock.
+    /// The times of the current state, by the devices' clock.
     ///
     /// # Errors
-    /// `ZE_RESULT_NOT_READY`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` when it keeps none.
+    /// `ZE_RESULT_NOT_READY`; `ZE_RESULT_ERROR_INVALID_ARGUMENT` if it records no times.
     pub fn stamps(&self) -> Answer<(u64, u64)> {
         if self.times == Times::None {
             return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
@@ -221,12 +221,12 @@ impl Event {
         let (n, done) = self.status();
         if done { Ok(self.hold.times(n)) } else { Err(ZE_RESULT_NOT_READY) }
     }
-    /// Its cell and the number that the state now has.
+    /// Its cell, and the number of the current state.
     pub fn cell(&self) -> (&Cell, u64) {
         (&self.hold, self.status().0)
     }
 }
-/// Whether a process is there, and has not ended.
+/// Whether a process exists and has not ended.
 fn lives(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     stat.is_ok_and(|stat| stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z")))
@@ -234,18 +234,18 @@ fn lives(process: u32) -> bool {
 /// The event behind `raw`.
 ///
 /// # Errors
-/// As [`handle::get`].
+/// As for [`handle::get`].
 pub fn get(raw: ze_event_handle_t) -> Answer<Arc<Event>> {
     handle::get(raw!(raw))
 }
-/// When a wait of `timeout` nanoseconds from now ends; `None`: never.
+/// The end of a wait of `timeout` nanoseconds from now; `None`: no timeout.
 pub fn deadline(timeout: u64) -> Option<Instant> {
     if timeout == u64::MAX {
         return None;
     }
     Instant::now().checked_add(Duration::from_nanos(timeout))
 }
-/// A flag's event: counters are signalled by commands only and never reset.
+/// An event with two states. Counters are signalled by commands only, and are never reset.
 fn flag(raw: ze_event_handle_t) -> Answer<Arc<Event>> {
     let event = get(raw)?;
     if event.is_counter() { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) } else { Ok(event) }

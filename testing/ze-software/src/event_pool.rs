@@ -1,5 +1,5 @@
-//! Pools: pages of cells, each an event of two states (or a counter, where the pool was asked for
-//! them), also opened by other processes.
+//! Event pools: pages of cells, each for an event with two states (or a counter, if the pool was created for
+//! those). Other processes can open them.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     cell::{Hold, Page, Seat},
@@ -16,12 +16,12 @@ use ze_sys::*;
 pub struct Pool {
     page: Arc<Page>,
     flags: ze_event_pool_flags_t,
-    /// What its events are counters for; `None`: they are flags.
+    /// The flags of its counters; `None`: its events have two states.
     counter: Option<ze_event_counter_based_flags_t>,
-    /// By another one's IPC handle.
+    /// Whether it was opened by an IPC handle.
     opened: bool,
     context: usize,
-    /// The numbers of the devices that it is for; none: all.
+    /// The numbers of its devices; empty: all.
     devices: Vec<u32>,
 }
 impl Object for Pool {
@@ -47,7 +47,7 @@ fn end(raw: ze_event_pool_handle_t, opened: bool) -> Answer {
     }
     handle::destroy::<Pool>(raw!(raw)).map(drop)
 }
-/// What the caller's chain says of counters in a pool.
+/// The counter flags in the caller's chain of structures.
 fn counters(desc: &ze_event_pool_desc_t) -> Answer<Option<ze_event_counter_based_flags_t>> {
     let stype = ZE_STRUCTURE_TYPE_COUNTER_BASED_EVENT_POOL_EXP_DESC;
     let Some(exp) = raw::find::<ze_event_pool_counter_based_exp_desc_t>(desc.pNext, stype) else {
@@ -125,7 +125,7 @@ entries! {
             return Err(ZE_RESULT_ERROR_INVALID_ENUMERATION);
         }
         let seat = Seat::of(&pool.page, desc.index).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
-        // An event starts without a signal; what another process made of it stays.
+        // A new event is not signalled; one that another process created keeps its state.
         if !pool.opened {
             seat.renew();
         }

@@ -1,5 +1,5 @@
-//! Memory from and for outside, as the chains of the descriptions say it: descriptors imported and
-//! exported, the caller's own memory made known.
+//! Imports and exports of memory, as requested by the chains of structures: descriptors, and memory of the
+//! caller.
 use crate::{
     allocations::{self, Allocation, Origin},
     backing::{self, Backing, PAGE},
@@ -9,7 +9,7 @@ use crate::{
 use std::{ffi::c_void, os::fd::IntoRawFd as _, sync::Arc};
 use ze_sys::*;
 
-/// The kinds of descriptors that there are: each is the memory's file.
+/// The supported kinds of descriptors; each is the memory's file.
 pub fn kinds() -> ze_external_memory_type_flags_t {
     match inject::lacks("descriptors") {
         true => 0,
@@ -17,7 +17,7 @@ pub fn kinds() -> ze_external_memory_type_flags_t {
     }
 }
 
-/// One kind, and one that this driver has.
+/// Checks that it is exactly one kind, and a supported one.
 fn one_kind(flags: ze_external_memory_type_flags_t) -> Answer {
     match flags.count_ones() {
         1 if flags & kinds() != 0 => Ok(()),
@@ -25,7 +25,7 @@ fn one_kind(flags: ze_external_memory_type_flags_t) -> Answer {
         _ => Err(ZE_RESULT_ERROR_INVALID_ENUMERATION),
     }
 }
-/// The memory behind a descriptor that the chain brings.
+/// The memory of a descriptor in the chain.
 pub fn imported(chain: *const c_void) -> Answer<Option<Arc<Backing>>> {
     let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
     let Some(at) = raw::find::<ze_external_memory_import_fd_t>(chain, stype) else {
@@ -38,10 +38,10 @@ pub fn imported(chain: *const c_void) -> Answer<Option<Arc<Backing>>> {
     }
     Backing::of(backing::borrow(import.fd)?).map(Some)
 }
-/// The import that the chain asked for is done: the driver may keep the descriptor that it brought.
+/// Completes an import: the driver may take ownership of the descriptor.
 ///
 /// # Errors
-/// When the system does not answer.
+/// Returns an error if the file cannot be queried.
 pub fn keep(backing: &Backing, chain: *const c_void) -> Answer {
     let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
     match raw::find::<ze_external_memory_import_fd_t>(chain, stype) {
@@ -49,7 +49,7 @@ pub fn keep(backing: &Backing, chain: *const c_void) -> Answer {
         _ => Ok(()),
     }
 }
-/// What the chain asks to be exportable as.
+/// The kinds as which the chain requests the memory to be exportable.
 pub fn exports(chain: *const c_void) -> Answer<ze_external_memory_type_flags_t> {
     let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
     let Some(at) = raw::find::<ze_external_memory_export_desc_t>(chain, stype) else {
@@ -61,7 +61,7 @@ pub fn exports(chain: *const c_void) -> Answer<ze_external_memory_type_flags_t> 
     }
     Ok(flags)
 }
-/// Writes a descriptor, the caller's to close, where the chain wants one.
+/// Writes a new descriptor, which the caller must close, if the chain requests one.
 pub fn export(
     backing: &Backing,
     allowed: ze_external_memory_type_flags_t,
@@ -74,13 +74,13 @@ pub fn export(
     raw::amend(at, |export| {
         one_kind(export.flags)?;
         if export.flags & allowed == 0 {
-            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE); // it was not made for that
+            return Err(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE); // it was not created for that
         }
         export.fd = backing.export()?.into_raw_fd();
         Ok(())
     })
 }
-/// As [`export`], of the allocation that `address` lies in.
+/// As [`export`], for the memory that contains `address`.
 pub fn export_from(address: usize, chain: *const c_void) -> Answer {
     if let Some(one) = allocations::find(address)
         && let Some(backing) = &one.backing
@@ -90,7 +90,7 @@ pub fn export_from(address: usize, chain: *const c_void) -> Answer {
     virtual_memory::physical(address)
         .map_or(Ok(()), |physical| export(&physical.backing, physical.exports, chain))
 }
-/// The caller's memory that the chain wants to be made known.
+/// The address and the size of the caller's memory that the chain requests to be registered.
 pub fn system_memory(chain: *const c_void) -> Answer<Option<(usize, usize)>> {
     let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC;
     let Some(at) = raw::find::<ze_external_memmap_sysmem_ext_desc_t>(chain, stype) else {
@@ -109,7 +109,7 @@ pub fn system_memory(chain: *const c_void) -> Answer<Option<(usize, usize)>> {
     }
     Ok(Some((base, size)))
 }
-/// The caller's memory as an allocation.
+/// An allocation for the caller's memory.
 pub fn own_memory(base: usize, size: usize, context: usize) -> Allocation {
     Allocation {
         base,
@@ -126,7 +126,7 @@ pub fn own_memory(base: usize, size: usize, context: usize) -> Allocation {
         _taken: None,
     }
 }
-/// Makes the caller's memory an allocation at its own address.
+/// Registers the caller's memory as an allocation at its own address.
 pub fn adopt((base, size): (usize, usize), context: usize, to: *mut *mut c_void) -> Answer {
     raw::put(to, std::ptr::with_exposed_provenance_mut(base))?;
     allocations::add(own_memory(base, size, context))

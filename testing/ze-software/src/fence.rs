@@ -1,4 +1,4 @@
-//! Fences: what the host waits for after an execution of command lists.
+//! Fences, with which the host waits for an execution of command lists.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     event::deadline,
@@ -30,7 +30,7 @@ impl Fence {
         *self.state() = signalled;
         self.changed.notify_all();
     }
-    /// The execution is over.
+    /// Signals that the execution is complete.
     pub fn signal(&self) {
         self.set(true);
     }
@@ -55,7 +55,7 @@ fn get(raw: ze_fence_handle_t) -> Answer<Arc<Fence>> {
 /// The fence behind `raw`, if it is not null.
 ///
 /// # Errors
-/// As [`handle::get`].
+/// As for [`handle::get`].
 pub fn maybe(raw: ze_fence_handle_t) -> Answer<Option<Arc<Fence>>> {
     if raw.is_null() { Ok(None) } else { get(raw).map(Some) }
 }

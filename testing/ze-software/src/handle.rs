@@ -1,5 +1,5 @@
-//! Handles: a pointer to a small slot with the tag of its kind, which owns the object. The slot is
-//! never given back, so that a handle that was destroyed is known as such for ever.
+//! Handles: pointers to small slots with the tag of their kind, which own the object. Slots are never freed,
+//! so that a destroyed handle is always recognised.
 #![expect(unsafe_code, reason = "objects behind the caller's pointers")]
 use std::{
     ffi::c_void,
@@ -10,15 +10,15 @@ use std::{
 };
 use ze_sys::*;
 
-/// What may stand behind a handle.
+/// A type of objects behind handles.
 pub trait Object: Send + Sync + 'static {
-    /// Tells the kinds of handles apart; not 0 and not [`DEAD`].
+    /// Distinguishes the kinds of handles; not 0 and not [`DEAD`].
     const TAG: u64;
 }
-/// The tag of a handle that was destroyed.
+/// The tag of a destroyed handle.
 const DEAD: u64 = 0xdead_dead_dead_dead;
 
-/// Begins with the four words that a loader keeps for itself in handles of drivers that say so.
+/// Starts with four words that a loader may use in handles of drivers that support this.
 #[repr(C, align(16))]
 struct Slot {
     tables: [usize; 4],
@@ -26,11 +26,11 @@ struct Slot {
     body: AtomicPtr<()>,
 }
 
-/// A handle that owns `object` until [`destroy`].
+/// Creates a handle that owns `object` until [`destroy`].
 pub fn make<T: Object>(object: T) -> *mut c_void {
     make_shared(Arc::new(object))
 }
-/// A handle to an object that others hold as well.
+/// Creates a handle for a shared object.
 pub fn make_shared<T: Object>(object: Arc<T>) -> *mut c_void {
     let body = AtomicPtr::new(Arc::into_raw(object).cast_mut().cast());
     Box::into_raw(Box::new(Slot { tables: [0; 4], tag: AtomicU64::new(T::TAG), body })).cast()
@@ -43,8 +43,8 @@ fn slot<T: Object>(raw: *mut c_void) -> Result<&'static Slot, ze_result_t> {
         eprintln!("ze-software: {raw:p} is no handle");
         return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
     }
-    // SAFETY: the driver's contract: the caller gives what a call of this driver returned, and slots
-    // are never freed.
+    // SAFETY: by the driver's contract the caller passes a handle that a call of this driver returned, and
+    // slots are never freed.
     let slot = unsafe { &*raw.cast::<Slot>() };
     match slot.tag.load(Ordering::Acquire) {
         tag if tag == T::TAG => Ok(slot),
@@ -59,29 +59,29 @@ fn slot<T: Object>(raw: *mut c_void) -> Result<&'static Slot, ze_result_t> {
 /// The object behind `raw`.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE` for null, `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a handle of
-/// another kind or one that was destroyed.
+/// `ZE_RESULT_ERROR_INVALID_NULL_HANDLE` for null; `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a handle of another
+/// kind, and for a destroyed one.
 pub fn get<T: Object>(raw: *mut c_void) -> Result<Arc<T>, ze_result_t> {
     let body = slot::<T>(raw)?.body.load(Ordering::Acquire).cast::<T>();
-    // SAFETY: the tag says that the slot owns one count of an `Arc<T>`.
+    // SAFETY: the tag guarantees that the slot owns a reference of an `Arc<T>`.
     unsafe { Arc::increment_strong_count(body) };
-    // SAFETY: the count was just taken.
+    // SAFETY: the reference was just taken.
     Ok(unsafe { Arc::from_raw(body) })
 }
-/// Ends the handle; what it owned is returned, for the caller to drop when nothing is locked.
+/// Destroys the handle; returns what it owned, for the caller to drop outside all locks.
 ///
 /// # Errors
-/// As [`get`].
+/// As for [`get`].
 pub fn destroy<T: Object>(raw: *mut c_void) -> Result<Arc<T>, ze_result_t> {
     let slot = slot::<T>(raw)?;
     if slot.tag.swap(DEAD, Ordering::AcqRel) == DEAD {
         return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
     }
     let body = slot.body.swap(std::ptr::null_mut(), Ordering::AcqRel).cast::<T>();
-    // SAFETY: the slot owned this count, and this call alone changed the tag.
+    // SAFETY: the slot owned this reference, and only this call changed the tag.
     Ok(unsafe { Arc::from_raw(body) })
 }
-/// A typed handle (`ze_x_handle_t`) as [`get`] and [`destroy`] take it.
+/// Converts a typed handle (`ze_x_handle_t`) for [`get`] and [`destroy`].
 macro_rules! raw {
     ($handle:expr) => {
         $handle.cast::<std::ffi::c_void>()

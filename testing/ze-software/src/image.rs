@@ -1,4 +1,5 @@
-//! Images: rows of texels in memory of this process. Copies take boxes of texels; kernels read and write single ones.
+//! Images: rows of texels in memory of this process. Copies access boxes of texels; kernels access single
+//! ones.
 #![expect(unsafe_code, reason = "exports symbols of the driver; texels that several threads share")]
 use crate::{
     context, device,
@@ -16,13 +17,13 @@ use std::{
 };
 use ze_sys::*;
 
-/// What backs an image.
+/// The memory of an image.
 enum Texels {
-    /// Memory of the image's own.
+    /// Memory of its own.
     Own(Box<[AtomicU64]>),
-    /// Memory of the caller's, who keeps it while the image is there.
+    /// Memory of the caller, which must exist as long as the image.
     Given(usize),
-    /// Another image, which this one is a view of.
+    /// Another image, of which this one is a view.
     View(Arc<Image>),
 }
 /// An image.
@@ -30,20 +31,20 @@ pub struct Image {
     texels: Texels,
     format: Format,
     kind: ze_image_type_t,
-    /// Texels in each direction; layers of an array are the last one.
+    /// Texels in each dimension; the layers of an array are the last one.
     size: [u32; 3],
     /// Bytes from row to row.
     row: usize,
-    /// Tells the image from others.
+    /// Unique in this process.
     id: u64,
 }
 impl Object for Image {
     const TAG: u64 = 0x7a65_696d_6167_6521;
 }
-/// The most texels in one direction.
+/// The largest number of texels in one dimension.
 const WIDEST: u64 = 16384;
 
-/// The sizes that an image of this kind has.
+/// The sizes of an image with this description.
 fn sizes(d: &ze_image_desc_t) -> Option<[u32; 3]> {
     let (width, layers) = (u32::try_from(d.width).ok()?, d.arraylevels.max(1));
     let size = match d.type_ {
@@ -66,7 +67,7 @@ fn checked(desc: *const ze_image_desc_t) -> Answer<(ze_image_desc_t, Format, [u3
     }
     Ok((d, format, size))
 }
-/// Counts images, for their numbers.
+/// A new id.
 fn next_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed) + 1
@@ -102,9 +103,9 @@ fn view(desc: *const ze_image_desc_t, of: Arc<Image>) -> Answer<Image> {
     let (row, id) = (of.row, of.id);
     Ok(Image { texels: Texels::View(of), format, kind: d.type_, size, row, id })
 }
-/// Rows in memory that images are made of begin at multiples of this.
+/// The alignment of the rows of images in linear memory.
 const PITCH: usize = 64;
-/// A box of texels: where it begins, how large it is.
+/// A box of texels: its position and its size.
 struct Part {
     at: [u32; 3],
     size: [u32; 3],
@@ -117,20 +118,20 @@ impl Image {
             Texels::View(of) => of.base(),
         }
     }
-    /// Rows from layer to layer, which a view has of what it is a view of.
+    /// Rows from layer to layer; a view has those of the image that it is a view of.
     fn rows(&self) -> usize {
         match &self.texels {
             Texels::View(of) => of.rows(),
             _ => self.size[1] as usize,
         }
     }
-    /// The first byte of a texel.
+    /// The address of a texel.
     fn texel(&self, [x, y, z]: [u32; 3]) -> *mut u8 {
         let row = z as usize * self.rows() + y as usize;
         let at = self.base() + row * self.row + x as usize * self.format.bytes();
         std::ptr::with_exposed_provenance_mut(at)
     }
-    /// The box that a region names, all of it without one.
+    /// The box of a region; without one, the whole image.
     fn part(&self, region: Option<ze_image_region_t>) -> Answer<Part> {
         let part = match region {
             None => Part { at: [0; 3], size: self.size },
@@ -148,7 +149,7 @@ impl Image {
     /// Copies a box of another image into a box of this one.
     ///
     /// # Errors
-    /// `INVALID_SIZE` for boxes that are not in the images or of different sizes, `INVALID_ARGUMENT` for texels of
+    /// `INVALID_SIZE` for boxes outside of the images or of different sizes; `INVALID_ARGUMENT` for texels of
     /// different sizes.
     pub fn copy_from(
         &self,
@@ -171,10 +172,10 @@ impl Image {
         });
         Ok(())
     }
-    /// Copies a box into memory. Pitches in bytes; 0: rows and layers follow each other.
+    /// Copies a box into memory. Pitches are in bytes; 0: contiguous.
     ///
     /// # Errors
-    /// `INVALID_SIZE` for a box that is not in the image.
+    /// `INVALID_SIZE` for a box outside of the image.
     pub fn read(
         &self,
         part: Option<ze_image_region_t>,
@@ -186,10 +187,10 @@ impl Image {
             raw::copy(memory, texel, bytes);
         })
     }
-    /// Copies memory into a box. Pitches in bytes; 0: rows and layers follow each other.
+    /// Copies memory into a box. Pitches are in bytes; 0: contiguous.
     ///
     /// # Errors
-    /// `INVALID_SIZE` for a box that is not in the image.
+    /// `INVALID_SIZE` for a box outside of the image.
     pub fn write(
         &self,
         part: Option<ze_image_region_t>,
@@ -218,11 +219,11 @@ impl Image {
         });
         Ok(())
     }
-    /// Whether its numbers are whole and have a sign.
+    /// Whether its texels are signed integers.
     pub fn is_signed(&self) -> bool {
         self.format.is_signed()
     }
-    /// Texels in each direction, and how many directions a kernel counts in.
+    /// Texels in each dimension, and the number of dimensions of a kernel's coordinates.
     pub fn extent(&self) -> ([u32; 3], usize) {
         let directions = match self.kind {
             ZE_IMAGE_TYPE_1D | ZE_IMAGE_TYPE_BUFFER => 1,
@@ -231,20 +232,20 @@ impl Image {
         };
         (self.size, directions)
     }
-    /// In how many of the directions neighbours are mixed: layers of an array are no neighbours.
+    /// The number of dimensions in which filters mix neighbours: not between layers of an array.
     pub fn mixed(&self) -> usize {
         match self.kind {
             ZE_IMAGE_TYPE_1DARRAY | ZE_IMAGE_TYPE_2DARRAY => self.extent().1 - 1,
             _ => self.extent().1,
         }
     }
-    /// The components of a texel; nothing outside of the image.
+    /// The components of a texel; `None` outside of the image.
     pub fn fetch(&self, at: [i64; 3]) -> Option<[f64; 4]> {
         let mut bytes = vec![0; self.format.bytes()];
         raw::copy(bytes.as_mut_ptr(), self.texel(self.inside(at)?), bytes.len());
         Some(self.format.read(&bytes))
     }
-    /// Sets the components of a texel; outside of the image nothing happens.
+    /// Sets the components of a texel; no effect outside of the image.
     pub fn store(&self, at: [i64; 3], components: [f64; 4]) {
         if let Some(at) = self.inside(at) {
             let bytes = self.format.write(components);

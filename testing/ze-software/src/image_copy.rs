@@ -1,4 +1,4 @@
-//! Commands on images; what an image's texels are is the image's business.
+//! Commands on images.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     command::{HostPlace, Work},
