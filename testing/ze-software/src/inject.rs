@@ -1,4 +1,4 @@
-//! One call from C: whether it is to fail by the environment's wish, its panics, its trace.
+//! One call of an exported function: failures that the environment requests, panics, and the trace.
 use crate::knob;
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,16 +9,16 @@ use std::{
 };
 use ze_sys::*;
 
-/// What the body of an entry says.
+/// The result of an exported function's body.
 pub type Answer<T = ()> = Result<T, ze_result_t>;
 
-/// An entry point and how often it was called.
+/// An exported function and the number of calls to it.
 pub struct Site {
     name: &'static str,
     calls: AtomicU64,
 }
 impl Site {
-    /// The entry named `name`, not called yet.
+    /// The function named `name`, without calls so far.
     pub const fn new(name: &'static str) -> Self {
         Self { name, calls: AtomicU64::new(0) }
     }
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 }
-/// `name:nth=code`; a wish that cannot be read ends the process, for a test must not pass by a typo.
+/// Reads `name:nth=code`. Ends the process if `text` is malformed, so that no test passes because of a typo.
 fn wish(text: &str) -> Wish {
     let read = || -> Option<Wish> {
         let (site, code) = text.split_once('=')?;
@@ -73,7 +73,8 @@ fn plan() -> Option<&'static Plan> {
     })
     .as_ref()
 }
-/// Runs an entry.
+/// Runs an exported function, or returns the code that the environment requests for this call. Turns a panic
+/// into an error code.
 pub fn enter(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
     let Some(plan) = plan() else { return run(site, body) };
     let nth = site.calls.fetch_add(1, Ordering::Relaxed) + 1;
@@ -98,8 +99,8 @@ fn run(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
         }
     }
 }
-/// Whether the environment says that the driver does not have this function: `ZE_SOFTWARE_HIDE` names
-/// it, or `ZE_SOFTWARE_COUNTER_EVENTS` leaves it out.
+/// Whether the driver pretends not to have this function: `ZE_SOFTWARE_HIDE` names it, or
+/// `ZE_SOFTWARE_COUNTER_EVENTS` excludes it.
 pub fn hidden(name: &str) -> bool {
     static HIDDEN: OnceLock<(Vec<String>, String)> = OnceLock::new();
     let (list, counter) = HIDDEN.get_or_init(|| {
@@ -120,7 +121,7 @@ pub fn hidden(name: &str) -> bool {
     let is_lacking = is_virtual && lacks("virtual_memory") || is_event_ipc && lacks("ipc");
     left_out || is_lacking || list.iter().any(|hidden| hidden == name)
 }
-/// Whether `ZE_SOFTWARE_LACKS` names it: `ipc`, `descriptors`, `imports` or `virtual_memory`.
+/// Whether `ZE_SOFTWARE_LACKS` names the feature: `ipc`, `descriptors`, `imports` or `virtual_memory`.
 pub fn lacks(feature: &str) -> bool {
     static LACKS: OnceLock<Vec<String>> = OnceLock::new();
     let lacks = LACKS.get_or_init(|| {
@@ -129,13 +130,15 @@ pub fn lacks(feature: &str) -> bool {
     });
     lacks.iter().any(|one| one == feature)
 }
-/// Whether events are shared one way alone (`ZE_SOFTWARE_COUNTER_EVENTS=snapshots`), as by Intel's older drivers: a handle is of
-/// the state that the event has, who opens it cannot signal it, and none is had of an event without a state.
+/// Whether shared events work as in Intel's older drivers (`ZE_SOFTWARE_COUNTER_EVENTS=snapshots`): a handle
+/// refers to the event's state at the time when the handle was made, the process that opens it cannot signal
+/// it, and an event that has no state yet cannot be shared.
 pub fn shares_one_way() -> bool {
     static ONE_WAY: LazyLock<bool> = LazyLock::new(|| knob::is("COUNTER_EVENTS", "snapshots"));
     *ONE_WAY
 }
-/// Whether `ZE_SOFTWARE_COUNTER_EVENTS` lets the driver have counter-based events at all.
+/// Whether the driver has any of the functions that create counter-based events
+/// (`ZE_SOFTWARE_COUNTER_EVENTS`).
 pub fn counter_events() -> bool {
     !hidden("zexCounterBasedEventCreate2") || !hidden("zeEventCounterBasedCreate")
 }

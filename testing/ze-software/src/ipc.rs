@@ -1,6 +1,7 @@
-//! Memory for other processes. A handle begins with a descriptor, says whose that is and the number of
-//! its file: it opens by the descriptor where somebody passed it on and wrote its new number in, else by
-//! the process that gave it. The environment may leave only one of the two ways.
+//! Memory shared with other processes. A handle contains a file descriptor, the process that owns the
+//! descriptor, and the number of the file. It is opened by the descriptor if the descriptor was sent to the
+//! opening process and its number there was written into the handle, else through the process that made the
+//! handle. The environment can disable either way.
 #![expect(unsafe_code, reason = "exports symbols of the driver; the bytes of handles")]
 use crate::{
     allocations::{self, Allocation, Origin},
@@ -20,32 +21,34 @@ use ur_lock::locked;
 use ze_sys::*;
 
 const MAGIC: u64 = 0x3143_5049_5753_455a;
-/// The first word of a handle whose descriptor is not for anybody else to read.
+/// The first word of a handle that shows no descriptor.
 const OPAQUE: u64 = u64::MAX;
 
-/// What the 64 bytes of a handle hold: the first 30 lie as in the opaque handles of Intel's driver.
+/// The 64 bytes of a handle. The first 30 have the layout of the opaque handles of Intel's driver.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Body {
-    /// The descriptor in its low half, in the process that opens it; or [`OPAQUE`].
+    /// The low half is the descriptor's number in the process that opens the handle; or the word is
+    /// [`OPAQUE`].
     word: u64,
-    /// Where the allocation begins in the descriptor's memory.
+    /// The offset of the allocation in the descriptor's memory, in bytes.
     offset: u64,
     process: u32,
     sort: [u8; 2],
-    /// The descriptor of the process that gave it; 0 where such handles have none.
+    /// The descriptor's number in the process that made the handle; 0 for [`Way::OldXe2`], whose handles have
+    /// no such field.
     mirror: [u8; 8],
     _rest: [u8; 2],
     file: u64,
     size: u64,
     kind: u32,
-    /// 1 if it was made of a descriptor of the caller's: there is nothing to take back.
+    /// 1 if the handle was made from the caller's own descriptor, so that there is nothing to release.
     made: u32,
     magic: u64,
 }
 const _: () = assert!(size_of::<Body>() == size_of::<ze_ipc_mem_handle_t>());
 impl Body {
-    /// The descriptor in the process that gave it.
+    /// The descriptor's number in the process that made the handle.
     fn descriptor(&self) -> i32 {
         match way() {
             Way::OldXe2 => self.word as u32 as i32,
@@ -54,26 +57,28 @@ impl Body {
     }
 }
 
-/// A descriptor that handles name, and how often a handle was asked for.
+/// The descriptor of an exported allocation and the number of handles that were made of it.
 struct Export {
     descriptor: OwnedFd,
     times: u32,
 }
 static EXPORTS: LazyLock<Mutex<HashMap<usize, Export>>> = LazyLock::new(Mutex::default);
 
-/// Which ways of opening there are.
+/// How a handle can be opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
-    /// By what was passed on, else by the process.
+    /// By the descriptor that was sent, else through the process that made the handle.
     Both,
-    /// As older drivers: only a descriptor of the process that opens.
+    /// As in older drivers: only by a descriptor of the process that opens the handle.
     Descriptor,
-    /// Only by the process; there is no descriptor to be read in the handle.
+    /// Only through the process that made the handle; the handle shows no descriptor.
     Process,
-    /// As Intel's driver from 25.35 to 26.14 on Xe2: whatever has the descriptor's number in the process that gave the
-    /// handle, though the handle had another process's number written in.
+    /// As Intel's driver 25.35 to 26.14 on Xe2: opens whatever has the descriptor's number in the process
+    /// that made the handle, even if the number in the handle was replaced by that of a descriptor of the
+    /// opening process.
     OldXe2,
-    /// As newer ones there: the same, unless another number was written in.
+    /// As Intel's later drivers on Xe2: through the process that made the handle, unless the number in the
+    /// handle was replaced.
     NewXe2,
 }
 fn way() -> Way {
@@ -87,11 +92,11 @@ fn way() -> Way {
     *WAY
 }
 fn pack(body: Body) -> ze_ipc_mem_handle_t {
-    // SAFETY: integers on both sides, of one size.
+    // SAFETY: both types have the same size and consist of integers without padding.
     unsafe { std::mem::transmute(body) }
 }
 fn unpack(handle: ze_ipc_mem_handle_t) -> Answer<Body> {
-    // SAFETY: integers on both sides, of one size.
+    // SAFETY: both types have the same size and consist of integers without padding.
     let body: Body = unsafe { std::mem::transmute(handle) };
     if body.magic == MAGIC { Ok(body) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
@@ -118,7 +123,8 @@ fn body(
         magic: MAGIC,
     }
 }
-/// A handle of the allocation at `at`; while it was not put back as often, its descriptor is open.
+/// Makes a handle of the allocation at `at`. The allocation's descriptor stays open until the handle was put
+/// back as often as it was made.
 fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
     if at.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
@@ -137,17 +143,17 @@ fn give(at: *const c_void, to: *mut ze_ipc_mem_handle_t) -> Answer {
     let place = (one.offset, one.size);
     raw::put(to, pack(body(export.descriptor.as_raw_fd(), file, place, one.kind)))
 }
-/// The end of an allocation ends its handles.
+/// Ends the handles of the allocation that begins at `base`.
 pub fn forget(base: usize) {
     let gone = locked(&EXPORTS).remove(&base);
     drop(gone);
 }
-/// The memory behind a descriptor of this process, if it is the file that the handle means.
+/// The memory behind a descriptor of this process, if it is the file that the handle refers to.
 fn here(body: &Body, descriptor: i32) -> Option<Arc<Backing>> {
     let backing = Backing::of(borrow(descriptor).ok()?).ok()?;
     backing.id().is_ok_and(|id| id == body.file).then_some(backing)
 }
-/// What the process that gave the handle has under the descriptor's number.
+/// The memory behind the descriptor's number in the process that made the handle.
 fn theirs(body: &Body) -> Option<Arc<Backing>> {
     let number = body.descriptor();
     if body.process == std::process::id() {
@@ -157,18 +163,18 @@ fn theirs(body: &Body) -> Option<Arc<Backing>> {
     let file = File::options().read(true).write(true).open(path).ok()?;
     Backing::of(file.as_fd()).ok()
 }
-/// The same, if it is the file that the handle means.
+/// As [`theirs`], if it is the file that the handle refers to.
 fn there(body: &Body) -> Option<Arc<Backing>> {
     theirs(body).filter(|backing| backing.id().is_ok_and(|id| id == body.file))
 }
-/// The memory that a handle names, if it still is what it was.
+/// The memory that a handle refers to.
 fn backing(body: &Body) -> Answer<Arc<Backing>> {
     let shown = || here(body, body.word as u32 as i32);
     match way() {
         Way::Both => shown().or_else(|| there(body)),
         Way::Descriptor => shown(),
         Way::Process => there(body),
-        Way::OldXe2 => theirs(body), // nothing says whether it is the one
+        Way::OldXe2 => theirs(body), // not checked to be the file that the handle refers to
         Way::NewXe2 if body.word == u64::from_le_bytes(body.mirror) => there(body),
         Way::NewXe2 => shown(),
     }
@@ -223,7 +229,8 @@ entries! {
         let base = mapping.base;
         allocations::add(Allocation {
             base,
-            // What lies before it in the same memory belongs to what was opened, as with Intel's driver.
+            // The allocation begins where the file does, even if the handle refers to a later offset, as with
+            // Intel's driver.
             size: usize::try_from(body.offset + body.size).unwrap_or(0).min(backing.size),
             offset: 0,
             kind: body.kind,
@@ -232,7 +239,7 @@ entries! {
             context: context.expose_provenance(),
             id: allocations::next_id(),
             exports: 0,
-            backing: None, // what is mapped needs no descriptor
+            backing: None, // the mapping keeps the memory
             _mapping: Some(mapping),
             _taken: None,
         })?;
@@ -287,7 +294,7 @@ entries! {
         context::get(context)?;
         let descriptor = i32::try_from(descriptor).map_err(|_| ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
         let backing = Backing::of(borrow(descriptor)?)?;
-        // Intel's driver there knows the handles that it gave, and no others.
+        // Intel's driver on Xe2 accepts only descriptors of its own handles.
         let is_given = || locked(&EXPORTS).values().any(|e| e.descriptor.as_raw_fd() == descriptor);
         if matches!(way(), Way::OldXe2 | Way::NewXe2) && !is_given() {
             return Err(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);

@@ -1,4 +1,4 @@
-//! Kernels: their arguments and group size, which a launch captures, and what they say about themselves.
+//! Kernels: their arguments and group size, which a launch captures, and their properties.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     backing, elf,
@@ -17,14 +17,14 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// The most items of a group.
+/// The largest number of work-items in a group.
 pub const LARGEST_GROUP: u32 = 1024;
-/// The most bytes of a group's memory.
+/// The size of a group's local memory in bytes.
 const LOCAL_MEMORY: u64 = 64 << 10;
-/// Groups of a cooperative launch.
+/// The largest number of groups of a cooperative launch.
 const COOPERATIVE: u32 = 64;
 
-/// What was given for a parameter.
+/// The value of a parameter.
 #[derive(Clone)]
 enum Given {
     Bytes(Arc<[u8]>),
@@ -32,7 +32,7 @@ enum Given {
     Image(Arc<Image>),
     Sampler(Arc<Sampler>),
 }
-/// What a launch takes along.
+/// The state of a kernel that a launch captures.
 #[derive(Clone, Default)]
 struct State {
     arguments: Vec<Option<Given>>,
@@ -49,7 +49,7 @@ pub struct Kernel {
     name: String,
     module: Arc<Module>,
     entry: Entry,
-    /// Nothing: native code, whose arguments have any size.
+    /// Empty for native code, which takes arguments of any size.
     parameters: Arc<[Option<Parameter>]>,
     state: Mutex<State>,
     indirect: Mutex<ze_kernel_indirect_access_flags_t>,
@@ -57,10 +57,10 @@ pub struct Kernel {
 impl Object for Kernel {
     const TAG: u64 = 0x7a65_6b65_726e_656c;
 }
-/// A kernel with everything that it runs with, but for the number of groups.
+/// A kernel and everything that it runs with, except the number of groups.
 #[derive(Clone)]
 pub struct Launchable {
-    /// Keeps the code.
+    /// Keeps the code loaded.
     module: Arc<Module>,
     entry: Entry,
     parameters: Arc<[Option<Parameter>]>,
@@ -103,16 +103,17 @@ impl Kernel {
         self.portable().and_then(|(_, kernel)| kernel.required)
     }
 }
-/// What the kernel would run with now.
+/// The kernel with its current arguments, group size and offset.
 pub fn capture(kernel: &Kernel) -> Launchable {
     let (module, entry) = (Arc::clone(&kernel.module), kernel.entry.clone());
     let (parameters, state) = (Arc::clone(&kernel.parameters), kernel.state().clone());
     Launchable { module, entry, parameters, state }
 }
-/// The same with another group size and, unless the array is null, other arguments, each by its address.
+/// As [`capture`], but with this group size and, unless the array is null, with these arguments: the address
+/// of each value, and for local memory the address of its size.
 ///
 /// # Errors
-/// As for setting them one by one.
+/// Those of [`Launchable::set_group_size`] and [`Launchable::set_argument`].
 pub fn capture_with(
     kernel: &Kernel,
     group_size: [u32; 3],
@@ -134,7 +135,7 @@ pub fn capture_with(
     }
     Ok(made)
 }
-/// Takes in an argument.
+/// Checks and copies the value of an argument.
 fn given(parameter: Option<Parameter>, size: usize, value: *const c_void) -> Answer<Given> {
     const SIZE: ze_result_t = ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE;
     let handle = || raw::get(value.cast::<*mut c_void>());
@@ -150,7 +151,7 @@ fn given(parameter: Option<Parameter>, size: usize, value: *const c_void) -> Ans
             Ok(Given::Image(image::get(handle()?.cast())?))
         }
         Some(Parameter::Sampler) if !value.is_null() => Ok(Given::Sampler(handle::get(handle()?)?)),
-        // No value stands for a null pointer, or zeros.
+        // Without a value the argument is a null pointer, or all zeros.
         _ if value.is_null() => Ok(Given::Bytes(vec![0; size].into())),
         _ => Ok(Given::Bytes(raw::bytes(value.cast(), size)?.into())),
     }
@@ -159,17 +160,17 @@ impl Launchable {
     /// Sets an argument, for this launch only.
     ///
     /// # Errors
-    /// `INVALID_KERNEL_ARGUMENT_INDEX` or `INVALID_KERNEL_ARGUMENT_SIZE` for what the kernel does not take.
+    /// `INVALID_KERNEL_ARGUMENT_INDEX` or `INVALID_KERNEL_ARGUMENT_SIZE` if the kernel has no such parameter.
     pub fn set_argument(&mut self, index: u32, size: usize, value: *const c_void) -> Answer {
         let parameter = self.parameters.get(index as usize);
         let parameter = parameter.ok_or(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX)?;
         self.state.arguments[index as usize] = Some(given(*parameter, size, value)?);
         Ok(())
     }
-    /// Sets the size of groups, for this launch only.
+    /// Sets the group size, for this launch only.
     ///
     /// # Errors
-    /// `INVALID_GROUP_SIZE_DIMENSION` for sizes that the kernel or the device does not take.
+    /// `INVALID_GROUP_SIZE_DIMENSION` if the kernel or the device does not support the size.
     pub fn set_group_size(&mut self, size: [u32; 3]) -> Answer {
         let required = match &self.entry {
             Entry::Portable(_, kernel) => kernel.required,
@@ -178,7 +179,7 @@ impl Launchable {
         self.state.size = sized(required, size)?;
         Ok(())
     }
-    /// Sets what is added to the numbers of all items, for this launch only.
+    /// Sets the global offset, for this launch only.
     ///
     /// # Errors
     /// None.
@@ -186,7 +187,7 @@ impl Launchable {
         self.state.offset = offset;
         Ok(())
     }
-    /// Refuses buffers of which the kernel would reach only a part.
+    /// Fails for buffers that are larger than what the kernel's module can address.
     fn check_buffers(&self) -> Answer {
         for given in self.state.arguments.iter().flatten() {
             let Given::Bytes(bytes) = given else { continue };
@@ -204,7 +205,7 @@ impl Launchable {
     /// Runs the kernel.
     ///
     /// # Errors
-    /// `DEVICE_LOST` when the kernel does not come to its end; why is said on the error stream.
+    /// `DEVICE_LOST` if the kernel fails; the reason is printed to standard error.
     pub fn run(&self, groups: [u32; 3]) -> Answer {
         let bytes = |given: &Option<Given>, parameter: &Option<Parameter>| match given {
             Some(Given::Bytes(bytes)) => Arc::clone(bytes),
@@ -241,18 +242,18 @@ impl Launchable {
         })
     }
 }
-/// An argument of a function of the host's, if it is an address: where that finds what is there.
+/// An argument for a host function: an address is translated to where the host accesses that memory.
 fn reached(argument: Arc<[u8]>) -> Arc<[u8]> {
     match <[u8; 8]>::try_from(&argument[..]) {
         Ok(word) => backing::reached_at(usize::from_le_bytes(word)).to_le_bytes().into(),
         Err(_) => argument,
     }
 }
-/// An address as a kernel gets it.
+/// A pointer as a kernel argument.
 fn address<T>(of: *const T) -> Arc<[u8]> {
     (of.expose_provenance() as u64).to_le_bytes().into()
 }
-/// Group sizes, if a kernel takes them.
+/// Returns `size` if the kernel supports it as its group size.
 fn sized(required: Option<[u32; 3]>, size: [u32; 3]) -> Answer<[u32; 3]> {
     let items = size.iter().try_fold(1_u32, |items, s| items.checked_mul(*s));
     let fits = items.is_some_and(|n| (1..=LARGEST_GROUP).contains(&n));
@@ -262,7 +263,7 @@ fn sized(required: Option<[u32; 3]>, size: [u32; 3]) -> Answer<[u32; 3]> {
 fn of(raw: ze_kernel_handle_t) -> Answer<Arc<Kernel>> {
     handle::get(raw!(raw))
 }
-/// Group sizes that divide the range and are as large as is useful.
+/// A large group size that divides the range.
 fn suggested(range: [u32; 3]) -> [u32; 3] {
     let mut left = 256;
     range.map(|items| {
@@ -272,7 +273,7 @@ fn suggested(range: [u32; 3]) -> [u32; 3] {
         best
     })
 }
-/// What a kernel says of itself in the chain of structures.
+/// Fills the structures in the chain of a kernel's properties.
 fn also_says(next: *const c_void) -> Answer {
     let preferred = ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
     if let Some(to) = raw::find::<ze_kernel_preferred_group_size_properties_t>(next, preferred) {
@@ -296,7 +297,7 @@ fn also_says(next: *const c_void) -> Answer {
     }
     Ok(())
 }
-/// How many registers a kernel has: an extension of Intel's.
+/// The number of registers of a kernel: an Intel extension.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct RegisterFile {
@@ -304,7 +305,7 @@ struct RegisterFile {
     next: *mut c_void,
     registers: u32,
 }
-/// Its `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
+/// Intel's `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
 const REGISTER_FILE: ze_structure_type_t = 0x0003_0012;
 fn properties(kernel: &Kernel, p: &mut ze_kernel_properties_t) {
     let required = kernel.required().unwrap_or([0; 3]);
@@ -325,7 +326,8 @@ fn properties(kernel: &Kernel, p: &mut ze_kernel_properties_t) {
     }
     p.uuid = ze_kernel_uuid_t { kid, mid: kernel.module.uuid() };
 }
-/// A text and its length with the NUL, as C asks for it.
+/// Returns a text and its length including the NUL in the way of Level Zero: the caller passes the size of
+/// its buffer, or 0 to get the length only.
 pub fn put_text(size: *mut usize, to: *mut c_char, text: &str) -> Answer {
     let mut bytes = text.as_bytes().to_vec();
     bytes.push(0);

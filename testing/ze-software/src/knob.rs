@@ -1,17 +1,17 @@
-//! What the environment says: each knob has a variable, and `ZE_SOFTWARE_PROFILE` sets several at once, to what a family of
-//! Intel's devices with its driver is like. A variable that is none, or is set to what it cannot be, ends the process: a test
-//! must not pass by a typo.
+//! The environment variables. Each knob has a variable, and `ZE_SOFTWARE_PROFILE` sets several knobs at once,
+//! to match a family of Intel devices with its driver. A variable with an unknown name or an invalid value
+//! ends the process, so that no test passes because of a typo.
 use std::sync::LazyLock;
 
-/// What variables begin with.
+/// The prefix of the variables' names.
 const PREFIX: &str = "ZE_SOFTWARE_";
-/// What a knob may be set to.
+/// The values that a knob accepts.
 #[derive(Clone, Copy)]
 enum Values {
     Number,
     /// Numbers, separated by commas.
     Numbers,
-    /// A number of MiB, with or without an M behind it.
+    /// A number of MiB, with or without an `M` after it.
     Mebibytes,
     /// One of these words.
     One(&'static [&'static str]),
@@ -19,14 +19,14 @@ enum Values {
     Some(&'static [&'static str]),
     /// A number, or this word.
     NumberOr(&'static str),
-    /// A number, and behind a colon another one or nothing.
+    /// A number, optionally followed by a colon and another number or nothing.
     NumberAndMore,
-    /// Who reads it judges it.
+    /// Any text; the code that uses it checks it.
     Text,
 }
 use Values::{Mebibytes, Number, NumberAndMore, NumberOr, Numbers, One, Text};
 const SWITCH: Values = One(&["0", "1"]);
-/// All that there are.
+/// All knobs.
 const ALL: &[(&str, Values)] = &[
     ("BROKEN_DEVICE", Number),
     ("BROKEN_DRIVER", SWITCH),
@@ -78,7 +78,7 @@ impl Values {
         }
     }
 }
-/// What is wrong with a variable, by its name without the prefix.
+/// What is wrong with a variable; `name` is without the prefix.
 fn fault(name: &str, text: &str) -> Option<String> {
     match ALL.iter().find(|(known, _)| *known == name) {
         None => Some(format!("there is no such knob as {PREFIX}{name}")),
@@ -86,7 +86,7 @@ fn fault(name: &str, text: &str) -> Option<String> {
         Some(_) => Some(format!("{PREFIX}{name}: {text:?} is nothing that it can be")),
     }
 }
-/// Looks at all variables, once.
+/// Checks all variables, on the first call.
 fn check() {
     static CHECKED: LazyLock<()> = LazyLock::new(|| {
         let faults = std::env::vars_os().filter_map(|(name, text)| {
@@ -101,9 +101,9 @@ fn check() {
     *CHECKED
 }
 
-/// The knobs of a profile; a variable that is set goes first.
+/// The knobs that a profile sets; a variable in the environment overrides them.
 type Knobs = &'static [(&'static str, &'static str)];
-/// What all of Intel's drivers have in common.
+/// The behaviour that all of Intel's drivers share.
 const NEO: Knobs = &[
     ("IMPORT_FD", "owned"),
     ("CHECK_THREADS", "1"),
@@ -116,11 +116,11 @@ const NEO: Knobs = &[
     ("KERNEL_BITS", "32"),
     ("GLOBAL_BITS", "36"),
 ];
-/// Graphics of a processor (Meteor Lake), with a driver of before 26.18.
+/// The integrated graphics of Meteor Lake, with a driver before 26.18.
 const IGPU: Knobs = &[("ENGINES", "1,1,0"), ("FLUSH", "2"), ("IPC", "fd"), ("VM", "neo-old")];
-/// A card (Battlemage), with a driver of 26.27 or later.
+/// A Battlemage card, with driver 26.27 or later.
 const BMG: Knobs = &[("ENGINES", "1,1,0"), ("IPC", "xe2-new"), ("POOL", "2"), ("VM", "neo-new")];
-/// A card for servers (Ponte Vecchio): two tiles, each with engines of its own.
+/// A Ponte Vecchio card: two tiles, each with its own engines.
 const PVC: Knobs = &[
     ("ENGINES", "4,1,7"),
     ("SUBDEVICES", "2"),
@@ -132,13 +132,13 @@ const PVC: Knobs = &[
 /// A family of devices.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
-    /// None of Intel's: as kind as the specification lets a driver be.
+    /// Not an Intel device: as permissive as the specification allows.
     Plain,
     Igpu,
     Bmg,
     Pvc,
 }
-/// Which family the devices are of.
+/// The family of the devices.
 pub fn profile() -> Profile {
     static PROFILE: LazyLock<Profile> = LazyLock::new(|| match own("PROFILE").as_deref() {
         Some("igpu") => Profile::Igpu,
@@ -148,12 +148,12 @@ pub fn profile() -> Profile {
     });
     *PROFILE
 }
-/// What a variable says; nothing is what an empty one says.
+/// The value of a variable; `None` if it is empty or not set.
 fn own(name: &str) -> Option<String> {
     check();
     std::env::var(format!("{PREFIX}{name}")).ok().filter(|text| !text.is_empty())
 }
-/// What a knob is set to, by its variable without `ZE_SOFTWARE_`, or by the profile.
+/// The value of a knob, named without `ZE_SOFTWARE_`: that of its variable, else that of the profile.
 pub fn text(name: &str) -> Option<String> {
     own(name).or_else(|| {
         let (family, all): (Knobs, Knobs) = match profile() {
@@ -170,11 +170,11 @@ pub fn text(name: &str) -> Option<String> {
 pub fn is(name: &str, wish: &str) -> bool {
     text(name).is_some_and(|text| text == wish)
 }
-/// A number that a knob is set to, or `otherwise`.
+/// The number that a knob is set to; `otherwise` if it is not set.
 pub fn number(name: &str, otherwise: u64) -> u64 {
     text(name).and_then(|text| text.trim().parse().ok()).unwrap_or(otherwise)
 }
-/// So many bytes as a knob says in MiB.
+/// The value of a knob in MiB, converted to bytes.
 pub fn mebibytes(name: &str) -> Option<usize> {
     let text = text(name)?;
     text.strip_suffix('M').unwrap_or(&text).trim().parse::<usize>().ok().map(|mib| mib << 20)

@@ -1,4 +1,4 @@
-//! Launches of kernels: their arguments are those of the time of the append.
+//! Kernel launches. A launch uses the kernel's arguments at the time of the append.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     command::{HostPlace, Work},
@@ -27,7 +27,7 @@ fn launch(
     list.computes()?;
     list.append(Work::Launch(Box::new(kernel::capture(&*of(kernel)?)), count), true, events)
 }
-/// A launch whose number of groups is read when its turn comes.
+/// A launch that reads its number of groups when it runs.
 fn indirect(kernel: Launchable, count: HostPlace) -> Work {
     Work::call(move || {
         let count = groups(raw::get(raw::reached(count.any().cast::<ze_group_count_t>()))?);

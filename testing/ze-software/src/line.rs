@@ -1,5 +1,5 @@
-//! A line of commands and the thread that runs them: what a queue of the hardware is. Commands whose
-//! order nobody asked for may overtake each other, so that an order that was forgotten is missed.
+//! A line is what a hardware queue is: commands and the thread that runs them. Commands that need no order
+//! may overtake each other, so that tests notice a missing dependency.
 use crate::{
     clock,
     command::Call,
@@ -23,15 +23,15 @@ use std::{
 use ur_lock::{locked, unpoisoned};
 use ze_sys::*;
 
-/// How many commands without an order are looked at for one that can run, and how often the first may
-/// be overtaken.
+/// How many unordered commands are searched for one that can run, and how often the first one may be
+/// overtaken.
 const WINDOW: usize = 8;
 
-/// What a command does when its turn comes.
+/// What a command does when it runs.
 pub enum Work {
-    /// Once.
+    /// For a command that runs once.
     Once(Box<dyn FnOnce() -> Answer + Send>),
-    /// As a recorded command does each time.
+    /// For a recorded command, which can run several times.
     Call(Call),
 }
 impl Work {
@@ -42,19 +42,20 @@ impl Work {
         }
     }
 }
-/// A command that is submitted.
+/// A submitted command.
 pub struct Ready {
     pub waits: Vec<Wait>,
-    /// `None`: waits and signals only.
+    /// `None`: the command only waits and signals.
     pub work: Option<Work>,
     pub promise: Option<Promise>,
-    /// It may overtake other free ones, and they it; else it comes after all before, before all after.
+    /// Whether it may overtake other free commands, and be overtaken by them. A command that is not free runs
+    /// after all earlier and before all later ones.
     pub free: bool,
 }
 impl Ready {
     fn run(self) -> Answer {
         self.waits.iter().for_each(Wait::wait);
-        // Nobody asks for the times of an event that keeps none.
+        // The times are only needed for events with timestamps.
         let is_timed = self.promise.as_ref().is_some_and(Promise::is_timed);
         let start = if is_timed { clock::device_now() } else { 0 };
         let done = match self.work {
@@ -65,10 +66,10 @@ impl Ready {
             }),
             None => Ok(()),
         };
-        // A command that failed keeps its promise all the same: nobody is to wait for ever.
+        // A command that failed signals its event too, so that waits for it end.
         if let Some(promise) = self.promise {
-            // Every command takes a tick: those who read the times take an end that is not after the
-            // start for a counter that wrapped.
+            // Each command takes at least one tick: readers of the timestamps take an end that is not later
+            // than the start for a counter that wrapped around.
             let end = if is_timed { clock::device_now().max(start + 1) } else { 0 };
             promise.keep((start, end));
         }
@@ -81,7 +82,7 @@ struct State {
     waiting: VecDeque<(u64, Ready)>,
     submitted: u64,
     running: Option<u64>,
-    /// How many wait for it to advance, and whether its thread waits for commands.
+    /// How many threads wait for progress, and whether the line's own thread waits for commands.
     waiters: usize,
     asleep: bool,
     overtaken: usize,
@@ -90,14 +91,14 @@ struct State {
     failure: Option<ze_result_t>,
 }
 impl State {
-    /// Everything up to this number has run.
+    /// All commands up to this number have run.
     fn done(&self) -> u64 {
         let first = self.waiting.front().map(|(number, _)| *number);
         let oldest = [first, self.running].into_iter().flatten().min();
         oldest.map_or(self.submitted, |number| number - 1)
     }
     fn next(&mut self) -> Option<(u64, Ready)> {
-        // One at a time: the last may still be running in the thread that submitted it.
+        // Only one command at a time: the previous one may still be running in the thread that submitted it.
         if self.running.is_some() {
             return None;
         }
@@ -111,9 +112,9 @@ impl State {
         self.waiting.remove(at)
     }
 }
-/// The lines of this process that ever had something to do.
+/// The lines of this process that were ever used.
 static LINES: Mutex<Vec<Weak<Line>>> = Mutex::new(Vec::new());
-/// Keeps `what` until all that is submitted by now has run, on every line.
+/// Keeps `what` alive until everything that is submitted now has run, on every line.
 pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
     let mut lines = locked(&LINES);
     lines.retain(|line| line.strong_count() > 0);
@@ -134,7 +135,7 @@ pub fn keep<T: Send + Sync + 'static>(what: &Arc<T>) {
         }
     }
 }
-/// Whether a command whose turn has come runs in the thread that appends it.
+/// Whether a command that can run immediately runs in the thread that appends it (`ZE_SOFTWARE_INLINE`).
 pub fn runs_at_once() -> bool {
     static WISH: OnceLock<bool> = OnceLock::new();
     *WISH.get_or_init(|| knob::is("INLINE", "1"))
@@ -148,7 +149,7 @@ fn reorders() -> bool {
 #[derive(Default)]
 pub struct Line {
     state: Mutex<State>,
-    /// Whether all has run, and nothing failed: for who only wants to know that.
+    /// Whether everything has run without a failure. Lets [`Line::poll`] answer without the lock.
     is_idle: AtomicBool,
     arrived: Condvar,
     advanced: Condvar,
@@ -157,7 +158,7 @@ impl Line {
     fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
-    /// Puts commands at the end, together.
+    /// Adds commands at the end, without others in between.
     pub fn submit(self: &Arc<Self>, commands: impl IntoIterator<Item = Ready>) {
         let mut state = self.state();
         for ready in commands {
@@ -224,10 +225,10 @@ impl Line {
             }
         }
     }
-    /// Waits for all that was submitted before this call, or until `deadline`.
+    /// Waits for everything that was submitted before this call, or until `deadline`.
     ///
     /// # Errors
-    /// `ZE_RESULT_NOT_READY` when time was up; what the first command that failed said.
+    /// `ZE_RESULT_NOT_READY` after the deadline; the error of the first command that failed.
     pub fn synchronize(&self, deadline: Option<Instant>) -> Answer {
         let mut state = self.state();
         let number = state.submitted;
@@ -248,7 +249,7 @@ impl Line {
         }
         state.failure.map_or(Ok(()), Err)
     }
-    /// Whether all that was submitted before this call is done.
+    /// Whether everything that was submitted before this call is complete.
     ///
     /// # Errors
     /// As [`Line::synchronize`].
@@ -262,7 +263,7 @@ impl Line {
         }
         state.failure.map_or(Ok(()), Err)
     }
-    /// Its thread ends when all is done.
+    /// Lets the line's thread end after the last command.
     pub fn close(&self) {
         self.state().closed = true;
         self.arrived.notify_one();

@@ -1,5 +1,5 @@
-//! Command lists: recorded ones, which queues execute, and immediate ones, which have a line of their
-//! own. This file makes and ends them and takes commands in; what commands do is elsewhere.
+//! Command lists: recorded ones, which queues execute, and immediate ones, which have a line of their own.
+//! This file creates and destroys lists and appends commands; the commands themselves are in other files.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     alone::Alone,
@@ -21,19 +21,19 @@ use std::sync::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// What a list that is not immediate has recorded.
+/// The recording of a list that is not immediate.
 #[derive(Default)]
 pub struct Recorded {
     pub commands: Vec<Command>,
     pub closed: bool,
-    /// It was executed since it was recorded.
+    /// Whether it was executed since it was recorded.
     pub ran: bool,
-    /// How many numbers were given to commands that may be changed.
+    /// How many identifiers were given to mutable commands.
     pub ids: u64,
-    /// The number that the next command gets; 0: none.
+    /// The identifier of the next command; 0 for none.
     pub next_id: u64,
 }
-/// How a list comes to run.
+/// How the commands of a list get to run.
 pub enum Way {
     Recorded(Mutex<Recorded>),
     Immediate(Arc<Line>, ze_command_queue_desc_t),
@@ -44,25 +44,27 @@ pub struct List {
     pub device: Arc<Device>,
     context: usize,
     pub ordinal: u32,
-    /// Of lists that are not immediate.
+    /// For lists that are not immediate.
     flags: ze_command_list_flags_t,
     pub in_order: bool,
     pub mutable: bool,
-    /// Of immediate ones.
+    /// For immediate lists.
     alone: Alone,
-    /// The last command signals nothing, and nobody has asked for its end: Intel's driver has to flush then, where the
-    /// device's caches are not the host's to see.
+    /// Whether the last command signals no event, and nobody has synchronized with the list since. If so,
+    /// Intel's driver has to flush when the host waits, on devices whose caches are not coherent with the
+    /// host.
     is_unseen: AtomicBool,
 }
 impl Object for List {
     const TAG: u64 = 0x7a65_636f_6d6c_6973;
 }
-// SAFETY: the only pointer is the chain of the description, which is never followed after the call.
+// SAFETY: the only pointer is the descriptor's chain, which is never followed after the call that created the
+// list.
 unsafe impl Send for List {}
 // SAFETY: as above.
 unsafe impl Sync for List {}
 
-/// What an append says of its events: whom it signals, whom it waits for.
+/// The events of an append: the one that it signals and those that it waits for.
 #[derive(Clone, Copy)]
 pub struct Events {
     pub signal: ze_event_handle_t,
@@ -70,13 +72,13 @@ pub struct Events {
     pub waits: *mut ze_event_handle_t,
 }
 impl Events {
-    /// None at all.
+    /// No events.
     pub const NONE: Self =
         Self { signal: std::ptr::null_mut(), count: 0, waits: std::ptr::null_mut() };
-    /// The events that are waited for.
+    /// The current states of the events to wait for.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_SIZE` for a count without a list; what a handle that is none gives.
+    /// `ZE_RESULT_ERROR_INVALID_SIZE` for a count without a list; [`handle::get`]'s for invalid handles.
     fn captured(&self, on: &Device) -> Answer<Vec<event::Wait>> {
         if self.waits.is_null() && self.count != 0 {
             return Err(ZE_RESULT_ERROR_INVALID_SIZE);
@@ -92,10 +94,10 @@ impl Events {
 }
 
 impl List {
-    /// What a list that is not immediate has recorded.
+    /// The recording of a list that is not immediate.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate one.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate list.
     pub fn recorded(&self) -> Answer<MutexGuard<'_, Recorded>> {
         match &self.way {
             Way::Recorded(recorded) => Ok(locked(recorded)),
@@ -108,12 +110,12 @@ impl List {
             Way::Recorded(_) => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         }
     }
-    /// The line of its copy engine, where that is one.
+    /// The line that the lists on its engine share, if they share one.
     fn shared(&self) -> Option<Arc<Line>> {
         let (_, desc) = self.immediate().ok()?;
         engine::shared((self.device.index, self.ordinal, desc.index))
     }
-    /// A copy that is about to be appended, as it is done in this list.
+    /// The copy as this list runs it: offloaded to the copy engine if the list has the offload hint.
     pub fn offloaded(&self, copy: Call) -> Call {
         match self.immediate() {
             Ok((_, desc)) if desc.flags & ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT != 0 => {
@@ -122,11 +124,11 @@ impl List {
             _ => copy,
         }
     }
-    /// A promise of the event `raw`, if there is one.
+    /// The promise of the event `raw`; `None` if `raw` is null.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a counter-based event where the list has no order, or
-    /// where the event is not for lists of this kind.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a counter-based event if the list is not in-order, or if the
+    /// event is not for lists of this kind.
     pub fn promise(&self, raw: ze_event_handle_t) -> Answer<Option<event::Promise>> {
         if raw.is_null() {
             return Ok(None);
@@ -149,14 +151,15 @@ impl List {
         }
         Ok(Some(event.promise(recorded)))
     }
-    /// Takes a command in. `free`: nobody asked for an order among such commands, but the list itself.
+    /// Appends a command. `free`: among such commands only the order of the list matters.
     ///
     /// # Errors
-    /// For handles that are none and events that are not for this list; in a synchronous list what the
-    /// command said.
+    /// For invalid handles and for events that cannot be used with this list; in a synchronous list also the
+    /// command's error.
     pub fn append(&self, work: Work, free: bool, events: Events) -> Answer {
         device::count_command()?;
-        // What is waited for comes first: a command may replace the state that it waits for.
+        // Captures the waits before the signal, because the command may signal an event that it also waits
+        // for.
         let waits = events.captured(&self.device)?;
         let promise = self.promise(events.signal)?;
         let command = Command { waits, work, promise, free: free && !self.in_order, id: 0 };
@@ -178,8 +181,8 @@ impl List {
     /// Submits to the line of an immediate list.
     ///
     /// # Errors
-    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for one that is not; in a synchronous list what a command
-    /// said.
+    /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for a list that is not immediate; in a synchronous list also a
+    /// command's error.
     pub fn submit(&self, commands: impl IntoIterator<Item = Ready>) -> Answer {
         let (line, desc) = self.immediate()?;
         let _use = self.alone.begin("appends to");
@@ -188,8 +191,8 @@ impl List {
         self.is_unseen.store(is_unseen, Relaxed);
         if desc.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS { line.synchronize(None) } else { Ok(()) }
     }
-    /// All commands of a closed list, ready for one more run, which come after all before them and
-    /// before all after.
+    /// Adds one more run of all commands of a closed list to `into`. The run comes after all earlier commands
+    /// and before all later ones.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for an immediate list or one that is not closed.
@@ -201,7 +204,7 @@ impl List {
         }
         let again = std::mem::replace(&mut recorded.ran, true);
         into.push(point(Vec::new(), None));
-        // Promises first: a command may wait for one of its own list's that is renewed here.
+        // Renews all promises first: a command may wait for the event of another command of the same list.
         let mut ready: Vec<_> = recorded.commands.iter().map(|c| c.ready(again)).collect();
         for (command, ready) in recorded.commands.iter().zip(&mut ready) {
             ready.waits = command.waits.iter().map(event::Wait::fixed).collect();
@@ -209,11 +212,11 @@ impl List {
         into.append(&mut ready);
         Ok(())
     }
-    /// The group of queues that it is for.
+    /// The queue group that the list is for.
     fn group(&self) -> &'static crate::property_lists::Group {
         &groups()[self.ordinal as usize]
     }
-    /// Refuses kernels on copy engines.
+    /// Fails for copy-only lists, which cannot run kernels.
     ///
     /// # Errors
     /// `ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE`.
@@ -221,16 +224,16 @@ impl List {
         let compute = self.group().flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE != 0;
         if compute { Ok(()) } else { Err(ZE_RESULT_ERROR_INVALID_COMMAND_LIST_TYPE) }
     }
-    /// The longest pattern of a fill.
+    /// The length of the longest fill pattern, in bytes.
     pub fn pattern(&self) -> usize {
         self.group().pattern
     }
 }
-/// A command that only orders: all before it, all after.
+/// A command that does nothing, and runs after all earlier and before all later commands.
 pub fn point(waits: Vec<event::Wait>, promise: Option<event::Promise>) -> Ready {
     Ready { waits, work: None, promise, free: false }
 }
-/// What `events` says, as a command that only orders.
+/// Two commands that do nothing: one that waits for the events, and one that signals.
 ///
 /// # Errors
 /// As [`List::append`].
@@ -245,10 +248,10 @@ pub fn points(list: &List, events: Events) -> Answer<(Ready, Ready)> {
 pub fn get(raw: ze_command_list_handle_t) -> Answer<Arc<List>> {
     handle::get(raw!(raw))
 }
-/// Checks a group of queues and a queue in it.
+/// Checks the numbers of a queue group and of a queue in it.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for such as there are not.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if there is no such group or queue.
 pub fn engine(ordinal: u32, index: u32) -> Answer {
     let group = groups().get(ordinal as usize).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     if index < group.queues { Ok(()) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
@@ -257,7 +260,7 @@ fn of(context: ze_context_handle_t, device: ze_device_handle_t) -> Answer<Arc<De
     let (context, device) = (context::get(context)?, device::get(device)?);
     if context.has(&device) { Ok(device) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
-/// Runs recorded lists as one command of an immediate one.
+/// Runs recorded lists as one command of an immediate list.
 fn nested(
     list: ze_command_list_handle_t,
     (lists, count): (*mut ze_command_list_handle_t, u32),

@@ -1,5 +1,5 @@
-//! What the Level Zero loader has besides the functions of a driver: those who link its static half
-//! open `libze_loader.so.1` and ask for these before anything else.
+//! The functions that the Level Zero loader has in addition to those of a driver. Programs that link the
+//! loader's static half open `libze_loader.so.1` and look these up first.
 #![expect(unsafe_code, reason = "exports symbols of the loader")]
 use crate::{inject::Answer, knob, raw};
 use std::{
@@ -8,7 +8,7 @@ use std::{
 };
 use ze_sys::*;
 
-/// A part of the loader and its version.
+/// A component of the loader and its version.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Component {
@@ -16,7 +16,7 @@ pub struct Component {
     specification: ze_api_version_t,
     version: [c_int; 3],
 }
-/// The loader that this library passes for.
+/// The version of the loader that this library pretends to be.
 const LOADER: [c_int; 3] = [1, 32, 0];
 
 fn versions(count: *mut usize, to: *mut Component) -> Answer {
@@ -31,17 +31,18 @@ fn versions(count: *mut usize, to: *mut Component) -> Answer {
     raw::put(count, 1)
 }
 
-/// Whether handles are the loader's, where there are several drivers (`ZE_SOFTWARE_WRAPS=1`).
+/// Whether driver handles are the loader's own, as they are if there are several drivers
+/// (`ZE_SOFTWARE_WRAPS=1`).
 fn wraps() -> bool {
     static WRAPS: LazyLock<bool> = LazyLock::new(|| knob::is("WRAPS", "1"));
     *WRAPS
 }
-/// The driver's own handle. Only drivers' differ.
+/// The loader's translation of a handle: only a driver's handle changes.
 fn translated(kind: u32, handle: *mut c_void) -> *mut c_void {
     if wraps() && kind == 0 { handle.map_addr(|at| at | 1) } else { handle }
 }
-/// The handle of a driver as an extension function gets it: the loader's ends the process, as it is no address that the
-/// driver knows.
+/// The driver behind a handle that an extension function gets. The loader's own handle ends the process,
+/// because for the driver it is not a valid address.
 pub fn unwrapped(driver: ze_driver_handle_t) -> ze_driver_handle_t {
     if !wraps() {
         return driver;
@@ -52,7 +53,8 @@ pub fn unwrapped(driver: ze_driver_handle_t) -> ze_driver_handle_t {
     }
     driver.map_addr(|at| at & !1)
 }
-/// Ends the process where an extension function gets other handles than drivers', which are all the loader's.
+/// Ends the process if an extension function gets any handle other than a driver's while handles are the
+/// loader's own.
 pub fn check_extension() {
     if wraps() {
         eprintln!("ze-software: an extension function got a handle of the loader's");
@@ -84,25 +86,25 @@ entries! {
     }
     fn zelLoaderContextTeardown() { Ok(()) }
 }
-/// Where the functions for tracers are: in this very library.
+/// The library with the functions for tracers, which is this one.
 #[unsafe(no_mangle)]
 pub extern "C" fn zeLoaderGetTracingHandle() -> *mut c_void {
-    // SAFETY: plain data that the next call fills.
+    // SAFETY: zeros are a valid `Dl_info`: pointers only.
     let mut own = unsafe { std::mem::zeroed::<libc::Dl_info>() };
-    // SAFETY: the address is of a function of this library, `own` is ours.
+    // SAFETY: the address is that of a function of this library, and `own` is a local variable.
     if unsafe { libc::dladdr(zeLoaderInit as *const c_void, &raw mut own) } == 0 {
         return std::ptr::null_mut();
     }
-    // SAFETY: the library is loaded already: nothing runs, and the path is the dynamic linker's own.
+    // SAFETY: the library is already loaded, so no initializers run; the path comes from the dynamic linker.
     unsafe { libc::dlopen(own.dli_fname, libc::RTLD_NOW) }
 }
-/// Whether the loader is going down: it never is.
+/// Whether the loader is shutting down, which it never does.
 #[unsafe(no_mangle)]
 pub extern "C" fn zelCheckIsLoaderInTearDown() -> bool {
     false
 }
 
-/// Tables of what this driver does not have: they stay as the caller had them.
+/// Function tables of what this driver does not have. They keep what the caller put in.
 macro_rules! empty_tables {
     ($($getter:ident)*) => { entries! { $(
         fn $getter(_version: ze_api_version_t, _to: *mut c_void) { Ok(()) }

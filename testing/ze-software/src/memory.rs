@@ -1,4 +1,4 @@
-//! Allocations: host, device and shared, what is known of a pointer, and freeing.
+//! Memory allocations: host, device and shared; the properties of pointers; freeing.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     allocations::{self, Allocation, Origin, Taken},
@@ -15,7 +15,7 @@ use std::{
 };
 use ze_sys::*;
 
-/// What is known of an address.
+/// The properties of an address.
 pub struct Found {
     pub base: usize,
     pub size: usize,
@@ -23,7 +23,7 @@ pub struct Found {
     pub device: Option<Arc<Device>>,
     pub id: u64,
 }
-/// What `address` lies in: an allocation or a mapped physical memory.
+/// The allocation or mapped physical memory that contains `address`.
 pub fn find(address: usize) -> Option<Found> {
     if let Some(one) = allocations::find(address) {
         let device = one.device.clone();
@@ -31,7 +31,7 @@ pub fn find(address: usize) -> Option<Found> {
     }
     crate::virtual_memory::find(address)
 }
-/// Where those of several addresses begin, and their sizes.
+/// For each address, the base address and the size of the allocation or mapping that contains it.
 pub fn extents<const N: usize>(addresses: [usize; N]) -> [Option<(usize, usize)>; N] {
     let mut all = allocations::extents(addresses);
     for (extent, address) in all.iter_mut().zip(addresses) {
@@ -55,14 +55,14 @@ struct Asked {
     size: usize,
     alignment: usize,
 }
-/// Whether the chain lets an allocation be larger than the device's largest.
+/// Whether the chain allows allocations larger than the device's limit.
 fn relaxed(chain: *const c_void) -> bool {
     raw::chain(chain).any(|(stype, _)| {
         stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC
             || stype == ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC
     })
 }
-/// Allocations of a device that are no larger are cut from larger ones (`ZE_SOFTWARE_POOL`, in MiB).
+/// Device allocations up to this size (`ZE_SOFTWARE_POOL`, in MiB) are placed inside larger memory; in bytes.
 fn pooled() -> usize {
     static MOST: LazyLock<usize> = LazyLock::new(|| knob::mebibytes("POOL").unwrap_or(0));
     *MOST
@@ -92,11 +92,11 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
         return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
     }
     let on_device = asked.kind == ZE_MEMORY_TYPE_DEVICE;
-    // What is small is cut from memory that begins with somebody else's.
+    // A small allocation does not begin where its memory does, as if another one came before it.
     let is_cut = on_device && imported.is_none() && exports == 0 && whole <= pooled();
     let offset = if is_cut { DEVICE_PAGE.max(alignment) } else { 0 };
     let (backing, taken) = match imported {
-        // What is imported is another's share of a device.
+        // Imported memory does not count as memory of the device.
         Some(backing) if backing.size < asked.size => return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
         Some(backing) => (backing, None),
         None => {
@@ -123,8 +123,9 @@ fn allocate(asked: Asked, to: *mut *mut c_void) -> Answer {
     })?;
     raw::put(to, std::ptr::with_exposed_provenance_mut(base))
 }
-/// Frees what begins at `at`: at once, or once all that is submitted by now has run, if that `is_deferred`. Nobody can wait
-/// for a lost device, which may be in the midst of its last command.
+/// Frees the allocation that begins at `at`: at once, or, if `is_deferred`, when everything that is submitted
+/// now has run. If the device is lost, memory is always freed the second way: the caller cannot wait, and the
+/// last command may still be running.
 fn free(context: ze_context_handle_t, at: *mut c_void, is_deferred: bool) -> Answer {
     context::get(context)?;
     if at.is_null() {
@@ -204,7 +205,8 @@ entries! {
         {
             return Err(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION);
         }
-        // With either policy the memory stays until what is submitted has run, and nobody is kept waiting.
+        // Either policy only requires that the memory stays until the submitted commands have run; this call
+        // never waits.
         free(context, at, policy != 0)
     }
     fn zeMemGetAllocProperties(

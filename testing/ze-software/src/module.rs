@@ -1,4 +1,4 @@
-//! Modules: code for a device, from SPIR-V or from a native binary, with a log of its building.
+//! Modules: device code from SPIR-V or from a native binary, with its build log.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     build_log,
@@ -21,10 +21,10 @@ use ze_sys::*;
 /// A module.
 pub struct Module {
     code: Code,
-    /// The kernels' names, as C strings that the caller may keep while the module is there.
+    /// The names of the kernels, as C strings. The caller may use them as long as the module exists.
     names: Vec<CString>,
     id: u64,
-    /// Whether it was built for buffers of any size.
+    /// Whether it was built with the option for buffers of more than 4 GiB.
     is_for_large: bool,
 }
 impl Object for Module {
@@ -34,7 +34,7 @@ impl Object for Module {
 pub enum Found {
     /// In SPIR-V.
     Portable(Arc<spirv::Program>, Arc<spirv::Kernel>),
-    /// A C function and the number of its arguments.
+    /// A C function and its number of arguments.
     Native(elf::Function, u32),
 }
 impl Module {
@@ -44,10 +44,11 @@ impl Module {
         let names = code.kernels().into_iter().filter_map(|name| CString::new(name).ok()).collect();
         Module { code, names, id, is_for_large }
     }
-    /// Refuses a buffer of `bytes`, all of which its kernels do not reach (`ZE_SOFTWARE_STATEFUL_4G`, in MiB).
+    /// Fails for a buffer of `bytes` if the module's kernels cannot address all of it
+    /// (`ZE_SOFTWARE_STATEFUL_4G`, in MiB).
     ///
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// A sentence with the reason.
     pub fn reaches(&self, bytes: usize) -> Result<(), String> {
         static MOST: LazyLock<usize> =
             LazyLock::new(|| knob::mebibytes("STATEFUL_4G").unwrap_or(usize::MAX));
@@ -56,20 +57,20 @@ impl Module {
         }
         Err(format!("it was not built for buffers of {bytes} bytes"))
     }
-    /// What it is called in messages.
+    /// The module's name in messages.
     pub fn label(&self) -> String {
         format!("module {}", self.id)
     }
-    /// A number of sixteen bytes that no other module of the process has.
+    /// An identifier that no other module of the process has.
     pub fn uuid(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.id.to_le_bytes());
         bytes
     }
-    /// A kernel by its name.
+    /// The kernel with this name.
     ///
     /// # Errors
-    /// `INVALID_MODULE_UNLINKED` while functions are missing, `INVALID_KERNEL_NAME` for a name that no kernel has.
+    /// `INVALID_MODULE_UNLINKED` if functions are missing, `INVALID_KERNEL_NAME` if there is no such kernel.
     pub fn entry(&self, name: &str) -> Answer<Found> {
         if !self.code.missing().is_empty() {
             return Err(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED);
@@ -83,10 +84,10 @@ impl Module {
         };
         found.ok_or(ZE_RESULT_ERROR_INVALID_KERNEL_NAME)
     }
-    /// Hands out the native binary, as C asks for it.
+    /// Returns the native binary and its size.
     ///
     /// # Errors
-    /// `INVALID_NULL_POINTER` without a place for its size.
+    /// `INVALID_NULL_POINTER` if `size` is null.
     pub fn put_binary(&self, size: *mut usize, to: *mut u8) -> Answer {
         let bytes = match &self.code {
             Code::Portable(parts) => code::write(parts),
@@ -101,13 +102,13 @@ impl Module {
 pub fn get(raw: ze_module_handle_t) -> Answer<Arc<Module>> {
     handle::get(raw!(raw))
 }
-/// Why a module is not built: the code, and the sentence for the log.
+/// Why a module could not be built: the error code, and the sentence for the build log.
 type Refused = (ze_result_t, String);
 fn failed(why: String) -> Refused {
     (ZE_RESULT_ERROR_MODULE_BUILD_FAILURE, why)
 }
-/// Values of specialization constants. Their sizes are the module's to say, so eight bytes are taken if all are there
-/// for certain, else those that the module's constant has.
+/// The values of specialization constants. Their sizes are only known from the module, so eight bytes are
+/// read if that many are certain to be readable, else as many as the module's constant has.
 fn constants(
     from: *const ze_module_constants_t,
     specials: &[spirv::Special],
@@ -135,7 +136,7 @@ fn portable(bytes: Vec<u8>, given: *const ze_module_constants_t) -> Result<Sourc
     let given = constants(given, specials.specials()).map_err(plain)?;
     Source::build(bytes, given).map_err(failed)
 }
-/// Builds what a description describes.
+/// Builds a module.
 fn build(d: &ze_module_desc_t) -> Result<Code, Refused> {
     let null = |code: ze_result_t| (code, "the module's bytes cannot be read".to_owned());
     let stype = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC;
@@ -157,7 +158,7 @@ fn build(d: &ze_module_desc_t) -> Result<Code, Refused> {
         }
     }
 }
-/// Several modules of SPIR-V as one.
+/// Builds several SPIR-V modules into one.
 fn many(d: &ze_module_program_exp_desc_t) -> Result<Code, Refused> {
     let null = |code: ze_result_t| (code, "the modules cannot be read".to_owned());
     let count = d.count as usize;
@@ -187,7 +188,7 @@ fn native(bytes: Vec<u8>) -> Result<Code, Refused> {
     code::join(&parts).map_err(refused)?;
     Ok(Code::Portable(parts))
 }
-/// Options that mean something to no compiler here are named in the log, and change nothing.
+/// A line for the build log with the options that were ignored; empty if there are none.
 fn remark(options: *const c_char) -> String {
     let known = |word: &&str| !word.starts_with('-');
     let options =
@@ -195,7 +196,7 @@ fn remark(options: *const c_char) -> String {
     let strange: Vec<&str> = options.split_whitespace().filter(known).collect();
     if strange.is_empty() { String::new() } else { format!("ignored: {}", strange.join(" ")) }
 }
-/// Whether all that is built is built for buffers of any size.
+/// Whether all inputs have the option for buffers of more than 4 GiB.
 fn is_for_large(d: &ze_module_desc_t) -> bool {
     let says = |options: *const c_char| {
         !options.is_null()
@@ -228,7 +229,7 @@ fn create(
     let code = built.map_err(|(code, _)| code)?;
     raw::put(to, handle::make(Module::new(code, is_for_large(&d))).cast())
 }
-/// Links modules with each other; the sentence says what is wrong.
+/// Links modules with each other; the error is a sentence with the reason.
 fn link(modules: &[Arc<Module>]) -> Result<(), String> {
     let parts = modules.iter().flat_map(|m| match &m.code {
         Code::Portable(parts) => parts.as_slice(),
@@ -242,7 +243,7 @@ fn link(modules: &[Arc<Module>]) -> Result<(), String> {
 fn all(count: u32, modules: *mut ze_module_handle_t) -> Answer<Vec<Arc<Module>>> {
     raw::list(modules.cast_const(), count as usize)?.into_iter().map(get).collect()
 }
-/// What modules call and have, a line for each.
+/// The imports and exports of modules, one line for each.
 fn inspected(flags: ze_linkage_inspection_ext_flags_t, modules: &[Arc<Module>]) -> String {
     let wants = |flag| flags & flag != 0;
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! Command lists whose commands can be changed after they were recorded: arguments, numbers and sizes
-//! of groups, offsets, kernels, events. A list that was changed is closed again before it runs.
+//! Command lists whose commands can be changed after they were recorded: arguments, group counts and sizes,
+//! offsets, kernels, events. A list that was changed has to be closed again before it can run.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     command::{Command, Work},
@@ -16,7 +16,7 @@ fn mutable(raw: ze_command_list_handle_t) -> Answer<std::sync::Arc<List>> {
     let list = list::get(raw)?;
     if list.mutable { Ok(list) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
 }
-/// Gives the command that is appended next a number.
+/// Gives the next command an identifier.
 fn number(list: &List, to: *mut u64) -> Answer {
     let mut recorded = list.recorded()?;
     if recorded.closed {
@@ -26,7 +26,7 @@ fn number(list: &List, to: *mut u64) -> Answer {
     recorded.next_id = recorded.ids;
     raw::put(to, recorded.ids)
 }
-/// Changes the command that has this number.
+/// Changes the command with this identifier.
 fn change(list: &List, id: u64, with: impl FnOnce(&mut Command) -> Answer) -> Answer {
     let mut recorded = list.recorded()?;
     let found = recorded.commands.iter_mut().find(|command| id != 0 && command.id == id);
@@ -44,7 +44,7 @@ fn launch(
         _ => Err(ZE_RESULT_ERROR_INVALID_ARGUMENT),
     })
 }
-/// One wish of a chain.
+/// Applies one structure of a chain of changes.
 fn wish(list: &List, stype: ze_structure_type_t, at: *mut std::ffi::c_void) -> Answer {
     match stype {
         ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC => {

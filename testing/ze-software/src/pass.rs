@@ -1,6 +1,6 @@
-//! A socket of the process by which others get descriptors of its shared memory, where the system does
-//! not let them have them: processes that are not to be looked into, other namespaces of processes.
-//! Other users get nothing.
+//! A socket through which other processes get descriptors of this process's shared memory, for when `/proc`
+//! cannot be used: processes that do not permit it, and other PID namespaces. Processes of other users get
+//! nothing.
 #![expect(unsafe_code, reason = "asks a socket for its peer's user")]
 use crate::{inject::Answer, ticket::known_file};
 use rustix::{
@@ -24,18 +24,18 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// How long one who asks may take, and one who is asked.
+/// How long either side may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The process and the number in its socket's name. Forked children have their own.
+/// The process, and the number in its socket's name. A forked child makes its own socket.
 static SERVED: Mutex<Option<(u32, u64)>> = Mutex::new(None);
 
 fn address(name: u64) -> std::io::Result<SocketAddr> {
     SocketAddr::from_abstract_name(format!("ze-software-{name:016x}"))
 }
-/// The number in the name of this process's socket, which is there from the first call on.
+/// The number in the name of this process's socket, which the first call creates.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` when the system has no socket or no thread left.
+/// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` if the socket or its thread cannot be created.
 pub fn name() -> Answer<u64> {
     let mut served = locked(&SERVED);
     let process = std::process::id();
@@ -55,20 +55,20 @@ fn serve() -> std::io::Result<u64> {
     let listener = UnixListener::bind_addr(&address(name)?)?;
     let answer = move || {
         for stream in listener.incoming().map_while(Result::ok) {
-            // Who asks badly, or goes away, gets nothing.
+            // Ignores invalid requests and closed connections.
             let _answered = give(stream);
         }
     };
     ur_mapping::start_thread("ze-software-ipc", answer)?;
     Ok(name)
 }
-/// The user of the process at the other end. (Its process may be of a namespace where it has no number
-/// for us, which the usual way to ask takes for a fault.)
+/// The user of the process at the other end. (Not rustix's function, which fails if that process has no
+/// number in this process's PID namespace.)
 fn user(stream: &UnixStream) -> std::io::Result<u32> {
     let mut peer = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut size = size_of::<libc::ucred>() as libc::socklen_t;
     let (socket, to) = (stream.as_raw_fd(), (&raw mut peer).cast());
-    // SAFETY: `to` has room for `size` bytes of such a structure.
+    // SAFETY: `to` points to a `ucred`, which is `size` bytes long.
     let code =
         unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, to, &raw mut size) };
     if code == 0 { Ok(peer.uid) } else { Err(std::io::Error::last_os_error()) }
@@ -90,7 +90,7 @@ fn give(mut stream: UnixStream) -> std::io::Result<()> {
     retry_on_intr(|| rustix::net::sendmsg(&stream, &bytes, &mut control, flags))?;
     Ok(())
 }
-/// The memory with this number, from the process that has the socket `name`.
+/// The memory with this number, from the process with the socket `name`.
 pub fn fetch(name: u64, number: u64) -> Option<OwnedFd> {
     let mut stream = UnixStream::connect_addr(&address(name).ok()?).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

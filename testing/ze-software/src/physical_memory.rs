@@ -1,5 +1,5 @@
-//! Physical memory: memory without addresses, of a device or of the host, to be mapped where the caller
-//! reserved some.
+//! Physical memory of a device or of the host: memory without an address, to be mapped into a reserved
+//! address range.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     allocations::{self, Taken},
@@ -15,14 +15,14 @@ use rustix::mm::ProtFlags;
 use std::sync::Arc;
 use ze_sys::*;
 
-/// One physical memory.
+/// A physical memory.
 pub struct Physical {
     pub backing: Arc<Backing>,
     pub size: usize,
-    /// None for the host's.
+    /// `None` for host memory.
     pub device: Option<Arc<Device>>,
     pub id: u64,
-    /// Which kinds of descriptors it may be exported as.
+    /// The descriptor types that it can be exported as.
     pub exports: ze_external_memory_type_flags_t,
     _taken: Option<Taken>,
 }
@@ -30,16 +30,17 @@ impl Object for Physical {
     const TAG: u64 = 0x7a65_7068_7973_6d65;
 }
 impl Physical {
-    /// Where it is mapped if a device has it at `base`: there for the host too, if it is the host's memory.
+    /// The host addresses at which it is mapped if its device address is `base`. Host memory is also mapped
+    /// at `base` itself.
     pub fn places(&self, base: usize) -> impl Iterator<Item = usize> {
         let there = backing::reached_at(base);
         let too = (self.device.is_none() && there != base).then_some(base);
         std::iter::once(there).chain(too)
     }
-    /// Maps `size` bytes of it, from `offset` on.
+    /// Maps `size` bytes of it, starting at `offset`.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// If the system refuses.
     pub fn map(&self, base: usize, size: usize, offset: usize, access: ProtFlags) -> Answer {
         self.places(base).try_for_each(|at| backing::map(at, size, &self.backing, offset, access))
     }
@@ -92,7 +93,7 @@ entries! {
     }
     fn zePhysicalMemDestroy(context: ze_context_handle_t, physical: ze_physical_mem_handle_t) {
         context::get(context)?;
-        // What is mapped stays so until it is unmapped.
+        // Existing mappings keep the memory until they are unmapped.
         handle::destroy::<Physical>(raw!(physical)).map(drop)
     }
     fn zePhysicalMemGetProperties(
