@@ -61,8 +61,9 @@ fn bytes_get_from_device_to_device_with_a_link_and_without() {
     let Some(world) = World::new("crossing") else { return };
     for link in ["1", "0"] {
         let environment = [("SOFT_CUDA_DEVICES", "2"), ("SOFT_CUDA_PEER", link)];
-        let Some(out) = judge(&world, &environment, &["--filter", "crossing::"]) else { return };
-        assert_eq!(passed(&out), 4, "{}", text(&out.stdout));
+        let arguments = ["--filter", "crossing::", "--filter", "chains::"];
+        let Some(out) = judge(&world, &environment, &arguments) else { return };
+        assert_eq!(passed(&out), 7, "{}", text(&out.stdout));
     }
 }
 

@@ -315,15 +315,16 @@ impl Records for LevelZero {
                 }
             }
             let made = made?;
-            depends = made.as_ref().map_or_else(|| work.fates.last(), |end| end.fate().cloned());
+            depends =
+                made.as_ref().map_or_else(|| work.fates.last(), |end| end.dependencies().cloned());
             Ok(made.map(Point::Command))
         });
         if made.is_ok() {
             // Commands submitted from here on wait for this execution.
             let profile = if recording.is_profiled { Profile::Moment } else { Profile::Off };
             for (event, signal) in signals {
-                if let Some(fate) = &depends {
-                    signal.depend_on(fate);
+                if let Some(dependencies) = &depends {
+                    signal.depend_on(dependencies.clone());
                 }
                 event.signalled(Point::Command(signal), profile);
             }

@@ -25,7 +25,10 @@ impl QueueState {
         {
             open.pop_front();
         }
-        open.push_back(debt);
+        // Queues that wait for each other again and again would give each other the same ones.
+        if !open.iter().any(|known| Arc::ptr_eq(known, &debt)) {
+            open.push_back(debt);
+        }
         self.has_debts.store(true, Release);
     }
     /// The signals that its lists wait for.

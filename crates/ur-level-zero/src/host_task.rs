@@ -3,7 +3,7 @@
 //! what command lists cannot wait for.
 use super::{
     LevelZero,
-    fate::Fate,
+    fate::{Dependencies, Fate},
     native::{event::EventKind, list::List},
     signal::{EVER, Signal},
     submission::{How, PooledEvents, Waits},
@@ -92,7 +92,7 @@ pub(super) fn wait_across(
     let (fate, here) = (Fate::by_thread(), Arc::new(work.cache().maker().pooled(false)?));
     waits.extend([here.raw()]);
     keep(&EventKind::Pooled(Arc::clone(&here)));
-    waits.depend_on(&fate);
+    waits.depend_on(Dependencies::of(&fate));
     let name = "causeway-across";
     let body = move || {
         fate.meet(|| theirs.wait_for(&there));

@@ -161,8 +161,8 @@ fn order_behind(
     if is_own && work.is_in_order() {
         return Ok(());
     }
-    if let Some(fate) = signal.fate() {
-        waits.depend_on(fate);
+    if let Some(dependencies) = signal.dependencies() {
+        waits.depend_on(dependencies.clone());
     }
     let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
     if !is_own && !p2p::can_access(&work.device, &signal.work().device)? {

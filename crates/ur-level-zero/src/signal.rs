@@ -5,7 +5,7 @@ use super::{
     context::DriverContext,
     device::DriverDevice,
     driver::RawEvent,
-    fate::Fate,
+    fate::Dependencies,
     native::{
         counter::Counters,
         event::{EventKind, EventMaker, Spare},
@@ -167,8 +167,8 @@ pub struct Signal {
     times: Option<Box<Marks>>,
     status: AtomicU8,
     work: Arc<QueueState>,
-    /// Set for a command that a thread of the adapter executes, or that depends on one.
-    fate: OnceLock<Arc<Fate>>,
+    /// The commands that threads of the adapter execute and that it depends on, or is one of.
+    dependencies: OnceLock<Dependencies>,
     /// Its position in its queue; `None` if unknown.
     spot: Option<CommandId>,
     /// The number of its batch; 0 for none.
@@ -185,19 +185,20 @@ impl Signal {
     ) -> Self {
         let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
-        Self { end, times, status, work: Arc::clone(work), fate: OnceLock::new(), spot, batch }
+        let (work, dependencies) = (Arc::clone(work), OnceLock::new());
+        Self { end, times, status, work, dependencies, spot, batch }
     }
-    /// Makes it depend on a command that a thread of the adapter executes. To be called before the signal is
+    /// Makes it depend on commands that threads of the adapter execute. To be called before the signal is
     /// published.
-    pub(super) fn depend_on(&self, fate: &Arc<Fate>) {
-        let _first = self.fate.set(Arc::clone(fate));
+    pub(super) fn depend_on(&self, dependencies: Dependencies) {
+        let _first = self.dependencies.set(dependencies);
     }
-    /// The result that it depends on besides the driver's, unless that is known to be a success.
-    pub(super) fn fate(&self) -> Option<&Arc<Fate>> {
-        self.fate.get().filter(|fate| !fate.is_well())
+    /// What it depends on besides the driver, unless all of that is known to have succeeded.
+    pub(super) fn dependencies(&self) -> Option<&Dependencies> {
+        self.dependencies.get().filter(|dependencies| !dependencies.is_well())
     }
     fn has_failed(&self) -> bool {
-        self.fate.get().is_some_and(|fate| fate.has_failed())
+        self.dependencies.get().is_some_and(Dependencies::has_failed)
     }
     /// The end of a command that had nothing to do: complete at once.
     pub(super) fn over(work: &Arc<QueueState>) -> Self {
@@ -404,7 +405,7 @@ impl Signal {
     }
     #[cold]
     fn failure(&self) -> Error {
-        match self.fate.get().and_then(|fate| fate.check().err()) {
+        match self.dependencies.get().and_then(Dependencies::failure) {
             Some(error) => Error::new(
                 ErrorCode::InEventListExecStatus,
                 format!("the command of an event that was waited for has failed: {error}"),

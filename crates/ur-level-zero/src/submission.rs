@@ -5,7 +5,7 @@ use super::{
     announcer::NAPS,
     clock,
     driver::{RawDevice, RawEvent, RawList},
-    fate::Fate,
+    fate::{Dependencies, Fate},
     lane::Lane,
     native::{
         event::{EventKind, PooledEvent},
@@ -68,8 +68,8 @@ pub(super) struct Waits {
     many: Vec<RawEvent>,
     /// Signals of other processes, which may never come.
     owed: Vec<PendingRemote>,
-    /// Results that may be failures although the driver reports completion.
-    fates: Vec<Arc<Fate>>,
+    /// What may fail although the driver reports completion.
+    dependencies: Vec<Dependencies>,
 }
 impl Extend<RawEvent> for Waits {
     fn extend<T: IntoIterator<Item = RawEvent>>(&mut self, events: T) {
@@ -88,8 +88,8 @@ impl Waits {
     pub(super) fn owe(&mut self, owed: PendingRemote) {
         self.owed.push(owed);
     }
-    pub(super) fn depend_on(&mut self, fate: &Arc<Fate>) {
-        self.fates.push(Arc::clone(fate));
+    pub(super) fn depend_on(&mut self, dependencies: Dependencies) {
+        self.dependencies.push(dependencies);
     }
     /// All events.
     fn list(&mut self) -> &[RawEvent] {
@@ -195,8 +195,8 @@ impl QueueState {
         lane.tidy(self.cache())?;
         drop(turn);
         let signal = is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0)));
-        if let (Some(signal), Some(fate)) = (&signal, self.fates.last()) {
-            signal.depend_on(&fate);
+        if let (Some(signal), Some(dependencies)) = (&signal, self.fates.last()) {
+            signal.depend_on(dependencies);
         }
         Ok(signal)
     }
@@ -251,7 +251,8 @@ impl QueueState {
         self.mark_tail(&mut turn, number)?;
         let put = Put { list: raw, batch, ..Put::new(self, turn.lane_mut(number), number) };
         let owed = std::mem::take(&mut known.owed);
-        let fate = self.fate_of(what, how, std::mem::take(&mut known.fates));
+        let (dependencies, leads) =
+            self.dependencies_of(what, how, std::mem::take(&mut known.dependencies));
         let mut list = known.list();
         if !owed.is_empty() {
             self.incur(&put.turn(&[], None), list, owed)?;
@@ -261,8 +262,11 @@ impl QueueState {
         let signal = put.body(what, how, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| self.cache().give(mark, false));
         let signal = signal?;
-        if let (Some(signal), Some(fate)) = (&signal, fate) {
-            signal.depend_on(&fate);
+        if let Some(dependencies) = dependencies {
+            if leads {
+                self.fates.follow(&dependencies);
+            }
+            signal.iter().for_each(|signal| signal.depend_on(dependencies.clone()));
         }
         if what.order == Order::Both {
             self.set_fence(&mut turn, number)?;
@@ -282,39 +286,34 @@ impl QueueState {
         }
         Ok(false)
     }
-    /// The result that a command's end depends on besides the driver's: its own (`how.fate`), and those of
-    /// commands that it waits for (`fates`) or that precede it in its queue.
+    /// What a command's end depends on besides the driver: its own result (`how.fate`), or what the commands that it waits for
+    /// (`known`) or that precede it in its queue depend on. And whether later commands of the queue depend on that, too.
     #[inline]
-    fn fate_of(
+    fn dependencies_of(
         &self,
         what: &Submission<'_>,
         how: How<'_>,
-        mut fates: Vec<Arc<Fate>>,
-    ) -> Option<Arc<Fate>> {
+        mut known: Vec<Dependencies>,
+    ) -> (Option<Dependencies>, bool) {
         let last = self.fates.last();
-        let is_behind_all = !self.is_in_order() && what.order != Order::Free;
-        let open = if is_behind_all { self.fates.open() } else { vec![] };
-        if how.fate.is_none() && fates.is_empty() && open.is_empty() {
-            return last;
+        if !self.is_in_order() && what.order != Order::Free {
+            known.extend(self.fates.open());
         }
-        let is_new = !fates.is_empty() || !open.is_empty() || how.fate.is_some();
-        fates.extend(open);
-        fates.extend(last);
-        let fate = match how.fate {
+        if how.fate.is_none() && known.is_empty() {
+            return (last, false);
+        }
+        known.extend(last);
+        let before = Dependencies::all(known);
+        let all = match how.fate {
             Some(own) => {
-                own.follow(fates);
-                Some(Arc::clone(own))
+                own.follow(before);
+                Some(Dependencies::of(own))
             }
-            None => Fate::behind(fates),
+            None => before,
         };
         // The caller that waits for the command gets the failure; it is not passed on to later commands.
         let leads = self.is_in_order() || what.order == Order::Both;
-        if let Some(fate) = fate.as_ref().filter(|_| is_new && leads)
-            && !what.completion.is_awaited()
-        {
-            self.fates.follow(fate);
-        }
-        fate
+        (all, leads && !what.completion.is_awaited())
     }
     /// Appends waits for signals of other processes, each with an event behind it that tells whether it came.
     fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<PendingRemote>) -> Result<()> {

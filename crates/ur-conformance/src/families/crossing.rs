@@ -1,5 +1,6 @@
 //! Copies between two devices of one context: USM and buffers, by the queue of either device, without peer
-//! access.
+//! access. And long chains of copies over two queues, of one device or of two, each of which waits for the last copies of both: the
+//! number of paths through such a chain doubles with each pair, so that an adapter which follows all of them does not come to an end.
 use crate::{
     bench::Bench,
     case::{Case, Stop, Verdict},
@@ -12,15 +13,21 @@ use std::{
 use ur_sys::*;
 
 pub fn cases() -> Vec<Case> {
-    cases! { "crossing";
+    let mut all = cases! { "crossing";
         "urEnqueueUSMMemcpy", "copies bytes between memory of any devices of the queue's context", "bytes get from one device to another of the context, whichever queue copies them", bytes;
         "urEnqueueUSMMemcpy2D", "copies rows between memory of any devices of the queue's context", "rows get from one device to another of the context, whichever queue copies them", rows;
         "urEnqueueUSMMemcpy", "a copy waits for its list", "a copy waits for what the other device's queue fills", order;
         "urEnqueueMemBufferWrite, urEnqueueMemBufferRead", "a memory object is its context's", "what one device writes into a buffer another reads", buffer;
-    }
+    };
+    all.extend(cases! { "chains";
+        "urEnqueueUSMMemcpy", "a command waits for its list", "sixty-four pairs of copies on two queues, each behind both copies before, run in order behind a host task", in_order_chain;
+        "urEnqueueUSMMemcpy", "a command waits for its list", "sixty-four pairs of copies on two out-of-order queues, each behind both copies before, run in order behind a host task", out_of_order_chain;
+        "urEnqueueUSMMemcpy", "a command waits for its list", "sixty-four pairs of copies on two devices, each behind both copies before, run in order behind a host task", crossing_chain;
+    });
+    all
 }
 
-/// Two devices of one context, each with a queue and memory.
+/// Two devices of one context, or one twice, each with a queue and memory.
 struct Pair {
     context: ur_context_handle_t,
     queues: [ur_queue_handle_t; 2],
@@ -33,13 +40,23 @@ impl Pair {
         let (first, all) = (b.device()?, b.devices(b.platform()?)?);
         let second = all.into_iter().find(|device| *device != first);
         let second = second.ok_or_else(|| Stop::skipped("the platform has one device"))?;
-        let (devices, mut context) = ([first, second], ur_context_handle_t::NULL);
-        must!(b, context.create(2, devices.as_ptr(), null(), &mut context));
+        Self::of(b, &[first, second], ur_queue_flags_t::default())
+    }
+    /// Two queues of one device.
+    fn of_one(b: &Bench, flags: ur_queue_flags_t) -> Verdict<Self> {
+        Self::of(b, &[b.device()?], flags)
+    }
+    fn of(b: &Bench, devices: &[ur_device_handle_t], flags: ur_queue_flags_t) -> Verdict<Self> {
+        let (count, mut context) = (devices.len() as u32, ur_context_handle_t::NULL);
+        must!(b, context.create(count, devices.as_ptr(), null(), &mut context));
         let mut pair =
             Self { context, queues: [ur_queue_handle_t::NULL; 2], memory: [null_mut(); 2] };
-        for (n, device) in devices.into_iter().enumerate() {
+        let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+        let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+        for n in 0..2 {
+            let device = devices[n % devices.len()];
             let (none, to) = (ur_usm_pool_handle_t::NULL, &mut pair.memory[n]);
-            must!(b, queue.create(context, device, null(), &mut pair.queues[n]));
+            must!(b, queue.create(context, device, &properties, &mut pair.queues[n]));
             must!(b, usm.device_alloc(context, device, null(), none, BYTES, to));
         }
         Ok(pair)
@@ -148,5 +165,56 @@ fn buffer(b: &Bench) -> Verdict {
         ensure!(got == sent, "device {reader} reads something else than {writer} wrote");
     }
     must!(b, mem.release(buffer));
+    pair.end(b)
+}
+
+/// Pairs of copies of a chain.
+const PAIRS: usize = 64;
+/// What one of them copies.
+const HALF: usize = BYTES / 2;
+
+fn in_order_chain(b: &Bench) -> Verdict {
+    chain(b, Pair::of_one(b, ur_queue_flags_t::default())?)
+}
+fn out_of_order_chain(b: &Bench) -> Verdict {
+    chain(b, Pair::of_one(b, ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE)?)
+}
+fn crossing_chain(b: &Bench) -> Verdict {
+    chain(b, Pair::new(b)?)
+}
+/// Each queue copies, again and again, a half of the other one's memory into the other half of its own: while a pair runs, nobody
+/// writes what is read.
+fn chain(b: &Bench, pair: Pair) -> Verdict {
+    let half = |n: usize, step: usize| pair.memory[n].wrapping_byte_add(step % 2 * HALF);
+    for (n, byte) in [(0, 1), (1, 2)] {
+        pair.write(b, n, &[byte; BYTES])?;
+    }
+    let gate = b.gate(pair.queues[0])?;
+    let mut last = [b.follow(pair.queues[0], &[])?, b.follow(pair.queues[1], &[])?];
+    for step in 0..PAIRS {
+        let mut next = [ur_event_handle_t::NULL; 2];
+        for (n, event) in next.iter_mut().enumerate() {
+            let (to, from) = (half(n, step + 1), half(1 - n, step));
+            let (queue, waits) = (pair.queues[n], last.as_ptr().cast());
+            must!(b, enqueue.usm_memcpy(queue, false, to, from, HALF, 2, waits, event));
+        }
+        for event in std::mem::replace(&mut last, next.map(|event| event.0)) {
+            must!(b, event.release(ur_event_handle_t(event)));
+        }
+    }
+    for event in last {
+        let is_over = b.status(event)? == ur_event_status_t::COMPLETE;
+        ensure!(!is_over, "the last copies did not wait for the host task");
+    }
+    gate.open();
+    b.wait(&last)?;
+    for event in last {
+        must!(b, event.release(ur_event_handle_t(event)));
+    }
+    for (n, byte) in [(0, 1), (1, 2)] {
+        b.finish(pair.queues[n])?;
+        let is_right = pair.read(b, n)?[..HALF] == [byte; HALF];
+        ensure!(is_right, "the copies of queue {n} did not run in order");
+    }
     pair.end(b)
 }

@@ -20,6 +20,7 @@ pub fn cases() -> Vec<Case> {
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes", "an event of a command is INVALID_EVENT", of_a_command;
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_INVALID_EVENT: the event itself came from opening another process's handle", "an opened event is not shared on", no_re_export;
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event records profiling data or timestamps", "a timed event is UNSUPPORTED_FEATURE", timed;
+        "urIPCOpenEventHandleExp", "wait lists of other processes", "sixty-four pairs of commands on two queues, each behind both before, wait for the signal of another process", pairs;
         "urEnqueueEventsWaitWithBarrierExt", "nobody need wait before signalling again or releasing", "an event is released by all while its signal is owed, and its waiters are served", released;
     };
     all.push(
@@ -92,6 +93,29 @@ fn waits(b: &Bench) -> Verdict {
     exporter.must("ungate held")?;
     importer.must("wait after")?;
     importer.says("status after", "COMPLETE")
+}
+/// The number of ways from the last commands to the signal doubles with each pair: who follows all of them does not come to an end.
+fn pairs(b: &Bench) -> Verdict {
+    let (_place, mut exporter, mut importer) = pair(b)?;
+    exporter.must("gate q held")?;
+    exporter.must("signal q it")?;
+    for queue in ["q", "ooo"] {
+        importer.must(&format!("follow {queue} {queue}0 there"))?;
+    }
+    for last in 0..64 {
+        for queue in ["q", "ooo"] {
+            importer.must(&format!("follow {queue} {queue}{} q{last} ooo{last}", last + 1))?;
+        }
+    }
+    for event in ["q64", "ooo64"] {
+        let status = importer.must(&format!("status {event}"))?;
+        ensure!(status != "COMPLETE", "the last commands did not wait");
+    }
+    exporter.must("ungate held")?;
+    importer.must("wait q64 ooo64")?;
+    importer.must("finish q")?;
+    importer.must("finish ooo")?;
+    Ok(())
 }
 fn host_wait(b: &Bench) -> Verdict {
     let (_place, mut exporter, mut importer) = pair(b)?;
