@@ -1,5 +1,5 @@
-//! What a device says of itself: those of a graphics card of a middling size, whose execution units are
-//! the host's.
+//! The properties of a device: those of a mid-range graphics card, whose execution units are the host's
+//! processor.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     allocations, clock,
@@ -11,20 +11,21 @@ use crate::{
 };
 use ze_sys::*;
 
-/// Of each whole device; a part has its share of the subslices.
+/// The number of subslices of a whole device; a subdevice has its share of them.
 const SUBSLICES: u32 = 8;
 const EUS: u32 = 8;
 const THREADS: u32 = 8;
-/// Widest group of work items.
+/// The largest number of work-items in a group.
 pub const GROUP: u32 = 1024;
-/// Bytes of local memory of a group.
+/// The size of a group's local memory in bytes.
 pub const LOCAL_MEMORY: u32 = 64 << 10;
-/// Widths of a subgroup.
+/// The supported subgroup sizes.
 pub const SUBGROUPS: [u32; 3] = [8, 16, 32];
 const VENDOR: u32 = 0x8086;
 const DEVICE: u32 = 0xe20b;
 
-/// Which hardware it is: architecture in the upper ten bits, release in the next eight, revision in the lowest six.
+/// The version of the graphics IP: the architecture in bits 22 to 31, the release in bits 14 to 21, the
+/// revision in bits 0 to 5.
 fn ip_version() -> u32 {
     let (architecture, release, revision) = match knob::profile() {
         Profile::Igpu => (12, 70, 4),
@@ -34,12 +35,12 @@ fn ip_version() -> u32 {
     architecture << 22 | release << 14 | revision
 }
 
-/// Bytes of a device's memory.
+/// The size of a device's memory in bytes.
 pub fn memory(device: &Device) -> u64 {
     let whole = knob::number("MEMORY", 4096) << 20;
     whole / u64::from(device.share())
 }
-/// Bytes of the largest allocation without asking for more.
+/// The size of the largest allocation without relaxed limits, in bytes.
 pub fn largest(device: &Device) -> u64 {
     memory(device) / 2
 }
@@ -73,7 +74,7 @@ fn describe(device: &Device, properties: &mut ze_device_properties_t) {
     properties.numEUsPerSubslice = EUS;
     properties.numSubslicesPerSlice = subslices(device);
     properties.numSlices = 1;
-    // The first form of the structure says nanoseconds of a tick, the second ticks of a second.
+    // The first version of the structure has nanoseconds per tick, the second has ticks per second.
     properties.timerResolution = match properties.stype {
         ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 => clock::cycles_per_second(),
         _ => clock::resolution(),
@@ -82,7 +83,7 @@ fn describe(device: &Device, properties: &mut ze_device_properties_t) {
     properties.uuid.id = uuid(device);
     properties.name = raw::name("Software GPU");
 }
-/// What is asked in the chain of the device's properties.
+/// Fills the structures in the chain of the device's properties.
 fn extend(device: &Device, next: *const core::ffi::c_void) -> Answer {
     for (stype, at) in raw::chain(next) {
         match stype {
@@ -122,12 +123,12 @@ fn extend(device: &Device, next: *const core::ffi::c_void) -> Answer {
                     Ok(())
                 })?;
             }
-            _ => {} // structures that this driver does not know stay as they are
+            _ => {} // unknown structures are left unchanged
         }
     }
     Ok(())
 }
-/// What of a launch may be changed after its list was closed.
+/// What can be changed in a recorded launch.
 fn mutable() -> ze_mutable_command_exp_flags_t {
     if inject::hidden("zeCommandListUpdateMutableCommandsExp") {
         return 0;

@@ -1,11 +1,11 @@
-//! What a device says of itself in lists: its memories, its caches, its groups of queues and its
-//! widths of vectors.
+//! The properties of a device that come as lists: memories, caches, queue groups and vector widths.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{device, inject::Answer, knob, properties, raw};
 use std::sync::LazyLock;
 use ze_sys::*;
 
-/// The usual way to answer a list of structures: each is filled but for its type and chain.
+/// Returns a list of structures in the usual way of Level Zero. `one` fills a structure, whose type and chain
+/// are the caller's.
 fn fill<T: Copy>(
     count: *mut u32,
     to: *mut T,
@@ -21,14 +21,15 @@ fn fill<T: Copy>(
     }
     raw::put(count, room.min(all) as u32)
 }
-/// A group of queues: what it does, the longest pattern of a fill, how many queues.
+/// A queue group: its capabilities, the length of its longest fill pattern in bytes, and the number of its
+/// queues.
 pub struct Group {
     pub flags: u32,
     pub pattern: usize,
     pub queues: u32,
 }
-/// Compute, the main copy engine, the link copy engines: as many as `ZE_SOFTWARE_ENGINES` says. Groups without any are not
-/// there.
+/// Compute, the main copy engine, and the link copy engines, with as many queues as `ZE_SOFTWARE_ENGINES`
+/// says. Groups without queues are left out.
 pub fn groups() -> &'static [Group] {
     static GROUPS: LazyLock<Vec<Group>> = LazyLock::new(|| {
         let told = knob::text("ENGINES").unwrap_or_else(|| "4,1,2".to_owned());

@@ -1,4 +1,4 @@
-//! Command queues: a line each, which executes closed command lists in the order given.
+//! Command queues. Each has a line and executes closed command lists in order.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     context, device,

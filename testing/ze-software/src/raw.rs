@@ -1,4 +1,4 @@
-//! What C hands over, read and written, and the chains of structures: nothing here knows what it is for.
+//! Reading and writing through the caller's pointers, and chains of structures.
 #![expect(unsafe_code, reason = "the caller's pointers")]
 use crate::{backing, inject::Answer};
 use std::ffi::{CStr, c_char, c_void};
@@ -6,39 +6,39 @@ use ze_sys::*;
 
 const NULL: ze_result_t = ZE_RESULT_ERROR_INVALID_NULL_POINTER;
 
-/// Writes `value` where C wants it.
+/// Writes `value` to `to`, which must not be null.
 pub fn put<T>(to: *mut T, value: T) -> Answer {
     if to.is_null() {
         return Err(NULL);
     }
-    // SAFETY: the driver's contract: a pointer that is not null is writable for its type.
+    // SAFETY: by the API's contract, a pointer that is not null is writable for its type.
     unsafe { to.write_unaligned(value) };
     Ok(())
 }
-/// Writes `value` if C wants it.
+/// Writes `value` to `to` unless it is null.
 pub fn put_maybe<T>(to: *mut T, value: T) {
     if !to.is_null() {
         let _written = put(to, value);
     }
 }
-/// Reads what C points to.
+/// Reads the value at `from`, which must not be null.
 pub fn get<T: Copy>(from: *const T) -> Answer<T> {
-    // SAFETY: the driver's contract: a pointer that is not null is readable for its type.
+    // SAFETY: by the API's contract, a pointer that is not null is readable for its type.
     if from.is_null() { Err(NULL) } else { Ok(unsafe { from.read_unaligned() }) }
 }
-/// Reads `count` things.
+/// Reads `count` values.
 pub fn list<T: Copy>(from: *const T, count: usize) -> Answer<Vec<T>> {
     (0..count).map(|i| get(if from.is_null() { from } else { from.wrapping_add(i) })).collect()
 }
-/// A text that ends with a NUL.
+/// Reads a NUL-terminated string.
 pub fn text(from: *const c_char) -> Answer<String> {
     if from.is_null() {
         return Err(NULL);
     }
-    // SAFETY: the driver's contract: names are C strings.
+    // SAFETY: by the API's contract, names are C strings.
     Ok(unsafe { CStr::from_ptr(from) }.to_string_lossy().into_owned())
 }
-/// `count` bytes of C's.
+/// Reads `count` bytes.
 pub fn bytes(from: *const u8, count: usize) -> Answer<Vec<u8>> {
     if count == 0 {
         return Ok(Vec::new());
@@ -46,35 +46,36 @@ pub fn bytes(from: *const u8, count: usize) -> Answer<Vec<u8>> {
     if from.is_null() {
         return Err(NULL);
     }
-    // SAFETY: the driver's contract: a pointer that is not null has as many bytes as it says.
+    // SAFETY: by the API's contract, a pointer that is not null is readable for `count` bytes.
     Ok(unsafe { std::slice::from_raw_parts(from, count) }.to_vec())
 }
-/// Writes `bytes` into `room` bytes of C's, cut short if need be.
+/// Writes `bytes` to a buffer of `room` bytes; what does not fit is left out.
 pub fn put_bytes(to: *mut u8, room: usize, bytes: &[u8]) {
     let count = bytes.len().min(room);
     if count != 0 && !to.is_null() {
-        // SAFETY: the driver's contract: `to` has `room` bytes, which are not ours.
+        // SAFETY: by the API's contract, `to` is writable for `room` bytes; it does not overlap the driver's
+        // own memory.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), count) };
     }
 }
-/// A place that a command uses, as this driver reaches it.
+/// The address through which the driver accesses memory that a command uses.
 pub fn reached<T>(at: *const T) -> *mut T {
     std::ptr::with_exposed_provenance_mut(backing::reached_at(at.expose_provenance()))
 }
-/// Copies `bytes` bytes as a command does; the ranges may overlap.
+/// Copies memory as a command does; the ranges may overlap.
 pub fn copy(to: *mut u8, from: *const u8, bytes: usize) {
     let (to, from) = (reached(to), reached(from));
-    // SAFETY: both ranges are the caller's or the driver's memory, mapped while the command runs.
+    // SAFETY: both ranges are the caller's or the driver's memory, and stay mapped while the command runs.
     unsafe { std::ptr::copy(from.cast_const(), to, bytes) };
 }
-/// Sets `bytes` bytes to `byte` as a command does.
+/// Fills memory with `byte` as a command does.
 pub fn fill(to: *mut u8, byte: u8, bytes: usize) {
     let to = reached(to);
-    // SAFETY: the range is the caller's or the driver's memory, mapped while the command runs.
+    // SAFETY: the range is the caller's or the driver's memory, and stays mapped while the command runs.
     unsafe { std::ptr::write_bytes(to, byte, bytes) };
 }
-/// The usual way to answer a list: `*count` is the room (0: only asks), then how many there are or
-/// were written.
+/// Returns a list in the usual way of Level Zero: `*count` is the size of the array (0 to get the number of
+/// elements only), and then the number of elements that exist or were written.
 pub fn put_list<T: Copy>(count: *mut u32, to: *mut T, all: &[T]) -> Answer {
     let room = get(count)? as usize;
     if room == 0 || to.is_null() {
@@ -86,7 +87,7 @@ pub fn put_list<T: Copy>(count: *mut u32, to: *mut T, all: &[T]) -> Answer {
     }
     put(count, fit as u32)
 }
-/// A text into an array of characters that always ends with a NUL.
+/// The text as an array of characters; it is cut if need be, and always ends with a NUL.
 pub fn name<const N: usize>(text: &str) -> [c_char; N] {
     let mut to = [0; N];
     for (to, from) in to.iter_mut().zip(text.bytes().take(N - 1)) {
@@ -100,7 +101,7 @@ struct Link {
     stype: ze_structure_type_t,
     next: *mut c_void,
 }
-/// The structures of a chain, first to last: their type and their address.
+/// The structures of a chain in order: their types and addresses.
 pub fn chain(first: *const c_void) -> impl Iterator<Item = (ze_structure_type_t, *mut c_void)> {
     let mut at = first.cast_mut();
     std::iter::from_fn(move || {
@@ -114,8 +115,8 @@ pub fn chain(first: *const c_void) -> impl Iterator<Item = (ze_structure_type_t,
 pub fn find<T>(first: *const c_void, stype: ze_structure_type_t) -> Option<*mut T> {
     chain(first).find(|(t, _)| *t == stype).map(|(_, at)| at.cast())
 }
-/// Fills a structure of properties but for its type and chain, which are the caller's: `fill` gets the
-/// structure as the caller had it.
+/// Fills a structure of properties. `fill` gets the structure as the caller passed it, and keeps its type and
+/// chain.
 pub fn amend<T: Copy>(to: *mut T, fill: impl FnOnce(&mut T) -> Answer) -> Answer {
     let mut value = get(to)?;
     fill(&mut value)?;

@@ -1,4 +1,4 @@
-//! Samplers: how a place between texels, or outside of an image, becomes texels.
+//! Samplers: how coordinates between texels or outside of an image are resolved to texels.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     context, device,
@@ -11,18 +11,18 @@ use ze_sys::*;
 /// A sampler.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampler {
-    /// What is done outside of the image.
+    /// The addressing mode, for coordinates outside of the image.
     pub address: ze_sampler_address_mode_t,
-    /// Whether neighbours are mixed.
+    /// Whether it interpolates linearly between texels.
     pub linear: bool,
-    /// Whether 1 is the image's whole width.
+    /// Whether coordinates are normalized: 1 is the full extent of the image.
     pub normalized: bool,
 }
 impl Object for Sampler {
     const TAG: u64 = 0x7a65_7361_6d70_6c65;
 }
 impl Sampler {
-    /// The texel that a number stands for in one direction of so many texels.
+    /// The index of the texel that is used for index `at` in a dimension of `size` texels.
     fn wrapped(&self, at: i64, size: i64) -> i64 {
         match self.address {
             ZE_SAMPLER_ADDRESS_MODE_REPEAT => at.rem_euclid(size),
@@ -39,11 +39,11 @@ impl Sampler {
         let at = std::array::from_fn(|n| self.wrapped(at[n], i64::from(size[n])));
         image.fetch(at).unwrap_or([0.0; 4])
     }
-    /// What the image is at a place.
+    /// The image's colour at a coordinate.
     pub fn sample(&self, image: &Image, place: [f64; 3]) -> [f64; 4] {
         let ((size, directions), mixed) = (image.extent(), image.mixed());
         let scaled: [f64; 3] = std::array::from_fn(|n| match n < directions {
-            true if n >= mixed => place[n].round_ties_even(), // a layer's number
+            true if n >= mixed => place[n].round_ties_even(), // the index of an array layer
             true if self.normalized => place[n] * f64::from(size[n]),
             true => place[n],
             false => 0.0,

@@ -1,5 +1,5 @@
-//! What administrators ask of a device: how much of its memory is free, and why its clock is slower than it could be.
-//! Handles are Sysman's own; who has one of a device finds Sysman's by the UUID.
+//! Sysman: how much memory of a device is free, and why its clock is throttled. Sysman has its own handles;
+//! the UUID tells which Sysman device is the same as a core device.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     allocations,
@@ -14,7 +14,7 @@ struct Driver;
 impl Object for Driver {
     const TAG: u64 = 0x7a65_7364_7269_7665;
 }
-/// A whole device, and the handles of what it has.
+/// A whole device and the handles of its components.
 struct Whole {
     device: Arc<Device>,
     memories: OnceLock<Vec<usize>>,
@@ -23,12 +23,12 @@ struct Whole {
 impl Object for Whole {
     const TAG: u64 = 0x7a65_7377_686f_6c65;
 }
-/// The memory of a device: one, whatever parts it has.
+/// The memory of a device, which its subdevices share.
 struct Memory(Arc<Device>);
 impl Object for Memory {
     const TAG: u64 = 0x7a65_736d_656d_6f72;
 }
-/// The clock of a device, or of a part of one.
+/// The clock of a device or of a subdevice.
 struct Frequency(Arc<Device>);
 impl Object for Frequency {
     const TAG: u64 = 0x7a65_7366_7265_7175;

@@ -1,8 +1,8 @@
-//! Formats of images: how many bytes a texel has, and its four components as numbers.
+//! Image formats: the size of a texel, and its four components as numbers.
 use crate::spirv::half;
 use ze_sys::*;
 
-/// The bits of each channel as they lie, the lowest first; nothing for the formats of video, which are not kept.
+/// The number of bits of each channel, lowest first; `None` for video formats, which are not supported.
 const fn channels(layout: ze_image_format_layout_t) -> Option<&'static [u32]> {
     Some(match layout {
         ZE_IMAGE_FORMAT_LAYOUT_8 | ZE_IMAGE_FORMAT_LAYOUT_Y8 => &[8],
@@ -25,16 +25,16 @@ const fn channels(layout: ze_image_format_layout_t) -> Option<&'static [u32]> {
         _ => return None,
     })
 }
-/// A format that images may have.
+/// A supported image format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     channels: &'static [u32],
     kind: ze_image_format_type_t,
-    /// Which component each channel is (0 to 3), or a constant.
+    /// For each component, its channel (0 to 3) or a constant.
     swizzle: [ze_image_format_swizzle_t; 4],
 }
 impl Format {
-    /// The format, if images may have it.
+    /// The format; `None` if it is not supported.
     pub fn new(f: &ze_image_format_t) -> Option<Format> {
         let channels = channels(f.layout)?;
         let narrow = channels.iter().any(|bits| !matches!(bits, 16 | 32));
@@ -43,11 +43,11 @@ impl Format {
         }
         Some(Format { channels, kind: f.type_, swizzle: [f.x, f.y, f.z, f.w] })
     }
-    /// Whether its numbers are whole and have a sign.
+    /// Whether its components are signed integers.
     pub fn is_signed(&self) -> bool {
         self.kind == ZE_IMAGE_FORMAT_TYPE_SINT
     }
-    /// Bytes of a texel.
+    /// The size of a texel in bytes.
     pub fn bytes(&self) -> usize {
         self.channels.iter().sum::<u32>() as usize / 8
     }
@@ -90,7 +90,7 @@ impl Format {
             *number = self.number(*bits, rest as u32 & u32::MAX >> (32 - bits));
             rest = rest.checked_shr(*bits).unwrap_or(0);
         }
-        // Component n of what a kernel reads is the channel that the format's swizzle names.
+        // Component n of what a kernel reads is the channel that the swizzle names.
         let absent = [0.0, 0.0, 0.0, 1.0];
         std::array::from_fn(|n| match self.swizzle[n] {
             ZE_IMAGE_FORMAT_SWIZZLE_0 => 0.0,

@@ -1,5 +1,5 @@
-//! Handles of 64 bytes by which other processes open cells. They find the memory by the exporter's
-//! descriptors or, where those are out of reach, by its socket; either is gone when the exporter is.
+//! The 64-byte handles through which other processes open cells. They find the exporter's memory by its
+//! descriptor or, if that is not accessible, through its socket; both are gone when the exporter has ended.
 #![expect(unsafe_code, reason = "the bytes of handles")]
 use crate::{
     cell::{Opened, Own, Page, Seat, short},
@@ -36,7 +36,7 @@ const _: () = assert!(size_of::<Ticket>() == ZE_MAX_IPC_HANDLE_SIZE as usize);
 const EVENT: [u8; 8] = *b"zesoft-e";
 const POOL: [u8; 8] = *b"zesoft-p";
 
-/// The memory that this process knows already, by the numbers of its files.
+/// The memory that this process has mapped, by the inode number of its file.
 static KNOWN: LazyLock<Mutex<HashMap<u64, Weak<Page>>>> = LazyLock::new(Mutex::default);
 fn known() -> MutexGuard<'static, HashMap<u64, Weak<Page>>> {
     locked(&KNOWN)
@@ -44,7 +44,7 @@ fn known() -> MutexGuard<'static, HashMap<u64, Weak<Page>>> {
 fn number(file: &OwnedFd) -> Answer<u64> {
     Ok(rustix::fs::fstat(file).map_err(short)?.st_ino)
 }
-/// The memory with this number, for those who ask by the socket.
+/// The mapped memory with this inode number; also serves requests through the socket.
 pub fn known_file(number: u64) -> Option<Arc<Page>> {
     known().get(&number).and_then(Weak::upgrade)
 }
@@ -64,19 +64,19 @@ fn ticket(
     Ok(Ticket { magic, process, descriptor, file, serial, socket, index, count, flags, rest })
 }
 fn bytes(ticket: Ticket) -> [c_char; 64] {
-    // SAFETY: 64 bytes of plain integers without padding.
+    // SAFETY: both types are 64 bytes of integers without padding.
     unsafe { std::mem::transmute(ticket) }
 }
-/// The exporter's memory, by its descriptors.
+/// Opens the exporter's memory through its descriptor.
 fn reach(ticket: &Ticket) -> Option<OwnedFd> {
     let path = format!("/proc/{}/fd/{}", ticket.process, ticket.descriptor);
-    // The descriptor may be another file's by now, and the process another one's.
+    // The descriptor's number may refer to another file by now, and the process number to another process.
     (rustix::fs::stat(&path).ok()?.st_ino == ticket.file).then_some(())?;
     rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).ok()
 }
-/// Reads a handle and finds the memory that it names.
+/// Reads a handle and finds the memory that it refers to.
 fn page(magic: [u8; 8], data: [c_char; 64]) -> Answer<(Ticket, Arc<Page>)> {
-    // SAFETY: any 64 bytes are such a value.
+    // SAFETY: 64 bytes of any value are a valid `Ticket`, which has only integers.
     let ticket: Ticket = unsafe { std::mem::transmute(data) };
     let refused = ZE_RESULT_ERROR_INVALID_ARGUMENT;
     if ticket.magic != magic || ticket.rest != [0; 3] || ticket.index >= ticket.count {
@@ -92,7 +92,7 @@ fn page(magic: [u8; 8], data: [c_char; 64]) -> Answer<(Ticket, Arc<Page>)> {
     if stat.st_ino != ticket.file || stat.st_size.unsigned_abs() != u64::from(ticket.count) * 256 {
         return Err(refused);
     }
-    // Mapped once, however many events of it are opened.
+    // Mapped only once, however many of its events are opened.
     if let Some(page) = known_file(ticket.file) {
         return Ok((ticket, page));
     }
@@ -100,34 +100,35 @@ fn page(magic: [u8; 8], data: [c_char; 64]) -> Answer<(Ticket, Arc<Page>)> {
     known().insert(ticket.file, Arc::downgrade(&page));
     Ok((ticket, page))
 }
-/// The handle by which other processes open this cell; `flags` travel with it.
+/// The handle through which other processes open this cell. It also carries `flags`.
 ///
 /// # Errors
-/// When the system does not answer.
+/// If the system refuses.
 pub fn event(own: &Own, flags: u32) -> Answer<[c_char; 64]> {
     let (seat, serial) = own.seat();
     let (page, index) = seat.place();
     ticket(EVENT, page, (index, serial), flags).map(bytes)
 }
-/// Opens a cell by its handle; the flags that came with it, and the process that it is of.
+/// Opens a cell by its handle. Also returns the flags that the handle carries and the number of the exporting
+/// process.
 ///
 /// # Errors
-/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` for bytes that are no such handle, or of an event or a process
-/// that is gone.
+/// `ZE_RESULT_ERROR_INVALID_ARGUMENT` if the handle is not valid, or if its event or process does not exist
+/// any more.
 pub fn open(data: [c_char; 64]) -> Answer<(Arc<Opened>, u32, u32)> {
     let (ticket, page) = page(EVENT, data)?;
     let seat = Seat::of(&page, ticket.index).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     let opened = Opened::new(seat, ticket.serial).ok_or(ZE_RESULT_ERROR_INVALID_ARGUMENT)?;
     Ok((opened, ticket.flags, ticket.process))
 }
-/// The handle by which other processes open all cells of `of`; `flags` travel with it.
+/// The handle through which other processes open all cells of `of`. It also carries `flags`.
 ///
 /// # Errors
 /// As [`event`].
 pub fn pool(of: &Arc<Page>, flags: u32) -> Answer<[c_char; 64]> {
     ticket(POOL, of, (0, 0), flags).map(bytes)
 }
-/// Opens what [`pool`] gave.
+/// Opens a handle that [`pool`] made.
 ///
 /// # Errors
 /// As [`open`].

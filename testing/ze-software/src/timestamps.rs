@@ -1,4 +1,4 @@
-//! The times that events keep, as the several queries want them.
+//! The timestamps of events, in the forms of the different queries.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     clock, device,
@@ -8,8 +8,8 @@ use crate::{
 };
 use ze_sys::*;
 
-/// The times of an event's state: its start and end on the devices' clock, for both of which the
-/// specification has two names.
+/// The start and end timestamps of an event on the device's clock. The result has global and context
+/// timestamps, which are the same here.
 ///
 /// # Errors
 /// As [`Event::stamps`].
@@ -28,7 +28,7 @@ fn mapped(event: &Event) -> Answer<ze_synchronized_timestamp_result_ext_t> {
     let data = ze_synchronized_timestamp_data_ext_t { kernelStart: start, kernelEnd: end };
     Ok(ze_synchronized_timestamp_result_ext_t { global: data, context: data })
 }
-/// Answers how many times there are (one), and whether the caller has room for it.
+/// Sets `*count` to one, the number of timestamps, and returns whether the caller has room for it.
 fn room(count: *mut u32) -> Answer<bool> {
     let room = raw::get(count)?;
     raw::put(count, 1)?;

@@ -1,4 +1,4 @@
-//! Reserved addresses, and the physical memory that is mapped there.
+//! Reserved address ranges and the physical memory that is mapped there.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     backing::{self, DEVICE_PAGE, Mapping},
@@ -19,22 +19,23 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// Whether mappings begin where the physical memory does, whatever the caller says, and that is not exported
-/// (`ZE_SOFTWARE_VM=neo-old`).
+/// Whether mappings always begin at the start of the physical memory, whatever offset the caller passes, and
+/// physical memory cannot be exported, as in older drivers (`ZE_SOFTWARE_VM=neo-old`).
 pub fn is_old() -> bool {
     static OLD: LazyLock<bool> = LazyLock::new(|| knob::is("VM", "neo-old"));
     *OLD
 }
-/// Whether it is as from 26.27 on: a physical memory is mapped once at a time, access is of a whole reservation, and what is
-/// mapped there is mapped anew by a change of it, from the beginning of its physical memory (`ZE_SOFTWARE_VM=neo-new`).
+/// Whether the driver behaves as from 26.27 on (`ZE_SOFTWARE_VM=neo-new`): a physical memory can be mapped at
+/// one place only; changing the access applies to a whole reservation, and maps what is in it again from the
+/// start of its physical memory.
 fn is_new() -> bool {
     static NEW: LazyLock<bool> = LazyLock::new(|| knob::is("VM", "neo-new"));
     *NEW
 }
-/// What large reservations are aligned to.
+/// The alignment of large reservations.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// A piece of a physical memory at reserved addresses.
+/// A mapped part of a physical memory.
 struct Piece {
     size: usize,
     physical: Arc<Physical>,
@@ -60,20 +61,20 @@ impl Space {
         let (base, piece) = self.pieces.range(..=address).next_back()?;
         (address < base + piece.size).then_some((*base, piece))
     }
-    /// The pieces that touch a range.
+    /// The addresses and sizes of the pieces that overlap a range.
     fn touching(&self, base: usize, size: usize) -> Vec<(usize, usize)> {
         let before = self.pieces.range(..base + size);
         let touching = before.filter(|(at, piece)| **at + piece.size > base);
         touching.map(|(at, piece)| (*at, piece.size)).collect()
     }
-    /// The pieces that a range covers; an error if it covers part of one.
+    /// The addresses and sizes of the pieces in a range; an error if the range contains only a part of one.
     fn covered(&self, base: usize, size: usize) -> Answer<Vec<(usize, usize)>> {
         let all = self.touching(base, size);
         let whole = |(at, length): &(usize, usize)| *at >= base && at + length <= base + size;
         if all.iter().all(whole) { Ok(all) } else { Err(ZE_RESULT_ERROR_INVALID_ARGUMENT) }
     }
 }
-/// What is mapped at `address`.
+/// The properties of what is mapped at `address`.
 pub fn find(address: usize) -> Option<Found> {
     let space = space();
     if let Some((base, piece)) = space.piece(address) {
@@ -95,7 +96,7 @@ fn flags(access: ze_memory_access_attribute_t) -> Answer<ProtFlags> {
         _ => Err(ZE_RESULT_ERROR_INVALID_ENUMERATION),
     }
 }
-/// A range of whole pages.
+/// Checks a range, which must consist of whole pages, and returns its address.
 fn range(at: *const c_void, size: usize) -> Answer<usize> {
     if at.is_null() {
         return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER);
@@ -124,7 +125,7 @@ entries! {
         if size == 0 || !size.is_multiple_of(DEVICE_PAGE) {
             return Err(ZE_RESULT_ERROR_UNSUPPORTED_SIZE);
         }
-        // Where the caller would like it is a hint, which this driver does not take.
+        // The address that the caller prefers is only a hint, which this driver ignores.
         let alignment = if size < LARGE_PAGE { DEVICE_PAGE } else { LARGE_PAGE };
         let mapping = Mapping::reserve(size, alignment, true)?;
         let base = mapping.base;
@@ -221,7 +222,7 @@ entries! {
         }
         let pieces = space.covered(base, size)?;
         if pieces.iter().map(|(_, length)| length).sum::<usize>() != size {
-            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT); // not all of it is mapped
+            return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT); // not all of the range is mapped
         }
         for (at, length) in pieces {
             let piece = space.pieces.get_mut(&at).expect("found under this lock");

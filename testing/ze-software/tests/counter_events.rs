@@ -1,5 +1,5 @@
-//! Counter-based events: replaced by each append that signals them, captured by each wait, the same in
-//! all processes that have them.
+//! Counter-based events: each append that signals an event replaces its state, each wait captures the current
+//! state, and shared events behave the same in all processes.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 use driver::{IN_ORDER, NONE, SHARED, World};
@@ -29,7 +29,7 @@ fn a_wait_is_for_the_state_at_its_append() {
     let event = w.counter(SHARED);
     let (one, two, waiting) = (w.immediate(IN_ORDER), w.immediate(IN_ORDER), w.immediate(IN_ORDER));
     w.barrier(one, event, &mut [first]);
-    // Captures the first state, then the event has a second.
+    // Captures the first state; afterwards the event gets a second one.
     w.barrier(waiting, NONE, &mut [event]);
     w.barrier(two, event, &mut [second]);
     ok!(w.ze, event.pfnHostSignal(first));
@@ -99,7 +99,7 @@ fn unhex(text: &str) -> [std::ffi::c_char; 64] {
     let bytes: [u8; 64] = hex::decode(text).unwrap().try_into().unwrap();
     bytes.map(u8::cast_signed)
 }
-/// The other process: does what the lines of its input say, and answers each with a line.
+/// The other process: runs the commands on the lines of its input, and answers each with a line.
 #[test]
 #[ignore = "the other process of the tests below"]
 fn other_process() {
@@ -171,7 +171,7 @@ fn two_processes_share_the_state_both_ways() {
     let mut handle = ze_ipc_event_counter_based_handle_t::default();
     ok!(w.ze, event.pfnCounterBasedGetIpcHandle(event, &mut handle));
     let mut other = Other::new();
-    // Shared before its first signal.
+    // The event is shared before it is first signalled.
     other.tell(&format!("open {}", hex(handle.data)));
     other.tell("over true");
     let list = w.immediate(IN_ORDER);
@@ -182,7 +182,7 @@ fn two_processes_share_the_state_both_ways() {
     ok!(w.ze, event.pfnHostSignal(gate));
     other.answer("finish");
     other.tell("over true");
-    // And the other way round.
+    // The same in the other direction.
     ok!(w.ze, event.pfnHostReset(gate));
     w.barrier(list, event, &mut [gate]);
     assert!(!w.is_over(event));
@@ -190,7 +190,7 @@ fn two_processes_share_the_state_both_ways() {
     w.wait(event);
     ok!(w.ze, event.pfnHostSignal(gate));
     w.finish(list);
-    // The maker may go first.
+    // The process that made the event may destroy it first.
     ok!(w.ze, event.pfnDestroy(event));
     other.tell("wait");
     other.tell("signal");

@@ -1,4 +1,4 @@
-//! What the environment says of the driver, each time in a process of its own: this program again.
+//! The environment variables. Each test runs this program again as a process of its own.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 
@@ -11,7 +11,7 @@ use ze_sys::*;
 
 const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
 
-/// Runs the test named `name` of this program with these variables; `None` inside it.
+/// Runs the test named `name` of this program with these variables. Returns false in that process itself.
 fn outside(name: &str, variables: &[(&str, &str)]) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return false;
@@ -117,7 +117,7 @@ fn a_handle_that_only_its_process_opens_shows_no_descriptor() {
     ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
 }
 
-/// A device's memory that may be exported, or what the descriptor `imported` is of.
+/// Device memory that can be exported, or the memory behind the descriptor `imported`.
 fn physical(world: &World, imported: Option<i32>) -> ze_physical_mem_handle_t {
     let flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
     let stype = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
@@ -190,7 +190,7 @@ fn who_synchronizes_a_list_while_another_thread_appends_to_it_ends() {
     let world = World::new();
     let list = world.immediate(ZE_COMMAND_QUEUE_FLAG_IN_ORDER).expose_provenance();
     let list = || std::ptr::with_exposed_provenance_mut::<_ze_command_list_handle_t>(list);
-    // The driver is the same whoever asks for its tables.
+    // The tables are the same for every `World`; each thread makes its own.
     let [append, synchronize] = [true, false].map(|appends| {
         let ze = World::new().ze;
         move |list: ze_command_list_handle_t| match appends {
@@ -205,7 +205,7 @@ fn who_synchronizes_a_list_while_another_thread_appends_to_it_ends() {
     });
 }
 
-/// A device's memory by each way to have it, and memory that is the host's too, with 8 bytes that commands wrote.
+/// Memory made in the given way, to which commands wrote 8 bytes.
 fn filled(world: &World, way: &str) -> *const u64 {
     let stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
     let desc = ze_device_mem_alloc_desc_t { stype, ..Default::default() };

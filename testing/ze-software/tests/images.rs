@@ -1,4 +1,4 @@
-//! Images: copies of boxes of texels, and kernels that read, write and sample them.
+//! Images: copies of regions, and kernels that read, write and sample images.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 mod opencl;

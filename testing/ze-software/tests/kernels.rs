@@ -1,4 +1,4 @@
-//! Modules and kernels: from SPIR-V, from native binaries and from shared objects, and what a launch of them does.
+//! Modules from SPIR-V, native binaries and shared objects, and the launches of their kernels.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod assembler;
 mod driver;
@@ -10,8 +10,9 @@ use std::{
 };
 use ze_sys::*;
 
-/// A kernel `k(out, value)` that sets its item's element to the sum of the value, of the special constant 7 (40) and of
-/// the global `g` (2); `f` is a function that nobody calls, and `k` has the required group size 4, 1, 1.
+/// A kernel `k(out, value)` that stores, for each item, the sum of the value, of the specialization constant
+/// 7 (40) and of the global `g` (2). `f` is a function without callers, and `k` has the required group size
+/// 4, 1, 1.
 fn adds() -> Vec<u8> {
     let [void, int, long, triple, out, kind, id_pointer, id] = [1, 2, 3, 4, 5, 6, 7, 8];
     let [special, two, global, function, to, value, label] = [9, 10, 11, 12, 13, 14, 15];
@@ -106,7 +107,7 @@ impl World {
         let count = ze_group_count_t { groupCountX: groups, groupCountY: 1, groupCountZ: 1 };
         ok!(self.ze, list.pfnAppendLaunchKernel(list, kernel, &count, NONE, 0, null_mut()));
     }
-    /// What `k` of the module stores for its eight items.
+    /// What the module's `k` stores for eight items.
     fn run(&self, module: ze_module_handle_t, value: u32) -> Vec<u32> {
         let (kernel, list) = (self.kernel(module, c"k"), self.immediate(IN_ORDER));
         let mut out = vec![0_u32; 8];
@@ -133,7 +134,7 @@ fn a_launch_takes_its_arguments_along() {
         w.set(kernel, 1, &(n as u32 * 100));
         w.launch(list, kernel, 1);
     }
-    // Gone before the first launch runs: it holds what it needs.
+    // Destroyed before the first launch runs: the launch keeps what it needs.
     ok!(w.ze, kernel.pfnDestroy(kernel));
     ok!(w.ze, module.pfnDestroy(module));
     ok!(w.ze, event.pfnHostSignal(gate));

@@ -1,4 +1,4 @@
-//! Modules of several parts: linked when they are made, linked later, and shared objects.
+//! Modules that consist of several parts: linked at creation, linked later, and shared objects.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod assembler;
 mod driver;
@@ -29,7 +29,8 @@ fn types() -> Vec<u32> {
     ];
     all.concat()
 }
-/// A kernel `k(out)` that stores what `twice` makes of 21 and of the variable `more`, both of another module.
+/// A kernel `k(out)` that stores the result of `twice` for 21 and the variable `more`; both are in another
+/// module.
 fn caller() -> Vec<u8> {
     let [to, label, given, made, variable, more, sum] = [9, 10, 11, 12, 13, 14, 15];
     let parts = [
@@ -54,7 +55,7 @@ fn caller() -> Vec<u8> {
     ];
     module(20, &parts)
 }
-/// What `caller` lacks.
+/// The module with `twice` and `more`.
 fn callee() -> Vec<u8> {
     let [label, sum, variable, number] = [10, 11, 12, 13];
     let parts = [
@@ -95,7 +96,7 @@ impl World {
         assert_eq!(code, ZE_RESULT_SUCCESS);
         module
     }
-    /// A module of several modules of SPIR-V.
+    /// Creates one module from several SPIR-V modules.
     fn joined(&self, parts: &[Vec<u8>]) -> (ze_result_t, ze_module_handle_t) {
         let sizes: Vec<usize> = parts.iter().map(Vec::len).collect();
         let mut inputs: Vec<*const u8> = parts.iter().map(|p| p.as_ptr()).collect();

@@ -1,5 +1,5 @@
 //! Memory as a C caller sees it: allocations, handles for other processes, descriptors, mapped physical
-//! memory, and what is refused.
+//! memory, and calls that fail.
 #![expect(
     unsafe_code,
     clippy::undocumented_unsafe_blocks,
@@ -115,7 +115,7 @@ fn a_handle_made_of_a_passed_descriptor_opens_the_same_bytes() {
     unsafe { there.cast::<u8>().write_volatile(9) };
     assert_eq!(unsafe { at.read_volatile() }, 9);
     ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));
-    // It is put back as any other, and takes nothing from the one that the driver gave.
+    // Putting the handle back succeeds, and does not release the handle that the driver made.
     ok!(world.ze, mem.pfnPutIpcHandle(world.context, made));
     ok!(world.ze, mem.pfnOpenIpcHandle(world.context, world.device, handle, 0, &mut there));
     ok!(world.ze, mem.pfnCloseIpcHandle(world.context, there));

@@ -1,4 +1,4 @@
-//! Lists whose commands are changed after they were recorded, and what may not be changed.
+//! Lists whose commands are changed after they were recorded, and changes that are not allowed.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod assembler;
 mod driver;
@@ -10,7 +10,7 @@ use std::{
 };
 use ze_sys::*;
 
-/// A kernel `k(out, value)` that sets its item's element to the value.
+/// A kernel `k(out, value)` in which each item stores the value in its element.
 fn sets() -> Vec<u8> {
     let [void, int, long, triple, out, kind, id_pointer, id] = [1, 2, 3, 4, 5, 6, 7, 8];
     let [function, to, value, label, all, x, at] = [9, 10, 11, 12, 13, 14, 15];

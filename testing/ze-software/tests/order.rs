@@ -1,4 +1,4 @@
-//! In which order commands run, and what events and fences say of them.
+//! The order in which commands run, and the states of events and fences.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod driver;
 use driver::{IN_ORDER, NONE, World};
@@ -45,7 +45,7 @@ fn free_commands_overtake_each_other_but_no_barrier() {
     let list = w.immediate(0);
     let (mut to, one, two, three) = (0_u64, 1_u64, 2_u64, 3_u64);
     let (mut before, mut after) = (0_u64, 0_u64);
-    // The gate holds all back until all are there.
+    // The gate delays all commands until the last one was appended.
     w.barrier(list, NONE, &mut [gate]);
     w.copy(list, (&raw mut to, &raw const one), NONE, &mut []);
     w.copy(list, (&raw mut to, &raw const two), NONE, &mut []);

@@ -1,11 +1,11 @@
-//! SPIR-V word by word, for the tests of the interpreter and of the driver.
+//! Makes SPIR-V word by word, for the tests of the interpreter and of the driver.
 
 /// An instruction.
 pub fn op(code: u32, operands: &[u32]) -> Vec<u32> {
     let first = (operands.len() as u32 + 1) << 16 | code;
     [first].into_iter().chain(operands.iter().copied()).collect()
 }
-/// An instruction with a name in the middle.
+/// An instruction with a string among its operands.
 pub fn named(code: u32, before: &[u32], name: &str, after: &[u32]) -> Vec<u32> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.resize((name.len() / 4 + 1) * 4, 0);
@@ -13,7 +13,7 @@ pub fn named(code: u32, before: &[u32], name: &str, after: &[u32]) -> Vec<u32> {
     let all: Vec<u32> = before.iter().copied().chain(words).chain(after.iter().copied()).collect();
     op(code, &all)
 }
-/// A module for kernels, with so many identifiers.
+/// A module with OpenCL capabilities and this bound of identifiers.
 pub fn module(bound: u32, parts: &[Vec<u32>]) -> Vec<u8> {
     let head = [0x0723_0203, 0x0001_0000, 0, bound, 0];
     let start = [op(17, &[4]), op(17, &[5]), op(17, &[6]), op(14, &[2, 2])].concat();

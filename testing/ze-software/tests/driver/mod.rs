@@ -1,4 +1,4 @@
-//! The driver as a C caller sees it: its tables, and what every test makes first.
+//! The driver as a C caller sees it: its function tables, and the objects that every test needs.
 #![allow(dead_code, reason = "each test uses its part")]
 use std::ptr::{null, null_mut};
 use ze_software as _;
@@ -7,7 +7,7 @@ use ze_sys::*;
 macro_rules! tables {
     ($($field:ident: $table:ty = $getter:ident),* $(,)?) => {
         unsafe extern "C" { $(fn $getter(version: ze_api_version_t, to: *mut $table) -> ze_result_t;)* }
-        /// All tables of functions.
+        /// All function tables.
         pub struct Ze { $(pub $field: $table,)* }
         impl Ze {
             fn tables() -> Self {
@@ -43,7 +43,7 @@ tables! {
     physical: ze_physical_mem_dditable_t = zeGetPhysicalMemProcAddrTable,
     space: ze_virtual_mem_dditable_t = zeGetVirtualMemProcAddrTable,
 }
-/// Calls a row of a table.
+/// Calls a function of a table.
 #[macro_export]
 macro_rules! ze {
     ($ze:expr, $table:ident.$row:ident($($arg:expr),* $(,)?)) => {
@@ -54,14 +54,14 @@ macro_rules! ze {
         }
     };
 }
-/// Calls a row, which must succeed.
+/// Calls a function, which must succeed.
 #[macro_export]
 macro_rules! ok {
     ($ze:expr, $table:ident.$row:ident($($arg:expr),* $(,)?)) => {
         assert_eq!($crate::ze!($ze, $table.$row($($arg),*)), 0, stringify!($row))
     };
 }
-/// A driver with one context on its first device.
+/// The driver, with one context on its first device.
 pub struct World {
     pub ze: Ze,
     pub driver: ze_driver_handle_t,
@@ -130,7 +130,7 @@ impl World {
     pub fn execute(&self, queue: ze_command_queue_handle_t, mut list: ze_command_list_handle_t) {
         ok!(self.ze, queue.pfnExecuteCommandLists(queue, 1, &mut list, null_mut()));
     }
-    /// A copy of one number.
+    /// Appends a copy of one number.
     pub fn copy(
         &self,
         list: ze_command_list_handle_t,
@@ -159,7 +159,7 @@ impl World {
             other => panic!("{other:#x}"),
         }
     }
-    /// Waits for an event, for half a minute at most.
+    /// Waits for an event, for at most half a minute.
     pub fn wait(&self, event: ze_event_handle_t) {
         ok!(self.ze, event.pfnHostSynchronize(event, 30_000_000_000));
     }
@@ -167,7 +167,7 @@ impl World {
         ok!(self.ze, list.pfnHostSynchronize(list, 30_000_000_000));
     }
 }
-/// Immediate, host visible, for other processes.
+/// The flags of counter-based events for other processes: immediate lists, host-visible.
 pub const SHARED: u32 = ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE
     | ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE
     | ZE_EVENT_COUNTER_BASED_FLAG_IPC;

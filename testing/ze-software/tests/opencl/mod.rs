@@ -1,11 +1,11 @@
-//! OpenCL C by way of clang and llvm-spirv, wherever they are installed.
+//! Compiles OpenCL C with clang and llvm-spirv, if they are installed.
 use std::{
     path::PathBuf,
     process::Command,
     sync::atomic::{AtomicU32, Ordering},
 };
 
-/// A tool under its name or one with a version.
+/// The path of a tool, whose name may end with a version.
 fn tool(name: &str) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
     let names = [String::new()].into_iter().chain((14..=20).rev().map(|v| format!("-{v}")));
@@ -13,7 +13,7 @@ fn tool(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders)
         .find_map(|folder| names.iter().map(|name| folder.join(name)).find(|path| path.is_file()))
 }
-/// The SPIR-V of a source; nothing where no compiler is.
+/// The SPIR-V of a source; `None` if the compiler is not installed.
 pub fn compiled(source: &str) -> Option<Vec<u8>> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (Some(clang), Some(translator)) = (tool("clang"), tool("llvm-spirv")) else {
