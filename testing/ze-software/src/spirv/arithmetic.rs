@@ -1,13 +1,14 @@
-//! One number from one or two: what the arithmetic, logical, bitwise and comparing instructions compute, on the bits in
-//! registers. Narrow floating point is computed as that of 64 bits and rounded once, which gives the same numbers.
+//! Arithmetic, logical, bitwise and comparison instructions with one or two operands, on the bits in
+//! registers. 16- and 32-bit floating point is computed with 64 bits and then rounded, which gives the
+//! correctly rounded result.
 use super::{half, types::Scalar};
 
-/// The number of an instruction with one operand.
+/// The opcode of an instruction with one operand.
 pub(super) type Unary = u16;
-/// The number of an instruction with two operands.
+/// The opcode of an instruction with two operands.
 pub(super) type Binary = u16;
 
-/// A number of floating point from its bits.
+/// The floating-point value with these bits.
 pub(super) fn float(scalar: Scalar, bits: u64) -> f64 {
     match scalar {
         Scalar::Float(16) => f64::from(half::widen(bits as u16)),
@@ -15,7 +16,7 @@ pub(super) fn float(scalar: Scalar, bits: u64) -> f64 {
         _ => f64::from_bits(bits),
     }
 }
-/// The bits of a number of floating point.
+/// The bits of a floating-point value.
 pub(super) fn bits(scalar: Scalar, value: f64) -> u64 {
     match scalar {
         Scalar::Float(16) => u64::from(half::narrow(value as f32)),
@@ -24,15 +25,15 @@ pub(super) fn bits(scalar: Scalar, value: f64) -> u64 {
     }
 }
 
-/// How an instruction of one or two operands takes them.
+/// The operands of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// One integer or boolean; or one of floating point.
+    /// One operand: an integer or boolean, or a floating-point number.
     Unary { float: bool },
-    /// Two integers, booleans or addresses; or two of floating point.
+    /// Two operands: integers, booleans or addresses, or floating-point numbers.
     Binary { float: bool },
 }
-/// The form of an instruction, if it is one of these.
+/// The form of an instruction; `None` if it is not one of those in this file.
 pub(super) fn form(code: u16) -> Option<Form> {
     Some(match code {
         127 | 156..=160 => Form::Unary { float: true },
@@ -44,7 +45,7 @@ pub(super) fn form(code: u16) -> Option<Form> {
         _ => return None,
     })
 }
-/// Whether the result of an instruction is true or false, whatever its operands are.
+/// Whether the result of an instruction is a boolean.
 pub(super) fn compares(code: u16) -> bool {
     matches!(code, 156..=168 | 170..=191 | 401 | 402)
 }
@@ -117,7 +118,7 @@ fn whole(op: Binary, scalar: Scalar, a: u64, b: u64) -> u64 {
         128 => a.wrapping_add(b),
         130 => a.wrapping_sub(b),
         132 => a.wrapping_mul(b),
-        // What a division by zero gives is nobody's business; it must only not end the process.
+        // The result of a division by zero is undefined, but the division must not panic.
         134 => a.checked_div(b).unwrap_or(u64::MAX),
         135 => if y == 0 { -1 } else { x.wrapping_div(y) }.cast_unsigned(),
         137 => a.checked_rem(b).unwrap_or(a),
@@ -161,7 +162,8 @@ fn modulo(x: i64, y: i64) -> i64 {
     let rest = x.wrapping_rem(y);
     if rest != 0 && (rest < 0) != (y < 0) { rest.wrapping_add(y) } else { rest }
 }
-/// The low and the high part of a sum (149), a difference (150) or a product (151, and 152 with signs).
+/// The low and the high part of a sum (149), of a difference (150) or of an unsigned (151) or signed (152)
+/// product.
 pub(super) fn extended(op: u16, scalar: Scalar, a: u64, b: u64) -> (u64, u64) {
     let mask = scalar.mask();
     match op {

@@ -1,5 +1,6 @@
-//! Reading and writing memory for kernels. A kernel's addresses are those of the process, or of a device's own memory: what
-//! is not there ends the process, as on a processor; only the first page is watched.
+//! The memory accesses of kernels. A kernel's addresses are addresses of the process, or of a device's own
+//! memory. An access to unmapped memory ends the process, as on a processor; only accesses to the first page
+//! are checked.
 #![expect(unsafe_code, reason = "kernels read and write at the addresses that they compute")]
 use super::{
     arithmetic::{binary, bits, float},
@@ -8,20 +9,20 @@ use super::{
 use crate::backing::reached_at;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
-/// What an atomic instruction does.
+/// The kind of an atomic instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Atomic {
     Load,
     Store,
     Exchange,
     Compare,
-    /// A new value from the old one and the operand: the number of the instruction.
+    /// Replaces the old value by the result of an operation on it and the operand. Contains the opcode.
     Update(u16),
 }
-/// Why a kernel stopped before its end.
+/// Why a kernel failed.
 pub(super) type Fault = String;
 
-/// Where this driver finds what is at an address, of which so many bytes are used.
+/// Checks an access of `bytes` bytes, and returns the host address of the memory.
 fn checked(at: u64, bytes: u64) -> Result<u64, Fault> {
     match at {
         0..4096 => Err(format!("the kernel goes to address {at:#x}, where nothing is")),
@@ -31,12 +32,13 @@ fn checked(at: u64, bytes: u64) -> Result<u64, Fault> {
         _ => Ok(reached_at(at as usize) as u64),
     }
 }
-/// A number of so many bytes.
+/// Reads a number.
 pub(super) fn read(at: u64, scalar: Scalar) -> Result<u64, Fault> {
     let bytes = scalar.bytes();
     let at = checked(at, bytes)?;
     let mut word = [0; 8];
-    // SAFETY: the kernel's author answers for the address, as on a processor; any alignment will do.
+    // SAFETY: the kernel's author is responsible for the address, as on a processor; any alignment is
+    // permitted.
     unsafe { std::ptr::copy_nonoverlapping(at as *const u8, word.as_mut_ptr(), bytes as usize) };
     Ok(u64::from_le_bytes(word))
 }
@@ -48,13 +50,13 @@ pub(super) fn write(at: u64, scalar: Scalar, value: u64) -> Result<(), Fault> {
     unsafe { std::ptr::copy_nonoverlapping(word.as_ptr(), at as *mut u8, bytes as usize) };
     Ok(())
 }
-/// Copies bytes from one place to another.
+/// Copies bytes.
 pub(super) fn copy(to: u64, from: u64, bytes: u64) -> Result<(), Fault> {
     if bytes == 0 {
         return Ok(());
     }
     let (to, from) = (checked(to, bytes)?, checked(from, bytes)?);
-    // SAFETY: as above; they may overlap.
+    // SAFETY: as above; the ranges may overlap.
     unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
     Ok(())
 }
@@ -92,7 +94,7 @@ fn new(op: u16, scalar: Scalar, old: u64, value: u64) -> u64 {
 }
 macro_rules! at_once {
     ($kind:ident, $word:ty, $at:ident, $op:ident, $scalar:ident, $value:ident, $expected:ident) => {{
-        // SAFETY: as for `read`; the alignment was looked at.
+        // SAFETY: as for `read`; `atomic` has checked the alignment.
         let cell = unsafe { $kind::from_ptr($at as *mut $word) };
         let value = $value as $word;
         u64::from(match $op {
@@ -113,7 +115,7 @@ macro_rules! at_once {
         })
     }};
 }
-/// Does it, and gives what was there.
+/// Executes an atomic instruction and returns the old value.
 pub(super) fn atomic(
     op: Atomic,
     scalar: Scalar,

@@ -1,5 +1,5 @@
-//! From the instructions of a function to its steps: blocks and the ways between them. The instructions that make values
-//! are in `values`, those that touch memory in `pointers`, those that several items do together in `collective`.
+//! Converts a function's instructions into steps: blocks and branches. Instructions that compute values are
+//! in `values`, those that access memory in `pointers`, those that items execute together in `collective`.
 use super::{
     build::{Builder, Declared},
     constants::says_nothing,
@@ -8,7 +8,7 @@ use super::{
 };
 use std::collections::HashMap;
 
-/// A value that depends on where one comes from: its registers, and the values by the blocks before.
+/// A phi instruction: its registers, its type, and pairs of a predecessor block and the value from there.
 struct Phi {
     to: u32,
     kind: u32,
@@ -18,10 +18,10 @@ pub(super) struct Body<'b, 'a> {
     pub b: &'b mut Builder<'a>,
     pub f: Function,
     result: u32,
-    /// Where each block begins.
+    /// The first step of each block.
     labels: HashMap<u32, usize>,
     phis: HashMap<u32, Vec<Phi>>,
-    /// Which block the step that ends one is in.
+    /// The last step of each block, and the block's label.
     ends: Vec<(usize, u32)>,
     block: Option<u32>,
 }
@@ -47,7 +47,7 @@ pub(super) fn function(
     body.connect()?;
     Ok(body.f)
 }
-/// A function of no parameters that makes one value.
+/// A function without parameters that computes the one value of instruction `i`.
 pub(super) fn constant(b: &mut Builder<'_>, i: &Instruction<'_>) -> Read<Function> {
     let kind = i.word(0)?;
     let mut body = Body::new(b, kind);
@@ -66,7 +66,7 @@ impl<'b, 'a> Body<'b, 'a> {
         let (labels, phis, ends) = (HashMap::new(), HashMap::new(), Vec::new());
         Body { b, f, result, labels, phis, ends, block }
     }
-    /// Registers for a value.
+    /// Allocates registers for a value and defines it.
     pub fn value(&mut self, id: u32, kind: u32) -> Read<u32> {
         let lanes = self.b.types.lanes(kind)?;
         let to = self.f.registers;
@@ -75,7 +75,8 @@ impl<'b, 'a> Body<'b, 'a> {
         self.b.define(id, kind, Place(Place::FRAME | to))?;
         Ok(to)
     }
-    /// Registers for what an instruction makes, with how many there are.
+    /// Allocates registers for an instruction's result. Returns the first register and the number of
+    /// registers.
     pub fn made(&mut self, i: &Instruction<'_>) -> Read<(u32, u32)> {
         let kind = i.word(0)?;
         Ok((self.value(i.word(1)?, kind)?, self.b.types.lanes(kind)?))
@@ -84,11 +85,11 @@ impl<'b, 'a> Body<'b, 'a> {
         self.f.steps.push(step);
         Ok(())
     }
-    /// Where an operand of the instruction is.
+    /// The place of an operand.
     pub fn operand(&self, i: &Instruction<'_>, index: usize) -> Read<Place> {
         self.b.place(i.word(index)?)
     }
-    /// The same, and it has so many numbers.
+    /// As [`Body::operand`], for an operand that must consist of this many numbers.
     pub fn operand_of(&self, i: &Instruction<'_>, index: usize, lanes: u32) -> Read<Place> {
         let has = self.b.types.lanes(self.b.value_type(i.word(index)?)?)?;
         if has != lanes {
@@ -144,12 +145,12 @@ impl<'b, 'a> Body<'b, 'a> {
         Ok(())
     }
 }
-/// Where an edge leads, before the blocks are known: the label.
+/// An edge whose target is still the label of the block.
 fn edge(label: u32) -> Edge {
     Edge { to: label as usize, moves: Vec::new() }
 }
 impl Body<'_, '_> {
-    /// What ends a block.
+    /// Converts the last instruction of a block.
     fn end(&mut self, i: &Instruction<'_>) -> Read<()> {
         let step = match i.code {
             249 => Step::Jump(edge(i.word(0)?)),
@@ -205,7 +206,7 @@ impl Body<'_, '_> {
         }
         self.call_of(i, Callee::Known(n), 3)
     }
-    /// A call whose arguments begin at this operand.
+    /// A call; `first` is the index of the first argument among the operands.
     pub fn call_of(&mut self, i: &Instruction<'_>, callee: Callee, first: usize) -> Read<()> {
         let mut arguments = Vec::new();
         for index in first..i.words.len() {
@@ -215,7 +216,7 @@ impl Body<'_, '_> {
         let (to, _) = self.made(i)?;
         self.push(Step::Call { callee, arguments, to })
     }
-    /// Lets every edge lead to a step, and move what the block there asks for.
+    /// Replaces the labels in all edges by steps, and adds the moves for the phi instructions there.
     fn connect(&mut self) -> Read<()> {
         for (at, block) in std::mem::take(&mut self.ends) {
             let mut step = std::mem::replace(&mut self.f.steps[at], Step::Unreachable);

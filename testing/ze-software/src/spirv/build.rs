@@ -1,4 +1,4 @@
-//! From a module's words to a program: declarations and constants here, functions in `body`.
+//! Builds a program from the words of a module: declarations and constants here, functions in `body`.
 use super::{
     body,
     notes::Notes,
@@ -12,7 +12,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-/// A function that is declared: its identifier, its types, where it is in the module.
+/// A declared function: its identifiers, its types, and the range of its instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Declared {
     pub id: u32,
@@ -23,7 +23,7 @@ pub(super) struct Declared {
 pub(super) struct Builder<'a> {
     pub notes: Notes,
     pub types: Types,
-    /// The type of each value, zero for what is none.
+    /// The type of each value, by the value's identifier; 0 if it is not a value.
     value_types: Vec<u32>,
     places: Vec<Option<Place>>,
     pub program: Program,
@@ -32,17 +32,18 @@ pub(super) struct Builder<'a> {
     pub given: &'a [(u32, Vec<u8>)],
     pub specials: Vec<Special>,
     pub globals: HashMap<String, Global>,
-    /// Variables by the names that hosts have for them.
+    /// The variables that have a name for host access.
     pub hosts: HashMap<String, Global>,
-    /// Numbers in the values of all functions so far.
+    /// How many numbers the values of all functions consist of so far.
     values: u64,
 }
 const MOST_NUMBERS: usize = 1 << 24;
-/// Values of all functions together, counted in numbers.
+/// The limit for the values of all functions together, in numbers.
 const MOST_VALUES: u64 = 1 << 24;
 
 impl<'a> Builder<'a> {
-    /// The whole module, or why it cannot be built. `given` has values of specialization constants by their numbers.
+    /// Builds the whole module, or returns why that is not possible. `given` has the values of specialization
+    /// constants by their numbers.
     pub fn module(words: &[u32], given: &'a [(u32, Vec<u8>)]) -> Read<Builder<'a>> {
         let all = read::instructions(words)?;
         let notes = Notes::read(&all)?;
@@ -118,7 +119,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Counts numbers in values, so that a small module cannot ask for all memory.
+    /// Counts the numbers of values, so that a small module cannot use up all memory.
     pub fn count(&mut self, lanes: u32) -> Read<()> {
         self.values += u64::from(lanes);
         match self.values {
@@ -126,7 +127,7 @@ impl<'a> Builder<'a> {
             _ => Err("the module has more or larger values than are taken".to_owned()),
         }
     }
-    /// Where a value is.
+    /// The place of a value.
     pub fn place(&self, id: u32) -> Read<Place> {
         let found = self.places.get(id as usize).copied().flatten();
         found.ok_or_else(|| format!("%{id} is used as a value and is none that came before"))
@@ -138,18 +139,18 @@ impl<'a> Builder<'a> {
             _ => Err(format!("%{id} is used as a value and is none that came before")),
         }
     }
-    /// Takes note of a value.
+    /// Defines a value.
     pub fn define(&mut self, id: u32, kind: u32, place: Place) -> Read<()> {
         let free = self.places.get_mut(id as usize).filter(|p| p.is_none());
         *free.ok_or_else(|| format!("%{id} is made twice, or above the bound"))? = Some(place);
         self.value_types[id as usize] = kind;
         Ok(())
     }
-    /// Moves a value that is there already.
+    /// Changes the place of a value.
     pub fn redefine(&mut self, id: u32, place: Place) {
         self.places[id as usize] = Some(place);
     }
-    /// Puts numbers among the constants.
+    /// Adds numbers to the constants.
     pub fn constant(&mut self, numbers: impl IntoIterator<Item = u64>) -> Read<Place> {
         let at = self.program.constants.len();
         self.program.constants.extend(numbers.into_iter().map(AtomicU64::new));
@@ -170,7 +171,7 @@ impl<'a> Builder<'a> {
             _ => Err(format!("%{id} is not the same for all items, where a constant is needed")),
         }
     }
-    /// A constant of one number.
+    /// The first number of a constant.
     pub fn number(&self, id: u32) -> Read<u64> {
         self.numbers(id)?.first().copied().ok_or_else(|| format!("%{id} has no number in it"))
     }

@@ -1,4 +1,5 @@
-//! What the items of a group or of a subgroup do together: barriers, reductions, scans, broadcasts, ballots, shuffles.
+//! Instructions that the items of a group or subgroup execute together: barriers, reductions, scans,
+//! broadcasts, ballots, shuffles.
 use super::{
     arithmetic::{binary, bits, float},
     body::Body,
@@ -7,13 +8,13 @@ use super::{
     types::Scalar,
 };
 
-/// Which of the items before an item go into its result.
+/// The items whose operands contribute to an item's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
     All,
     UpToMe,
     BeforeMe,
-    /// Those of the same run of so many.
+    /// The items of the same cluster, which has this size.
     Cluster(u32),
 }
 #[derive(Clone, Debug)]
@@ -24,11 +25,11 @@ pub(super) struct Collective {
     pub scalar: Scalar,
     pub to: u32,
     pub lanes: u32,
-    /// The operands and how many numbers each has.
+    /// The place of each operand and how many numbers it has.
     pub operands: Vec<(Place, u32)>,
 }
 impl Body<'_, '_> {
-    /// Takes the instruction if it is one of these.
+    /// Converts the instruction if it is one of those in this file; else returns false.
     pub fn together(&mut self, i: &Instruction<'_>) -> Read<bool> {
         match i.code {
             224 => {
@@ -104,14 +105,14 @@ impl Body<'_, '_> {
         self.push(Step::Together(Box::new(done)))
     }
 }
-/// One item that takes part: its number among those of the group or subgroup, its operands.
+/// An item that takes part: its index in the group or subgroup, and its operands.
 pub(super) struct Part {
     pub index: u32,
-    /// Its place in three dimensions in its group.
+    /// Its three-dimensional index in the group.
     pub local: [u64; 3],
     pub operands: Vec<Vec<u64>>,
 }
-/// The number of the instruction that joins two numbers, and what it begins with.
+/// The opcode of the operation that combines two numbers, and its identity.
 fn joins(op: u16, scalar: Scalar) -> (u16, u64) {
     let most = scalar.mask() >> 1;
     match op {
@@ -157,7 +158,7 @@ fn joined(how: u16, scalar: Scalar, a: u64, b: u64) -> u64 {
         _ => binary(how, scalar, a, b),
     }
 }
-/// The ballot of those whose first operand is true.
+/// A ballot: the bits of the items whose first operand is true.
 fn ballot(parts: &[Part]) -> [u64; 4] {
     let mut all = [0; 4];
     for part in parts {
@@ -170,12 +171,12 @@ fn ballot(parts: &[Part]) -> [u64; 4] {
 fn bit(words: &[u64], index: u64) -> u64 {
     words.get(index as usize / 32).map_or(0, |w| w >> (index % 32) & 1)
 }
-/// The bits of a ballot, the lowest first.
+/// The indices of the bits that are set in a ballot, lowest first.
 fn set(words: &[u64]) -> impl Iterator<Item = u64> {
     (0..128).filter(move |n| bit(words, *n) == 1)
 }
 impl Collective {
-    /// The result of each of those who take part. `size` is how many a whole group or subgroup has.
+    /// The results of all items that take part.
     pub fn results(&self, parts: &[Part]) -> Vec<Vec<u64>> {
         let one = |truth: bool| vec![vec![u64::from(truth)]; parts.len()];
         let first = |p: &Part| p.operands[0].clone();
@@ -218,7 +219,8 @@ impl Collective {
         };
         (0..self.lanes as usize).map(lane).collect()
     }
-    /// The operand of another item: of the one that is named, or that is so far away.
+    /// The first operand of the item that the second operand selects, by index or relative to the item `me`.
+    /// If that item does not take part, the operand of `me`.
     fn another(&self, me: &Part, parts: &[Part]) -> Vec<u64> {
         let at = |index: u64| parts.iter().find(|p| u64::from(p.index) == index);
         let own = u64::from(me.index);
@@ -239,7 +241,8 @@ impl Collective {
         };
         other.unwrap_or(me).operands[0].clone()
     }
-    /// Two rows of values, one after the other: what is so far up or down in them.
+    /// A shuffle up or down across two values: an element of their concatenation, shifted by the third
+    /// operand.
     fn between(&self, me: &Part, parts: &[Part]) -> Vec<u64> {
         let size = i64::from(parts.last().map_or(0, |p| p.index)) + 1;
         let (own, by) = (i64::from(me.index), me.operands[2][0] as u32 as i64);

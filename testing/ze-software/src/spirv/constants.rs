@@ -1,4 +1,5 @@
-//! What stands before the functions of a module: types, constants with their special values, variables.
+//! The declarations of a module, which precede its functions: types, constants, specialization constants and
+//! variables.
 use super::{
     atomics, body,
     build::Builder,
@@ -11,17 +12,17 @@ use super::{
 
 use std::sync::atomic::AtomicU64;
 
-/// More memory than this is refused to the variables of a module.
+/// The limit for the total size of a module's variables, in bytes.
 const MOST_MEMORY: u64 = 1 << 30;
-/// And to those of a group.
+/// The limit for the total size of a group's variables, in bytes.
 const MOST_LOCAL: u64 = 1 << 24;
 
-/// Names, sources, capabilities and what else changes no result.
+/// Whether an instruction has no effect on results: names, sources, capabilities and others.
 pub(super) fn says_nothing(code: u16) -> bool {
     matches!(code, 0 | 2..=8 | 10 | 11 | 14..=17 | 71..=75 | 317 | 330..=332 | 5632 | 5633)
 }
 impl Builder<'_> {
-    /// Takes in an instruction that stands before the functions.
+    /// Processes a declaration.
     pub fn declare(&mut self, i: &Instruction<'_>) -> Read<()> {
         match i.code {
             19..=34 => {
@@ -62,7 +63,7 @@ impl Builder<'_> {
     }
 }
 impl Builder<'_> {
-    /// Makes a constant of the instruction's type.
+    /// Adds a constant of the instruction's type.
     fn put(&mut self, i: &Instruction<'_>, numbers: Vec<u64>) -> Read<()> {
         let (kind, id) = (i.word(0)?, i.word(1)?);
         if self.types.lanes(kind)? as usize != numbers.len() {
@@ -71,7 +72,7 @@ impl Builder<'_> {
         let place = self.constant(numbers)?;
         self.define(id, kind, place)
     }
-    /// The number written in the instruction.
+    /// The literal number in the instruction.
     fn literal(&self, i: &Instruction<'_>) -> Read<u64> {
         let scalar = self.types.scalar(i.word(0)?)?;
         let high = if scalar.bits() == 64 { i.word(3)? } else { 0 };
@@ -103,7 +104,7 @@ impl Builder<'_> {
         }
         self.put(i, numbers)
     }
-    /// A constant that an instruction makes of others.
+    /// A constant that is computed from other constants.
     fn computed(&mut self, i: &Instruction<'_>) -> Read<()> {
         let (kind, id, code) = (i.word(0)?, i.word(1)?, i.word(2)?);
         let mut words = vec![kind, id];
@@ -114,7 +115,8 @@ impl Builder<'_> {
         let numbers = item::evaluate(&self.program);
         self.program.functions.pop();
         let numbers = numbers.map_err(|why| format!("the constant %{id}: {why}"))?;
-        // What is made of the address of a variable of a group or an item is as relative as that.
+        // An address that is computed from the address of a group's or an item's variable is also relative to
+        // that group or item.
         let relative = i.rest(3).iter().filter_map(|o| self.place(*o).ok());
         let kind = relative.map(|p| p.0 & Place::KIND).find(|k| *k != Place::CONSTANT);
         let place = match (kind, numbers.as_slice()) {
@@ -127,7 +129,7 @@ impl Builder<'_> {
         self.redefine(id, place);
         Ok(())
     }
-    /// The address that stands for a function.
+    /// The address that represents a function.
     pub fn function_address(&self, n: usize) -> u64 {
         self.program.anchors.as_ptr() as u64 + n as u64 * 16
     }

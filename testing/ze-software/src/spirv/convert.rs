@@ -1,13 +1,13 @@
-//! Conversions between kinds of numbers: width, sign, floating point, with saturation and the way of rounding.
+//! Conversions between integers and floating point of different widths, with saturation and rounding modes.
 use super::{
     arithmetic::{bits, float},
     types::Scalar,
 };
 
-/// How a floating point number becomes a whole one, or a narrower one.
+/// How a floating-point number is rounded to an integer or to a narrower type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Rounding {
-    /// What the instruction does by itself: towards zero for whole numbers, the nearest for others.
+    /// The instruction's default: toward zero for integers, to nearest for floating point.
     #[default]
     Usual,
     Even,
@@ -23,7 +23,7 @@ pub(super) struct Conversion {
     pub saturates: bool,
     pub rounding: Rounding,
 }
-/// Whether an instruction is one of these.
+/// Whether an instruction is a conversion.
 pub(super) fn converts(code: u16) -> bool {
     matches!(code, 109..=120)
 }
@@ -59,7 +59,7 @@ impl Conversion {
         }
     }
     fn unsigned(self, value: f64) -> u64 {
-        // Rust's conversion saturates; without saturation what does not fit is nobody's business.
+        // Rust's conversion saturates. Without saturation the result for values out of range is undefined.
         (value as u64).min(self.into.mask())
     }
     fn signed(self, value: f64) -> u64 {
@@ -89,7 +89,7 @@ impl Conversion {
         }
     }
 }
-/// The next number of this kind upwards or downwards.
+/// The next larger or smaller number of this type.
 fn towards(scalar: Scalar, from: u64, up: bool) -> f64 {
     let sign = 1_u64 << (scalar.bits() - 1);
     let negative = from & sign != 0;
@@ -100,7 +100,7 @@ fn towards(scalar: Scalar, from: u64, up: bool) -> f64 {
     };
     float(scalar, next)
 }
-/// A whole number as floating point, rounded once.
+/// An integer as floating point, rounded once.
 fn rounded_whole(into: Scalar, value: i128) -> u64 {
     match into {
         Scalar::Float(32) => u64::from((value as f32).to_bits()),

@@ -1,5 +1,5 @@
-//! A launch: all groups of it, each of whose items runs for a while in turn, so that items and groups that wait for
-//! each other in whatever way do come to an end.
+//! Runs all groups of a launch. All items of up to [`OPEN`] groups take turns, so that items and groups that
+//! wait for each other make progress.
 use super::{
     atomics::{self, Fault},
     collective::{Collective, Part},
@@ -10,45 +10,45 @@ use super::{
 };
 use std::{collections::VecDeque, sync::Arc};
 
-/// What a kernel gets for a parameter.
+/// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// The bytes of a value, an address or a handle.
     Bytes(Arc<[u8]>),
-    /// So many bytes of the group's memory.
+    /// The size of group memory in bytes.
     Local(u64),
 }
-/// Everything about a launch but how many groups there are.
+/// A launch without the number of groups.
 #[derive(Clone)]
 pub struct Launch {
     /// The module.
     pub program: Arc<Program>,
-    /// One of its kernels.
+    /// One of the module's kernels.
     pub kernel: Arc<Kernel>,
-    /// One for each of its parameters.
+    /// One argument for each parameter.
     pub arguments: Vec<Argument>,
-    /// Items of a group.
+    /// The size of a group, in items.
     pub size: [u32; 3],
-    /// What is added to the numbers of all items.
+    /// The global offset.
     pub offset: [u32; 3],
 }
-/// Items of a subgroup, unless the kernel asks for another number.
+/// The size of a subgroup, unless the kernel requires another one.
 pub const SUBGROUP: u32 = 16;
-/// Steps of an item before the next one has its turn.
+/// How many steps an item runs in each turn.
 const SHARE: u32 = 10_000;
-/// Groups that have begun and not ended.
+/// The number of groups that can be active at the same time.
 const OPEN: usize = 256;
-/// How each item of a launch begins: registers of the kernel's function and what is in them.
+/// The initial state of an item: the kernel's function and the values of its registers.
 struct Start<'p> {
     program: &'p Program,
     function: usize,
     grid: Grid,
     numbers: Vec<(u32, u64)>,
-    /// Addresses in the group's memory.
+    /// Registers and their addresses, relative to the group's memory.
     locals: Vec<(u32, u64)>,
-    /// Addresses of copies of the item's own.
+    /// Registers for the address of the item's own copy of an argument, and the bytes to copy.
     copies: Vec<(u32, &'p [u8])>,
-    /// The group's memory.
+    /// The size of the group's memory in bytes.
     bytes: u64,
 }
 impl<'p> Start<'p> {
@@ -82,7 +82,7 @@ impl<'p> Start<'p> {
 struct Group<'p> {
     items: Vec<Item<'p>>,
     grid: Grid,
-    /// Backs the variables of the group and of the items' arguments.
+    /// The memory of the group's variables and of the items' copies of arguments.
     _memory: Vec<Vec<u128>>,
 }
 impl<'p> Group<'p> {
@@ -98,7 +98,7 @@ impl<'p> Group<'p> {
             for (to, bytes) in &start.copies {
                 let mut own: Vec<u128> = vec![0; bytes.len().div_ceil(16).max(1)];
                 let address = own.as_mut_ptr() as u64;
-                // It is as large as what is copied, so this cannot fail.
+                // The destination is as large as the source, so this cannot fail.
                 let done = atomics::copy(address, bytes.as_ptr() as u64, bytes.len() as u64);
                 debug_assert!(done.is_ok());
                 memory.push(own);
@@ -108,7 +108,7 @@ impl<'p> Group<'p> {
         }
         Group { items, grid: start.grid, _memory: memory }
     }
-    /// Gives each item its share; true: the group has ended.
+    /// Runs a turn of each item; true if the group has finished.
     fn turn(&mut self) -> Result<bool, Fault> {
         for item in &mut self.items {
             item.run(SHARE)?;
@@ -122,7 +122,7 @@ impl<'p> Group<'p> {
         self.together()?;
         Ok(false)
     }
-    /// Lets those go on who wait for each other, when no one can by himself.
+    /// Executes collective instructions when no item can continue alone.
     fn together(&mut self) -> Result<(), Fault> {
         let mut moved = false;
         let size = self.grid.subgroup as usize;
@@ -145,7 +145,7 @@ impl<'p> Group<'p> {
         }
         Ok(())
     }
-    /// One step of those of these items that are at the same one.
+    /// Executes one collective instruction for those of these items that have arrived at it.
     fn meet(&mut self, range: std::ops::Range<usize>, subgroup: bool) -> Result<bool, Fault> {
         let first = range.start;
         let items = &mut self.items[range];
@@ -179,10 +179,10 @@ impl Launch {
     /// Runs all groups.
     ///
     /// # Errors
-    /// A sentence that says why the kernel did not come to its end.
+    /// A sentence with the reason why the kernel failed.
     pub fn run(&self, groups: [u32; 3]) -> Result<(), Fault> {
-        // What a module is allowed to say was looked at when it was built; should something have been overlooked, this
-        // kernel fails and the thread that runs all others goes on.
+        // The module was checked when it was built. If a check is missing and the interpreter panics, only
+        // this kernel fails, and the thread that runs the commands goes on.
         let run = std::panic::AssertUnwindSafe(|| self.run_groups(groups));
         let caught = std::panic::catch_unwind(run);
         caught.unwrap_or_else(|_| Err("the kernel does what no kernel may".to_owned()))

@@ -1,31 +1,31 @@
-//! Floating point of sixteen bits, by way of that of thirty-two.
+//! 16-bit floating point, converted from and to 32 bits.
 
-/// The same number, wider.
+/// Converts to 32 bits, which is exact.
 pub(crate) fn widen(half: u16) -> f32 {
     let sign = u32::from(half >> 15) << 31;
     let (exponent, fraction) = (u32::from(half >> 10 & 31), u32::from(half & 0x3ff));
     match (exponent, fraction) {
         (0, _) => {
-            let small = fraction as f32 / 16_777_216.0; // 2^24: the unit of the smallest ones
+            let small = fraction as f32 / 16_777_216.0; // 2^24: subnormal numbers are multiples of its inverse
             if sign == 0 { small } else { -small }
         }
         (31, _) => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
         _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction << 13),
     }
 }
-/// The nearest number, the even one of two as near.
+/// Rounds to the nearest 16-bit number, ties to even.
 pub(crate) fn narrow(wide: f32) -> u16 {
     let bits = wide.to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let size = bits & 0x7fff_ffff;
     if size > 0x7f80_0000 {
-        return sign | 0x7e00; // not a number
+        return sign | 0x7e00; // NaN
     }
     if size >= 0x477f_f000 {
-        return sign | 0x7c00; // as large as the first that rounds to infinity
+        return sign | 0x7c00; // from here on, numbers round to infinity
     }
     if size < 0x3880_0000 {
-        // Below the smallest normal one: counted in units of 2^-24.
+        // Below the smallest normal number: a multiple of 2^-24.
         let units = f64::from(f32::from_bits(size)) * 16_777_216.0;
         return sign | units.round_ties_even() as u16;
     }

@@ -1,7 +1,8 @@
-//! The extended instructions of OpenCL on whole numbers, lane by lane.
+//! OpenCL's extended instructions for integers, one lane at a time.
 use super::types::Scalar;
 
-/// One lane. Everything is computed in 128 bits, so that nothing is lost before it is said what becomes of it.
+/// Computes one lane. The calculation uses 128 bits, so that nothing overflows before the result is saturated
+/// or truncated.
 pub(super) fn each(op: u32, scalar: Scalar, a: u64, b: u64, c: u64) -> u64 {
     let (x, y, z) = (wide(scalar, a), wide(scalar, b), wide(scalar, c));
     let (u, v, w) = (i128::from(a), i128::from(b), i128::from(c));
@@ -36,7 +37,7 @@ pub(super) fn each(op: u32, scalar: Scalar, a: u64, b: u64, c: u64) -> u64 {
         161 => return rotated(scalar, a, b),
         162 => signed(x - y),
         163 => unsigned(u - v),
-        164 | 165 => return (a << width) | b, // two halves as one number twice as wide
+        164 | 165 => return (a << width) | b, // the two operands are the halves of a number of twice the width
         166 => i128::from(a.count_ones()),
         167 => low(x) * low(y) + z,
         168 => (u & 0xff_ffff) * (v & 0xff_ffff) + w,
@@ -54,7 +55,7 @@ pub(super) fn each(op: u32, scalar: Scalar, a: u64, b: u64, c: u64) -> u64 {
 fn wide(scalar: Scalar, value: u64) -> i128 {
     i128::from(scalar.signed(value))
 }
-/// The 24 low bits with their sign.
+/// The low 24 bits, sign-extended.
 fn low(value: i128) -> i128 {
     (value << 104) >> 104
 }

@@ -1,4 +1,4 @@
-//! One work-item: runs its steps until it ends, waits for others, or has had its share of time.
+//! A work-item: it runs its steps until it ends, waits for other items, or has used up its turn.
 use super::{
     atomics::{self, Fault},
     program::Program,
@@ -8,26 +8,26 @@ use super::{
 };
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Why an item does not go on by itself.
+/// Whether an item can continue, and if not, why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Status {
     Ready,
     /// Waits for the other items of the group.
     Barrier,
-    /// Waits to do its present step with others.
+    /// Waits for other items to execute the current step together.
     Together,
     Done,
 }
 pub(super) struct Frame<'p> {
     pub program: &'p Program,
     pub function: &'p Function,
-    /// The step to do next.
+    /// The next step.
     pub at: usize,
-    /// Its first register.
+    /// The first register of the frame.
     pub base: usize,
-    /// Backs its variables.
+    /// The memory of the function's variables.
     pub memory: Vec<u128>,
-    /// Where the caller wants the result.
+    /// The caller's register for the result.
     to: usize,
     group: u64,
     item: u64,
@@ -43,21 +43,21 @@ impl Frame<'_> {
         }
     }
 }
-/// More calls inside calls than this end the kernel.
+/// The limit for the depth of calls.
 const DEEPEST: usize = 512;
 
 pub(super) struct Item<'p> {
     pub(super) frames: Vec<Frame<'p>>,
     pub(super) registers: Vec<u64>,
-    /// What the outermost function returned.
+    /// The result of the outermost function.
     pub result: Vec<u64>,
     seat: Seat,
-    /// Builtin variables of the modules whose functions run: the module and its memory.
+    /// The builtin variables for each module whose functions run: the module and their memory.
     variables: Vec<(*const Program, Vec<u128>)>,
     pub status: Status,
 }
 impl<'p> Item<'p> {
-    /// An item at the beginning of a function. `group` is where its group's variables are.
+    /// An item at the beginning of a function. `group` is the address of the group's variables.
     pub fn new(program: &'p Program, function: usize, group: u64, seat: Seat) -> Item<'p> {
         let mut item = Item {
             frames: Vec::new(),
@@ -74,18 +74,18 @@ impl<'p> Item<'p> {
     pub fn give(&mut self, register: u32, number: u64) {
         self.registers[register as usize] = number;
     }
-    /// The module and the function and the step that the item is at.
+    /// The current function and step.
     pub fn at(&self) -> Option<(*const Function, usize)> {
         self.frames.last().map(|f| (std::ptr::from_ref(f.function), f.at))
     }
-    /// The step that the item is at.
+    /// The current step.
     pub fn step(&self) -> Option<&'p Step> {
         self.frames.last().map(|f| &f.function.steps[f.at])
     }
     pub fn get(&self, place: Place) -> u64 {
         self.frames.last().map_or(0, |f| f.get(&self.registers, place))
     }
-    /// Ends a step that was done together.
+    /// Completes a collective step.
     pub fn finish(&mut self, to: u32, numbers: &[u64]) {
         if let Some(frame) = self.frames.last_mut() {
             let to = frame.base + to as usize;
@@ -94,7 +94,7 @@ impl<'p> Item<'p> {
         }
         self.status = Status::Ready;
     }
-    /// Goes on from a barrier.
+    /// Continues after a barrier.
     pub fn release(&mut self) {
         self.finish(0, &[]);
     }
@@ -109,7 +109,7 @@ impl<'p> Item<'p> {
             for lane in 0..builtin.lanes {
                 let at = address + builtin.at + u64::from(lane) * builtin.bytes;
                 let scalar = Scalar::Int(8 * builtin.bytes as u8);
-                // The memory is the item's own and large enough, so this cannot fail.
+                // The memory belongs to the item and is large enough, so this cannot fail.
                 let done = atomics::write(at, scalar, self.seat.says(builtin.which, lane));
                 debug_assert!(done.is_ok());
             }
@@ -183,11 +183,12 @@ impl<'p> Item<'p> {
     }
 }
 
-/// What the last function of the program returns, which has no parameters and needs nothing of an item: a constant.
+/// The result of the program's last function, which computes a constant: it has no parameters and does not
+/// depend on the item.
 pub(super) fn evaluate(program: &Program) -> Result<Vec<u64>, Fault> {
     let last = program.functions.len() - 1;
     let mut item = Item::new(program, last, 0, Seat::NOWHERE);
-    item.frames[0].item = 0; // addresses of an item's variables stay relative
+    item.frames[0].item = 0; // keeps addresses of an item's variables relative
     item.run(64)?;
     Ok(item.result)
 }

@@ -1,22 +1,22 @@
-//! The extended instructions of OpenCL that make one number from several, lane by lane. Precision is that of this
-//! machine's library for 64 bits, rounded to the width asked for.
+//! OpenCL's extended instructions that compute one number from several, one lane at a time. They are computed
+//! with the host's 64-bit functions and rounded to the width of the result.
 #![expect(unsafe_code, reason = "functions of the C library that Rust's has not")]
 use super::{
     arithmetic::{bits, float},
     types::Scalar,
 };
 
-/// How an extended instruction takes its operands.
+/// The operands of an extended instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
-    /// So many operands of the result's kind, lane by lane.
+    /// This many operands of the result's type; works on each lane separately.
     Each(usize),
-    /// So many, and then a pointer to where a second result goes.
+    /// This many operands, and then a pointer to where the second result is stored.
     Second(usize),
-    /// With a look at all lanes.
+    /// Works on all lanes together.
     Wide,
 }
-/// The class of an instruction, if it is known here.
+/// The class of an instruction; `None` if it is not supported.
 pub(super) fn class(op: u32) -> Option<Class> {
     Some(match op {
         30 | 31 | 36 | 45 | 58 => Class::Second(1),
@@ -33,7 +33,7 @@ pub(super) fn class(op: u32) -> Option<Class> {
         _ => return None,
     })
 }
-/// Whether the instruction takes whole numbers.
+/// Whether the instruction works on integers.
 pub(super) fn whole(op: u32) -> bool {
     matches!(op, 141..=170 | 186 | 187 | 201..=204)
 }
@@ -47,7 +47,7 @@ unsafe extern "C" {
 }
 const PI: f64 = std::f64::consts::PI;
 
-/// One lane of an instruction of the class `Each`. `other` is the kind of the second operand, where it may differ.
+/// One lane of an instruction of class `Each`. `other` is the type of the second operand, which may differ.
 pub(super) fn each(op: u32, scalar: Scalar, other: Scalar, a: u64, b: u64, c: u64) -> u64 {
     if whole(op) {
         return super::integers::each(op, scalar, a, b, c);
@@ -83,7 +83,7 @@ fn fused_narrow(a: u64, b: u64, c: u64) -> u64 {
     u64::from(f(a).mul_add(f(b), f(c)).to_bits())
 }
 fn scaled(x: f64, by: i64) -> f64 {
-    // In two steps, as two to the power of what is asked for may be no number.
+    // In several steps, because 2 to the power of `by` may be out of range.
     let by = by.clamp(-4000, 4000) as i32;
     x * 2.0_f64.powi(by / 3) * 2.0_f64.powi(by / 3) * 2.0_f64.powi(by - 2 * (by / 3))
 }
@@ -217,7 +217,7 @@ fn of_one(op: u32, x: f64) -> f64 {
         _ => x,
     }
 }
-/// One lane of an instruction that has a second result: both. `other` is the kind of the second one.
+/// One lane of an instruction of class `Second`: both results. `other` is the type of the second result.
 pub(super) fn second(op: u32, scalar: Scalar, other: Scalar, a: u64, b: u64) -> (u64, u64) {
     let (x, y) = (float(scalar, a), float(scalar, b));
     let (first, second) = match op {

@@ -1,7 +1,7 @@
-//! Kernels in SPIR-V, run by an interpreter: `Program::build` reads a module, `Launch::run` runs one of its kernels.
-//! What a useful compiler makes of OpenCL C and SYCL is known; what is not known is refused when the module is built.
-//! Instructions, decorations and builtin variables are written by the numbers that the specification gives them, extended
-//! ones by those of OpenCL's set.
+//! Runs SPIR-V kernels with an interpreter: `Program::build` reads a module, `Launch::run` runs one of its
+//! kernels. Supports what compilers of OpenCL C and SYCL commonly emit; building a module with anything else
+//! fails. The code uses the specification's numbers for instructions, decorations and builtin variables, and
+//! those of the OpenCL set for extended instructions.
 mod arithmetic;
 mod atomics;
 mod body;

@@ -1,8 +1,9 @@
-//! What a module says about its identifiers before it declares them: names, decorations, entry points and their modes.
+//! What a module states about its identifiers before it declares them: names, decorations, entry points and
+//! execution modes.
 use super::read::{Instruction, Read};
 use std::collections::HashMap;
 
-/// What is said about one identifier.
+/// What is stated about one identifier.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Note {
     pub name: Option<String>,
@@ -13,12 +14,12 @@ pub(super) struct Note {
     pub saturates: bool,
     pub rounding: Option<u32>,
     pub align: u64,
-    /// The name outside, and the kind: 0 exported, 1 imported, 2 one of several that are the same.
+    /// The name for linking, and the linkage type: 0 export, 1 import, 2 link-once.
     pub linkage: Option<(String, u32)>,
-    /// The name that hosts have for it.
+    /// The name for host access.
     pub host: Option<String>,
 }
-/// A kernel as its entry point declares it.
+/// A kernel's entry point and its execution modes.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub function: u32,
@@ -31,13 +32,13 @@ pub(super) struct Entry {
 pub(super) struct Notes {
     all: HashMap<u32, Note>,
     pub entries: Vec<Entry>,
-    /// Sets of extended instructions: whether it is OpenCL's.
+    /// The imported sets of extended instructions: whether a set is OpenCL's.
     pub sets: HashMap<u32, bool>,
     groups: HashMap<u32, Vec<u32>>,
     pub memory_model: bool,
 }
 impl Notes {
-    /// Everything that is said in a module.
+    /// Collects the statements of a module.
     pub fn read(instructions: &[Instruction<'_>]) -> Read<Notes> {
         let mut notes = Notes::default();
         for i in instructions {
@@ -52,7 +53,7 @@ impl Notes {
         }
         Ok(notes)
     }
-    /// What is said about an identifier; nothing is a note too.
+    /// What is stated about an identifier; the default if nothing is.
     pub fn of(&self, id: u32) -> Note {
         self.all.get(&id).cloned().unwrap_or_default()
     }
@@ -128,7 +129,7 @@ impl Notes {
             39 => note.rounding = Some(extra?),
             41 => note.linkage = Some(linkage()?),
             44 => note.align = u64::from(extra?),
-            // HostAccessINTEL, by its number and the one that it had before; the access comes first.
+            // HostAccessINTEL, under its current and its former number; the access mode precedes the name.
             6147 | 6188 => note.host = Some(i.text(3)?.0),
             _ => {}
         }

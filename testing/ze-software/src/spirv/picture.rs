@@ -1,4 +1,4 @@
-//! The instructions on images: reading, writing, sampling, asking for sizes.
+//! The image instructions: reads, writes, samples and size queries.
 use super::{
     arithmetic::{bits, float},
     atomics::Fault,
@@ -10,7 +10,7 @@ use super::{
 use crate::picture::{image_at, sampler_at};
 
 impl Body<'_, '_> {
-    /// Takes the instruction if it is one of these.
+    /// Converts the instruction if it is one of those in this file; else returns false.
     pub fn picture(&mut self, i: &Instruction<'_>) -> Read<bool> {
         let written = i.code == 99;
         match i.code {
@@ -74,7 +74,7 @@ fn real(scalar: Scalar, signed: bool, value: u64) -> f64 {
         _ => value as f64,
     }
 }
-/// What an instruction makes of its operands.
+/// Executes an image instruction and returns its result.
 pub(super) fn access(
     op: u16,
     scalar: Scalar,

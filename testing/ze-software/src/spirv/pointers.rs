@@ -1,4 +1,4 @@
-//! The instructions that make addresses and touch memory.
+//! The instructions that compute addresses and access memory.
 use super::{
     atomics::Atomic,
     body::Body,
@@ -8,18 +8,18 @@ use super::{
 };
 
 impl Body<'_, '_> {
-    /// Registers that no value of the module is in.
+    /// Allocates registers for an intermediate result.
     pub fn scratch(&mut self, lanes: u32) -> Read<u32> {
         let to = self.f.registers;
         self.f.registers += lanes;
         self.b.count(lanes)?;
         Ok(to)
     }
-    /// What an operand points to.
+    /// The type that an operand points to.
     fn pointee(&self, i: &Instruction<'_>, index: usize) -> Read<u32> {
         Ok(self.b.types.pointee(self.b.value_type(i.word(index)?)?)?.1)
     }
-    /// Takes the instruction if it is one of these.
+    /// Converts the instruction if it is one of those in this file; else returns false.
     pub fn pointers(&mut self, i: &Instruction<'_>) -> Read<bool> {
         match i.code {
             59 => self.local(i)?,
@@ -56,14 +56,14 @@ impl Body<'_, '_> {
             65 | 66 => self.address(i, 3, None)?,
             67 | 70 => self.address(i, 4, Some(3))?,
             259 => self.spread(i)?,
-            225 => {} // every access is in order already
+            225 => {} // all accesses are sequentially consistent already
             227..=242 | 318 | 319 | 5614 | 5615 | 6035 => self.atomic(i)?,
             _ => return Ok(false),
         }
         Ok(true)
     }
-    /// A copy that all items of a group ask for together. Each does all of it, which nobody can tell from what is asked
-    /// for: until all have waited for it, nobody may look at what is copied.
+    /// A copy by a whole group (OpGroupAsyncCopy). Each item copies everything. The result is the same,
+    /// because no item may use the destination before it has waited for the copy.
     fn spread(&mut self, i: &Instruction<'_>) -> Read<()> {
         let (class, element) = self.b.types.pointee(self.b.value_type(i.word(3)?)?)?;
         let bytes = self.b.types.get(element)?.size;
@@ -93,8 +93,8 @@ impl Body<'_, '_> {
         }
         Ok(())
     }
-    /// An address in what a pointer points to. `first` is the first index that goes into it, `over` the operand that
-    /// counts whole ones.
+    /// Computes an address from a pointer operand. `first` is the operand with the first index into the
+    /// pointee, `over` the operand that counts whole pointees.
     fn address(&mut self, i: &Instruction<'_>, first: usize, over: Option<usize>) -> Read<()> {
         let base = self.operand_of(i, 2, 1)?;
         let mut kind = self.pointee(i, 2)?;

@@ -1,4 +1,4 @@
-//! A module that is ready to run: its functions, its constants, its global variables, its kernels.
+//! A module that is ready to run: its functions, constants, global variables and kernels.
 use super::{
     build::Builder,
     notes::Entry,
@@ -14,16 +14,16 @@ use std::{
     },
 };
 
-/// What a kernel's parameter takes.
+/// The type of a kernel's parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parameter {
-    /// A value of so many bytes.
+    /// A value of this size in bytes.
     Value(u64),
-    /// A value of so many bytes that the kernel gets the address of.
+    /// A value of this size in bytes, of which the kernel gets the address.
     ByValue(u64),
     /// An address in memory that all groups share.
     Pointer,
-    /// Memory of a group, of a size that is told at the launch.
+    /// Group memory, whose size the launch determines.
     Local,
     /// An image's handle.
     Image,
@@ -31,7 +31,7 @@ pub enum Parameter {
     Sampler,
 }
 impl Parameter {
-    /// The bytes that an argument for it has.
+    /// The size of an argument in bytes.
     pub fn bytes(self) -> u64 {
         match self {
             Parameter::Value(bytes) | Parameter::ByValue(bytes) => bytes,
@@ -47,17 +47,17 @@ pub struct Kernel {
     pub(super) function: usize,
     /// One for each argument.
     pub parameters: Vec<Parameter>,
-    /// The numbers in each argument.
+    /// The numbers that each argument consists of.
     pub(super) leaves: Vec<Arc<[Leaf]>>,
-    /// The only group size that it runs with, if it says one.
+    /// The required group size, if there is one.
     pub required: Option<[u32; 3]>,
-    /// The only subgroup size that it runs with, if it says one.
+    /// The required subgroup size, if there is one.
     pub subgroup: Option<u32>,
 }
 /// A variable of a module that all groups share.
 #[derive(Clone, Debug)]
 pub struct Global {
-    /// Where it is.
+    /// Its address.
     pub address: u64,
     /// Its size in bytes.
     pub size: u64,
@@ -65,7 +65,8 @@ pub struct Global {
 /// A specialization constant: its number and its size in bytes.
 pub type Special = (u32, usize);
 
-/// Where a builtin variable is among those of an item, which one, the bytes of one component, and how many there are.
+/// A builtin variable: its offset among the item's variables in bytes, its number, the size of a component in
+/// bytes, and the number of components.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Builtin {
     pub at: u64,
@@ -82,24 +83,25 @@ pub(super) struct Import {
 #[derive(Default)]
 pub struct Program {
     pub(super) functions: Vec<Function>,
-    /// Functions of other modules, by the number of the function that stands for each here.
+    /// Functions of other modules, by the index of the function that represents each in this module.
     pub(super) imports: HashMap<usize, Import>,
     pub(super) constants: Vec<AtomicU64>,
-    /// Variables of other modules: their names, and the constants that are to be their addresses.
+    /// The names of variables of other modules, and the constants that get their addresses.
     pub(super) wanted: Vec<(String, usize)>,
-    /// Backs the global variables.
+    /// The memory of the global variables.
     pub(super) memory: Vec<Box<[AtomicU64]>>,
-    /// Gives each function an address that nothing else has.
+    /// Memory that only serves to give each function a unique address.
     pub(super) anchors: Box<[u8]>,
     pub(super) builtins: Vec<Builtin>,
-    /// Bytes of the builtin variables of an item.
+    /// The total size of an item's builtin variables in bytes.
     pub(super) item_bytes: u64,
-    /// Bytes of the variables of a group.
+    /// The total size of a group's variables in bytes.
     pub(super) group_bytes: u64,
     kernels: Vec<Arc<Kernel>>,
     globals: HashMap<String, Global>,
     hosts: HashMap<String, Global>,
-    /// Functions that others may call, and whether others may have one of the same name and code.
+    /// The functions that other modules can call: their indices, and whether other modules may export the
+    /// same function too (link-once).
     exports: HashMap<String, (usize, bool)>,
     specials: Vec<Special>,
 }
@@ -124,9 +126,9 @@ impl Program {
     /// Builds a module. `given` has the values of specialization constants by their numbers.
     ///
     /// # Errors
-    /// A sentence for the build log: what is wrong with the module, and where.
+    /// A sentence for the build log that says what is wrong with the module, and where.
     pub fn build(bytes: &[u8], given: &[(u32, Vec<u8>)]) -> Result<Program, String> {
-        // The reader checks what it reads; should it be wrong about something, a build fails and no process ends.
+        // If a check is missing and reading the module panics, the build fails, but the process does not end.
         let caught = std::panic::catch_unwind(|| Program::read(bytes, given));
         caught.unwrap_or_else(|_| Err("the module is not one that can be built".to_owned()))
     }
@@ -154,11 +156,11 @@ impl Program {
     pub fn kernels(&self) -> &[Arc<Kernel>] {
         &self.kernels
     }
-    /// The global variables by their names outside.
+    /// The global variables by their names for linking.
     pub fn globals(&self) -> &HashMap<String, Global> {
         &self.globals
     }
-    /// The global variables by the names that hosts have for them.
+    /// The global variables by their names for host access.
     pub fn hosts(&self) -> &HashMap<String, Global> {
         &self.hosts
     }
@@ -166,11 +168,11 @@ impl Program {
     pub fn specials(&self) -> &[Special] {
         &self.specials
     }
-    /// The bytes that the variables of a group take.
+    /// The total size of a group's variables in bytes.
     pub fn group_bytes(&self) -> u64 {
         self.group_bytes
     }
-    /// The address that stands for a function, for kernels that call it by address.
+    /// The address that represents a function, for kernels that call it by address.
     pub fn function(&self, name: &str) -> Option<u64> {
         let (n, _) = self.exports.get(name)?;
         Some(self.anchors.as_ptr() as u64 + *n as u64 * 16)
@@ -183,18 +185,19 @@ impl Program {
             false => Err(format!("a call to {address:#x}, where no function of the module is")),
         }
     }
-    /// The names of functions and variables that are used and not found yet.
+    /// The names of functions and variables that are used and not yet linked.
     pub fn missing(&self) -> Vec<&str> {
         let open = self.imports.values().filter(|i| i.found.get().is_none());
         let absent = |(_, at): &&(String, usize)| self.constants[*at].load(Relaxed) == 0;
         let variables = self.wanted.iter().filter(absent).map(|(name, _)| name.as_str());
         open.map(|i| i.name.as_str()).chain(variables).collect()
     }
-    /// The names of functions that others may call, and whether others may have such functions too.
+    /// The names of the functions that other modules can call, and whether other modules may export the same
+    /// function too.
     pub fn exports(&self) -> impl Iterator<Item = (&str, bool)> {
         self.exports.iter().map(|(name, (_, shared))| (name.as_str(), *shared))
     }
-    /// Finds functions and variables that are used in another module.
+    /// Links the functions and variables that this module imports and `other` exports.
     pub fn link(&self, other: &Arc<Program>) {
         for (name, at) in &self.wanted {
             if let Some(found) = other.globals.get(name) {
@@ -205,13 +208,13 @@ impl Program {
             if let Some((n, _)) = other.exports.get(&import.name)
                 && !other.imports.contains_key(n)
             {
-                // One that was found already stays the one.
+                // A function that is already linked stays as it is.
                 let _first = import.found.set((Arc::clone(other), *n));
             }
         }
     }
 }
-/// A kernel, from what is said about its entry point.
+/// Builds a kernel from its entry point.
 fn kernel(b: &mut Builder<'_>, entry: &Entry) -> Read<Kernel> {
     let n = b.by_id.get(&entry.function).copied();
     let n = n.ok_or_else(|| format!("the kernel {} has no function", entry.name))?;

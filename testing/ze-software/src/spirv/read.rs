@@ -1,12 +1,12 @@
-//! A SPIR-V binary as a list of instructions: the header, the order of the bytes and the lengths are checked here; what
-//! the instructions mean is for the others to find out.
+//! Reads a SPIR-V binary as a list of instructions. Checks the header, the byte order and the lengths, but
+//! not what the instructions mean.
 
-/// One instruction: its number and its operands.
+/// An instruction: its opcode and its operands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instruction<'a> {
     pub code: u16,
     pub words: &'a [u32],
-    /// Where it stands in the module, in words: for the build log.
+    /// Its offset in the module in words, for the build log.
     pub at: usize,
 }
 /// Why a module is refused: a sentence for the build log.
@@ -14,7 +14,7 @@ pub(super) type Refusal = String;
 pub(super) type Read<T> = Result<T, Refusal>;
 
 impl<'a> Instruction<'a> {
-    /// An operand that has to be there.
+    /// An operand, which must exist.
     pub fn word(&self, index: usize) -> Read<u32> {
         self.words.get(index).copied().ok_or_else(|| {
             format!(
@@ -25,11 +25,11 @@ impl<'a> Instruction<'a> {
             )
         })
     }
-    /// The operands from here on, none at all if there are fewer.
+    /// The operands from this index on; empty if there are fewer.
     pub fn rest(&self, from: usize) -> &'a [u32] {
         self.words.get(from..).unwrap_or(&[])
     }
-    /// A name and the number of the operand that follows it.
+    /// A string, and the index of the operand after it.
     pub fn text(&self, from: usize) -> Read<(String, usize)> {
         let words = self.rest(from);
         let bytes: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
@@ -37,17 +37,17 @@ impl<'a> Instruction<'a> {
         let end = end.ok_or_else(|| format!("the name at word {} has no end", self.at))?;
         Ok((String::from_utf8_lossy(&bytes[..end]).into_owned(), from + end / 4 + 1))
     }
-    /// A refusal that says where.
+    /// An error that contains the opcode and the offset.
     pub fn refuse<T>(&self, why: impl std::fmt::Display) -> Read<T> {
         Err(format!("instruction {} at word {}: {why}", self.code, self.at))
     }
 }
 
 const MAGIC: u32 = 0x0723_0203;
-/// The most identifiers that the specification asks anyone to take.
+/// The largest bound of identifiers that the specification requires implementations to support.
 const MOST_IDS: u32 = 0x003f_ffff;
 
-/// The words of a module, in this machine's order.
+/// The words of a module, in the host's byte order.
 pub(super) fn words(bytes: &[u8]) -> Read<Vec<u32>> {
     let (words, rest) = bytes.as_chunks::<4>();
     if !rest.is_empty() || words.len() < 5 {
@@ -75,7 +75,7 @@ pub(super) fn words(bytes: &[u8]) -> Read<Vec<u32>> {
     }
     Ok(words)
 }
-/// How many identifiers there may be.
+/// The bound of the identifiers.
 pub(super) fn bound(words: &[u32]) -> usize {
     words[3] as usize
 }

@@ -1,4 +1,4 @@
-//! What each step does to the registers of an item.
+//! Executes the steps of an item.
 use super::{
     arithmetic,
     atomics::{self, Fault},
@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Item<'_> {
-    /// Does at most so many steps.
+    /// Executes at most this many steps.
     pub fn run(&mut self, mut steps: u32) -> Result<(), Fault> {
         while self.status == Status::Ready && steps > 0 {
             self.step_once()?;
@@ -50,7 +50,7 @@ impl Item<'_> {
         Ok(())
     }
 }
-/// Goes to another block, all of whose values change at once.
+/// Follows an edge to another block. All moves happen at the same time.
 fn follow(frame: &mut Frame<'_>, registers: &mut [u64], edge: &Edge) {
     match edge.moves.as_slice() {
         [] => {}
@@ -64,7 +64,7 @@ fn follow(frame: &mut Frame<'_>, registers: &mut [u64], edge: &Edge) {
     }
     frame.at = edge.to;
 }
-/// What a step without a say in what comes next does.
+/// Executes a step that does not affect the control flow.
 fn compute(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
     let base = frame.base;
     macro_rules! each {
@@ -136,7 +136,7 @@ fn compute(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
     }
     Ok(())
 }
-/// The rest of `compute`.
+/// The less frequent steps of `compute`.
 fn seldom(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
     let base = frame.base;
     let row = |r: &[u64], from: Place, lanes: u32| -> Vec<u64> {
@@ -206,7 +206,7 @@ fn seldom(frame: &Frame<'_>, r: &mut [u64], step: &Step) -> Result<(), Fault> {
     }
     Ok(())
 }
-/// The extended instructions that go lane by lane.
+/// The extended instructions that work lane by lane.
 fn special(
     frame: &Frame<'_>,
     r: &mut [u64],

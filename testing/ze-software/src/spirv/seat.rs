@@ -1,6 +1,6 @@
-//! Where an item is in its launch, and so what its builtin variables say.
+//! The position of an item in its launch, which determines its builtin variables.
 
-/// Where the items of a group are, and how many there are.
+/// The dimensions of a launch.
 #[derive(Clone, Copy)]
 pub(super) struct Grid {
     pub groups: [u32; 3],
@@ -16,7 +16,7 @@ impl Grid {
         let [x, y, _] = self.size;
         [index % x, index / x % y, index / (x * y)].map(u64::from)
     }
-    /// A component of a builtin variable for an item of a group.
+    /// A component of a builtin variable.
     fn says(&self, group: [u32; 3], index: u32, which: u32, lane: u32) -> u64 {
         let lane = lane.min(2) as usize;
         let [groups, size, offset] =
@@ -48,7 +48,7 @@ impl Grid {
         }
     }
 }
-/// The masks of the items at, from, after, up to and before an item.
+/// The subgroup masks for item `me`: equal, greater or equal, greater, less or equal, less.
 fn mask(which: u32, me: u32, size: u32, lane: usize) -> u64 {
     let holds = |n: u32| match which {
         4416 => n == me,
@@ -59,7 +59,7 @@ fn mask(which: u32, me: u32, size: u32, lane: usize) -> u64 {
     };
     (0..size.min(32)).filter(|n| lane == 0 && holds(*n)).fold(0, |mask, n| mask | 1 << n)
 }
-/// The place of one item.
+/// The position of an item.
 #[derive(Clone, Copy)]
 pub(super) struct Seat {
     pub grid: Grid,
@@ -67,7 +67,7 @@ pub(super) struct Seat {
     pub index: u32,
 }
 impl Seat {
-    /// The place of what is computed without a launch.
+    /// The position for constants, which are computed without a launch.
     pub const NOWHERE: Seat = Seat {
         grid: Grid { groups: [1; 3], size: [1; 3], offset: [0; 3], subgroup: 1 },
         group: [0; 3],

@@ -1,4 +1,4 @@
-//! What a module becomes before it runs: functions as lists of steps on numbered registers.
+//! The form in which a module runs: functions as lists of steps, which work on numbered registers.
 use super::{
     arithmetic::{Binary, Unary},
     atomics::Atomic,
@@ -7,34 +7,34 @@ use super::{
 };
 use std::sync::Arc;
 
-/// Where a number is: a register of the frame, of the constants, or one of the two kinds of addresses that differ from
-/// group to group and from item to item. The two uppermost bits tell.
+/// The location of a number: a register of the frame, a constant, or an address relative to the memory of the
+/// group or of the item. The two highest bits tell which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place(pub u32);
 impl Place {
     pub const KIND: u32 = 3 << 30;
     pub const FRAME: u32 = 0;
     pub const CONSTANT: u32 = 1 << 30;
-    /// An address: so many bytes into the group's memory.
+    /// An address, as an offset in bytes into the group's memory.
     pub const GROUP: u32 = 2 << 30;
-    /// An address: so many bytes into the item's builtin variables.
+    /// An address, as an offset in bytes into the item's builtin variables.
     pub const ITEM: u32 = 3 << 30;
-    /// The number so many after this one.
+    /// The place `lane` numbers after this one.
     pub fn lane(self, lane: u32) -> Place {
         Place(self.0 + lane)
     }
-    /// One number for all lanes, or one for each.
+    /// The place for a lane: the same for all lanes, or, if `each`, one for each lane.
     pub fn step(self, lane: u32, each: bool) -> Place {
         if each { self.lane(lane) } else { self }
     }
 }
-/// A way from block to block: where it leads, and which registers take which values at once.
+/// An edge between blocks: the target step, and the registers to set, all at the same time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
     pub to: usize,
     pub moves: Vec<(u32, Place)>,
 }
-/// One index of an address: the number, how wide it is, and the bytes from one to the next.
+/// An index in an address: its place, its type, and the distance of elements in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stride {
     pub index: Place,
@@ -46,7 +46,7 @@ pub(super) enum Callee {
     Known(usize),
     Address(Place),
 }
-/// One thing to do. `to` is the first register of the result.
+/// A step. `to` is the first register of the result.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Unary {
@@ -56,7 +56,7 @@ pub(super) enum Step {
         a: Place,
         lanes: u32,
     },
-    /// `each` says whether the second operand has a number for each lane.
+    /// `each`: whether the second operand has a number for each lane.
     Binary {
         op: Binary,
         scalar: Scalar,
@@ -66,14 +66,14 @@ pub(super) enum Step {
         lanes: u32,
         each: bool,
     },
-    /// From one kind of number to another.
+    /// Converts between types of numbers.
     Convert {
         how: super::convert::Conversion,
         to: u32,
         a: Place,
         lanes: u32,
     },
-    /// The same bits, as numbers of another width.
+    /// The same bits as numbers of another width.
     Reinterpret {
         from: (Scalar, u32),
         into: (Scalar, u32),
@@ -93,7 +93,7 @@ pub(super) enum Step {
         from: Place,
         lanes: u32,
     },
-    /// One register from each place.
+    /// Copies one register from each place.
     Gather {
         to: u32,
         from: Vec<Place>,
@@ -111,7 +111,7 @@ pub(super) enum Step {
         index: Place,
         value: Place,
     },
-    /// Any or all of the lanes.
+    /// Whether any or all lanes are true.
     Fold {
         all: bool,
         to: u32,
@@ -125,7 +125,7 @@ pub(super) enum Step {
         b: Place,
         lanes: u32,
     },
-    /// Sum or product with what does not fit, low part first.
+    /// A sum, difference or product in two parts, the low part first.
     Extended {
         op: u16,
         scalar: Scalar,
@@ -140,7 +140,7 @@ pub(super) enum Step {
         bytes: u64,
         strides: Vec<Stride>,
     },
-    /// The difference of two addresses in elements.
+    /// The difference of two addresses, in elements.
     Distance {
         to: u32,
         a: Place,
@@ -163,7 +163,8 @@ pub(super) enum Step {
         from: Place,
         bytes: Place,
     },
-    /// So many elements of so many bytes, one after the other on one side and with a stride on the other.
+    /// Copies `count` elements of `bytes` bytes. They are contiguous on one side, and have a stride on the
+    /// other.
     Spread {
         to: Place,
         from: Place,
@@ -205,9 +206,9 @@ pub(super) enum Step {
         value: Place,
         expected: Place,
     },
-    /// All items of the group come here before one goes on.
+    /// A barrier of all items of the group.
     Barrier,
-    /// All items of the group or of the subgroup do this together.
+    /// An instruction that all items of the group or subgroup execute together.
     Together(Box<Collective>),
     Image {
         op: u16,
@@ -233,14 +234,14 @@ pub(super) enum Step {
     },
     Unreachable,
 }
-/// A function: its steps, its registers, the bytes of its variables, where its parameters go.
+/// A function: its steps, its number of registers, the size of its variables in bytes, and its parameters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Function {
     pub steps: Vec<Step>,
     pub registers: u32,
     pub bytes: u64,
-    /// The first register and the number of registers of each.
+    /// The first register and the number of registers of each parameter.
     pub parameters: Vec<(u32, u32)>,
-    /// Registers of the result.
+    /// The number of registers of the result.
     pub result: u32,
 }

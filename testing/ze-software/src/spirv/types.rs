@@ -1,17 +1,17 @@
-//! The types of a module: how many registers a value of one takes, and how it lies in memory. A value is a row of
-//! registers, one for each number in it, whatever it is nested in.
+//! The types of a module: the number of registers of a value, and its layout in memory. A value has one
+//! register for each number in it, however deeply nested that is.
 use super::read::{Instruction, Read};
 use std::{collections::HashMap, sync::Arc};
 
-/// A number: what is in one register.
+/// A number, which fits in one register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scalar {
     Bool,
-    /// Integers of so many bits, which have no sign of their own.
+    /// An integer with this many bits; the instructions determine whether it is signed.
     Int(u8),
-    /// Floating point of so many bits.
+    /// A floating-point number with this many bits.
     Float(u8),
-    /// Addresses, and the handles of images, samplers and events.
+    /// An address, or the handle of an image, a sampler or an event.
     Pointer,
 }
 impl Scalar {
@@ -25,17 +25,17 @@ impl Scalar {
     pub fn bytes(self) -> u64 {
         u64::from(self.bits()).div_ceil(8)
     }
-    /// The bits that a register holds of it.
+    /// The bits of a register that the number uses.
     pub fn mask(self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
-    /// With the sign of its uppermost bit spread.
+    /// The value, sign-extended.
     pub fn signed(self, value: u64) -> i64 {
         let free = 64 - self.bits();
         ((value << free) as i64) >> free
     }
 }
-/// A number in memory: how far from the beginning, and what.
+/// A number in memory: its offset in bytes and its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Leaf {
     pub at: u64,
@@ -45,14 +45,14 @@ pub(super) struct Leaf {
 pub(super) enum Shape {
     Void,
     Scalar(Scalar),
-    /// An element and how many.
+    /// The element type and the number of elements.
     Vector(u32, u32),
     Array(u32, u64),
-    /// The members and where they are.
+    /// The members and their offsets in bytes.
     Struct(Vec<(u32, u64)>),
-    /// The storage class and what is pointed to; nothing if that is declared later.
+    /// The storage class and the type of the pointee; 0 if that is declared later.
     Pointer(u32, u32),
-    /// The result and the parameters.
+    /// The types of the result and of the parameters.
     Function(u32, Vec<u32>),
     Image,
     Sampler,
@@ -61,22 +61,22 @@ pub(super) enum Shape {
 #[derive(Clone, Debug)]
 pub(super) struct Type {
     pub shape: Shape,
-    /// In bytes; nothing for what has no size.
+    /// In bytes; 0 for types without a size.
     pub size: u64,
     pub align: u64,
-    /// Registers of a value.
+    /// The number of registers of a value.
     pub lanes: u64,
-    /// Composites inside each other.
+    /// How deeply composites are nested.
     depth: u32,
 }
-/// More numbers than this in one value are refused.
+/// The limit for the number of registers of one value.
 pub(super) const MOST_LANES: u64 = 1 << 18;
-/// More composites inside each other are refused.
+/// The limit for the nesting of composites.
 const DEEPEST: u32 = 64;
-/// A type's size is at most this.
+/// The limit for the size of a type.
 const MOST_BYTES: u64 = 1 << 40;
 
-/// All types by identifier.
+/// All types, by identifier.
 #[derive(Debug, Default)]
 pub(super) struct Types {
     all: Vec<Option<Type>>,
@@ -90,7 +90,7 @@ impl Types {
         let found = self.all.get(id as usize).and_then(Option::as_ref);
         found.ok_or_else(|| format!("%{id} is used as a type and is none that came before"))
     }
-    /// The number that a scalar or each element of a vector is.
+    /// The type of a scalar, or of a vector's elements.
     pub fn scalar(&self, id: u32) -> Read<Scalar> {
         match &self.get(id)?.shape {
             Shape::Scalar(scalar) => Ok(*scalar),
@@ -101,21 +101,21 @@ impl Types {
             _ => Err(format!("type %{id} is neither a number nor a vector of numbers")),
         }
     }
-    /// How many registers a value takes.
+    /// The number of registers of a value.
     pub fn lanes(&self, id: u32) -> Read<u32> {
         match self.get(id)?.lanes {
             lanes @ 0..=MOST_LANES => Ok(lanes as u32),
             lanes => Err(format!("a value of type %{id} has {lanes} numbers: more than are taken")),
         }
     }
-    /// What a pointer points to, and its storage class.
+    /// The storage class and the type of what a pointer points to.
     pub fn pointee(&self, id: u32) -> Read<(u32, u32)> {
         match self.get(id)?.shape {
             Shape::Pointer(class, to) => Ok((class, to)),
             _ => Err(format!("type %{id} is no pointer")),
         }
     }
-    /// The part of a composite with this number: its type, its first register, its place in bytes.
+    /// A part of a composite: its type, its first register and its offset in bytes.
     pub fn part(&self, id: u32, index: u64) -> Read<(u32, u64, u64)> {
         let outside = || format!("type %{id} has no part {index}");
         let repeated = |element: u32| -> Read<(u32, u64, u64)> {
@@ -135,7 +135,7 @@ impl Types {
             _ => Err(outside()),
         }
     }
-    /// Every number of a value, where it is in memory.
+    /// All numbers of a value, with their offsets in memory.
     pub fn leaves(&mut self, id: u32) -> Read<Arc<[Leaf]>> {
         self.lanes(id)?;
         if let Some(known) = self.leaves.get(&id) {
@@ -149,7 +149,7 @@ impl Types {
     }
     fn gather(&self, id: u32, at: u64, into: &mut Vec<Leaf>) -> Read<()> {
         if self.get(id)?.lanes == 0 {
-            return Ok(()); // however many of nothing there are
+            return Ok(()); // nothing to do, however many elements there are
         }
         let mut repeat = |element: u32, count: u64| -> Read<()> {
             let size = self.get(element)?.size;
@@ -173,7 +173,7 @@ impl Types {
 }
 
 impl Types {
-    /// Takes in a declaration. `length` is that of an array; `packed` says that members have no gaps.
+    /// Declares a type. `length` is that of an array; `packed`: the members of a structure have no padding.
     pub fn declare(&mut self, i: &Instruction<'_>, packed: bool, length: u64) -> Read<()> {
         let id = i.word(0)?;
         let plain = |shape, bytes| Type { shape, size: bytes, align: bytes, lanes: 1, depth: 0 };

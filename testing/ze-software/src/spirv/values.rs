@@ -1,4 +1,4 @@
-//! The instructions that make values of others: arithmetic, conversions, selections, composites.
+//! The instructions that compute values: arithmetic, conversions, selections, composites.
 use super::{
     arithmetic::{self, Form},
     body::Body,
@@ -10,14 +10,14 @@ use super::{
 };
 
 impl Body<'_, '_> {
-    /// The numbers that an operand consists of.
+    /// The type of an operand's numbers.
     pub(super) fn scalar_of(&self, i: &Instruction<'_>, index: usize) -> Read<Scalar> {
         self.b.types.scalar(self.b.value_type(i.word(index)?)?)
     }
     pub(super) fn lanes_of(&self, i: &Instruction<'_>, index: usize) -> Read<u32> {
         self.b.types.lanes(self.b.value_type(i.word(index)?)?)
     }
-    /// Takes the instruction if it is one of these.
+    /// Converts the instruction if it is one of those in this file; else returns false.
     pub fn values(&mut self, i: &Instruction<'_>) -> Read<bool> {
         match i.code {
             1 => {
@@ -53,7 +53,7 @@ impl Body<'_, '_> {
         }
         Ok(true)
     }
-    /// What an instruction makes, which is one number.
+    /// Allocates the register for a result that must be a single number.
     pub(super) fn one(&mut self, i: &Instruction<'_>) -> Read<(u32, Scalar)> {
         let (to, lanes) = self.made(i)?;
         if lanes != 1 {
@@ -89,12 +89,12 @@ impl Body<'_, '_> {
         self.push(Step::Binary { op, scalar, to, a, b, lanes, each })
     }
 }
-/// Bitwise instructions, which some use on truth values.
+/// Whether it is a bitwise instruction, which some modules use on booleans.
 fn logical(op: u16) -> bool {
     matches!(op, 197..=200)
 }
 impl Body<'_, '_> {
-    /// The operand, whose numbers are as many, under another type.
+    /// The operand under another type with the same number of numbers.
     fn same(&mut self, i: &Instruction<'_>) -> Read<()> {
         let lanes = self.b.types.lanes(i.word(0)?)?;
         let from = self.operand_of(i, 2, lanes)?;
@@ -150,7 +150,7 @@ impl Body<'_, '_> {
         }
         self.push(Step::Dot { scalar, to, a, b, lanes })
     }
-    /// Sums and products that do not fit one register: a structure of two.
+    /// Sums, differences and products in two parts. The result is a structure with both.
     fn with_rest(&mut self, i: &Instruction<'_>) -> Read<()> {
         let lanes = self.lanes_of(i, 2)?;
         let (a, b, scalar) =
@@ -176,7 +176,7 @@ impl Body<'_, '_> {
         let (to, scalar) = self.one(i)?;
         self.push(Step::Distance { to, a, b, bytes, scalar })
     }
-    /// The type and the first number of a part that literals lead to.
+    /// The type and the first number of the part that a path of literal indices selects.
     fn part(&self, i: &Instruction<'_>, mut kind: u32, path: &[u32]) -> Read<(u32, u32)> {
         let mut lane = 0;
         for index in path {
@@ -257,7 +257,7 @@ impl Body<'_, '_> {
         }
         self.gather(i, from, whole)
     }
-    /// An extended instruction of OpenCL.
+    /// An OpenCL extended instruction.
     fn extended(&mut self, i: &Instruction<'_>) -> Read<()> {
         let (op, kind) = (i.word(3)?, i.word(0)?);
         let Some(class) = math::class(op) else {

@@ -1,5 +1,5 @@
-//! The extended instructions of OpenCL that look at all lanes: geometry, shuffles, and vectors in memory, which become
-//! loads and stores like any others.
+//! OpenCL's extended instructions that work on all lanes together: geometry, shuffles, and loads and stores
+//! of vectors, which become ordinary loads and stores.
 use super::{
     arithmetic::{bits, float},
     body::Body,
@@ -10,15 +10,15 @@ use super::{
 };
 
 const HALF: Scalar = Scalar::Float(16);
-/// So many numbers, one after another.
+/// This many consecutive numbers in memory.
 fn row(scalar: Scalar, lanes: u32) -> std::sync::Arc<[Leaf]> {
     (0..u64::from(lanes)).map(|n| Leaf { at: n * scalar.bytes(), scalar }).collect()
 }
 impl Body<'_, '_> {
-    /// Takes the instruction.
+    /// Converts the instruction.
     pub fn wide(&mut self, i: &Instruction<'_>, op: u32) -> Read<()> {
         match op {
-            185 => self.made(i).map(drop), // what is fetched early is fetched all the same
+            185 => self.made(i).map(drop), // a prefetch has no effect
             104..=110 => self.geometry(i, op),
             182 | 183 => self.shuffled(i, op),
             171 | 173 | 174 | 179 => self.vector_from(i, op),
@@ -56,7 +56,7 @@ impl Body<'_, '_> {
         let count = from.len() as u32;
         let row = self.scratch(count)?;
         self.push(Step::Gather { to: row, from })?;
-        // Only as many low bits of a number count as it takes to tell the lanes apart.
+        // Only as many low bits of an index are used as are needed to select a lane.
         let scalar = self.scalar_of(i, if both { 6 } else { 5 })?;
         let mask = self.b.constant([u64::from(count.next_power_of_two() - 1)])?;
         let low = self.scratch(lanes)?;
@@ -82,7 +82,7 @@ impl Body<'_, '_> {
         }
         Ok(())
     }
-    /// The address of an element: the offset and the pointer are these operands.
+    /// Computes the address of an element; operand `first` is the index, the next one the pointer.
     fn element(&mut self, i: &Instruction<'_>, first: usize, bytes: u64) -> Read<Place> {
         let (index, scalar) = (self.operand_of(i, first, 1)?, self.scalar_of(i, first)?);
         let base = self.operand_of(i, first + 1, 1)?;
@@ -130,7 +130,7 @@ impl Body<'_, '_> {
 fn conversion(from: Scalar, into: Scalar, rounding: Rounding) -> Conversion {
     Conversion { op: 115, from, into, saturates: false, rounding }
 }
-/// What geometry makes of one or two vectors.
+/// The result of a geometric function of one or two vectors.
 pub(super) fn geometry(op: u32, scalar: Scalar, a: &[u64], b: &[u64]) -> Vec<u64> {
     let numbers = |row: &[u64]| -> Vec<f64> { row.iter().map(|v| float(scalar, *v)).collect() };
     let (a, b) = (numbers(a), numbers(b));

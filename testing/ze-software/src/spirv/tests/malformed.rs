@@ -1,11 +1,11 @@
-//! Modules that are no modules: each is a sentence, and none a panic, a hang or an end of the process.
+//! Malformed modules: each leads to an error message, and none to a panic, a hang or the end of the process.
 use super::{
     assembler::{module, named, op},
     words::stores,
 };
 use crate::spirv::Program;
 
-/// Why a module is refused.
+/// The error message for a module.
 fn refusal(bytes: &[u8]) -> String {
     match Program::build(bytes, &[]) {
         Ok(_) => panic!("the module was built"),
@@ -74,16 +74,16 @@ fn types_that_are_too_large_or_made_of_nothing_are_refused() {
 }
 #[test]
 fn a_small_module_cannot_ask_for_all_memory() {
-    // Each an array of a million of the one before; nothing is as large as it says, for there is nothing in it.
+    // Each type is an array of 2^20 of the previous one, but the innermost is empty, and so all have size 0.
     let mut nothing = vec![op(21, &[1, 64, 0]), op(43, &[1, 2, 1 << 20, 0]), op(30, &[3])];
     nothing.extend((4..40).map(|id| op(28, &[id, id - 1, 2])));
     nothing.push(op(46, &[39, 40]));
     assert!(Program::build(&module(41, &nothing), &[]).is_ok());
-    // Zeros by the million.
+    // Many constants of 2^18 zeros.
     let mut zeros = vec![op(21, &[1, 32, 0]), op(43, &[1, 2, 1 << 18]), op(28, &[3, 1, 2])];
     zeros.extend((4..200).map(|id| op(46, &[3, id])));
     assert!(refusal(&module(200, &zeros)).contains("more constants"));
-    // Structures inside each other, without an end.
+    // Very deeply nested structures.
     let mut deep = vec![op(21, &[1, 32, 0])];
     deep.extend((2..5000).map(|id| op(30, &[id, id - 1])));
     assert!(refusal(&module(5000, &deep)).contains("inside each other"));

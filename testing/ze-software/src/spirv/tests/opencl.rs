@@ -1,9 +1,9 @@
-//! Kernels that a compiler made of OpenCL C.
+//! Kernels compiled from OpenCL C.
 use super::{at, built, launch, number, sources};
 use crate::spirv::{Argument, Program};
 use std::sync::Arc;
 
-/// The module of a source; nothing where no compiler is.
+/// The module of a source; `None` if no compiler is installed.
 fn compiled(source: &str) -> Option<Arc<Program>> {
     sources::compiled(source).map(|bytes| built(&bytes))
 }

@@ -1,4 +1,4 @@
-//! Kernels made word by word: what compilers of OpenCL C seldom or never write.
+//! Kernels assembled word by word, with what compilers of OpenCL C rarely or never emit.
 use super::{
     assembler::{module, named, op},
     at, built, launch,
@@ -12,7 +12,7 @@ const POINTER: u32 = 3;
 const TAKES: u32 = 4;
 const FUNCTION: u32 = 5;
 const TO: u32 = 6;
-/// The types of a kernel `k` that takes a pointer to whole numbers.
+/// The types of a kernel `k` that takes a pointer to integers.
 fn types() -> Vec<u32> {
     let declared = [
         op(19, &[VOID]),
@@ -32,7 +32,7 @@ fn end() -> Vec<u32> {
 fn entry() -> Vec<u32> {
     named(15, &[6, FUNCTION], "k", &[])
 }
-/// A module whose kernel `k` stores a constant, which is special as number 7.
+/// A module whose kernel `k` stores twice the value of specialization constant 7.
 pub(super) fn stores() -> Vec<u8> {
     let special = op(71, &[8, 1, 7]);
     let constant = op(50, &[INT, 8, 41]);
@@ -87,15 +87,16 @@ fn a_kernel_that_goes_where_nothing_is_ends_with_a_sentence() {
     let k = launch(&program, "k", [1; 3], vec![Argument::Bytes([0; 8].into())]);
     assert!(k.run([1; 3]).unwrap_err().contains("where nothing is"));
 }
-/// A kernel that stores what its items make together: `op` gets the item's number (%20) and gives %30.
+/// A kernel that stores the result of a collective instruction: `together` gets the item's index (%20) and
+/// computes %30.
 fn collective(together: &[Vec<u32>]) -> Vec<u8> {
     let builtin = op(71, &[15, 11, 29]);
     let more = [
         op(20, &[16]),
         op(32, &[17, 1, INT]),
         op(59, &[17, 15, 1]),
-        op(43, &[INT, 18, 3]), // a subgroup
-        op(43, &[INT, 19, 2]), // a group, and the number two
+        op(43, &[INT, 18, 3]), // the scope of a subgroup
+        op(43, &[INT, 19, 2]), // the scope of a group, also used as the number two
     ];
     let body = [
         op(61, &[INT, 20, 15]),
