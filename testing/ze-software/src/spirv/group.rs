@@ -1,4 +1,4 @@
-//! Runs all groups of a launch. All items of up to [`OPEN`] groups take turns, so that items and groups that
+//! Runs all groups of a launch. All items of up to `OPEN` groups take turns, so that items and groups that
 //! wait for each other make progress.
 use super::{
     atomics::{self, Fault},

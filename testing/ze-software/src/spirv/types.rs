@@ -50,7 +50,7 @@ pub(super) enum Shape {
     Array(u32, u64),
     /// The members and their offsets in bytes.
     Struct(Vec<(u32, u64)>),
-    /// The storage class and the type of the pointee; 0 if that is declared later.
+    /// The storage class and the pointee's type, which may be declared later.
     Pointer(u32, u32),
     /// The types of the result and of the parameters.
     Function(u32, Vec<u32>),
