@@ -1,12 +1,15 @@
 //! USM pools, and allocation in queue order.
+use super::device;
 use crate::{
-    bench::{Bench, USM, Usm},
+    ask,
+    bench::{Bench, USM, Usm, word},
     case::{Case, Verdict},
     cases, ensure, info, must, refused, same,
 };
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
+    time::Duration,
 };
 use ur_sys::*;
 
@@ -18,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         "urUSMPoolCreate", "UR_USM_POOL_FLAG_ZERO_INITIALIZE_BLOCK", "memory of such a pool is zero at first", zeroed;
         "urUSMPoolGetDefaultDevicePoolExp", "a device has a default pool", "the default pool of a device is the same each time and serves", default_pool;
         "urUSMPoolSetDevicePoolExp, urUSMPoolGetDevicePoolExp", "a device's pool can be changed", "the pool that is set is the pool that is got", set_pool;
+        "urUSMPoolSetDevicePoolExp", "a pool is set for a device", "a sub-device does not have the pool of one that was released before", set_pool_of_part;
         "urUSMPoolTrimToExp", "gives back what is not used", "a pool is trimmed, and what is in use stays", trim;
         "urUSMPoolSetInfoExp, urUSMPoolGetInfoExp", "UR_USM_POOL_INFO_RELEASE_THRESHOLD_EXP", "a threshold that is set is the threshold that is got", threshold;
         "urEnqueueUSMDeviceAllocExp, urEnqueueUSMFreeExp", "allocation in the order of a queue", "device memory is had, used and given back in the order of a queue", queued_device;
@@ -28,6 +32,7 @@ pub fn cases() -> Vec<Case> {
         "urUSMPitchedAllocExp", "rows at a pitch", "every row of a pitched allocation holds what is written", pitched;
         "urUSMContextMemcpyExp", "a copy without a queue", "bytes are copied when the call returns", context_copy;
         "urUSMImportExp, urUSMReleaseExp", "host memory of the program's may be made known", "memory is imported, used and released", import;
+        "urUSMReleaseExp, urUSMHostAllocRegisterExp", "a release ends an import", "a release that waits for commands does not end what was registered meanwhile", late_release;
     }
 }
 fn context(b: &Bench) -> Verdict {
@@ -115,6 +120,22 @@ fn set_pool(b: &Bench) -> Verdict {
     must!(b, usm.pool_release(pool));
     Ok(())
 }
+fn set_pool_of_part(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP)?;
+    let (context, pool) = (b.context()?, b.new_pool()?);
+    // So often that some have the handles of earlier ones.
+    for _ in 0..200 {
+        for part in device::parts(b)? {
+            let mut found = ur_usm_pool_handle_t::NULL;
+            must!(b, usm_exp.pool_get_device_pool_exp(context, part, &mut found));
+            ensure!(found != pool, "a new sub-device has the pool of a released one");
+            must!(b, usm_exp.pool_set_device_pool_exp(context, part, pool));
+            must!(b, device.release(part));
+        }
+    }
+    must!(b, usm.pool_release(pool));
+    Ok(())
+}
 fn trim(b: &Bench) -> Verdict {
     b.needs(ur_device_info_t::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP)?;
     let (context, device, pool) = (b.context()?, b.device()?, b.new_pool()?);
@@ -191,18 +212,15 @@ fn register(b: &Bench) -> Verdict {
     b.needs(ur_device_info_t::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP)?;
     let (context, mut pages) = (b.context()?, Pages::new());
     let at = pages.at();
-    let kind = || -> Verdict<u32> {
-        Ok(info!(
-            b,
-            usm.get_mem_alloc_info(context, at.cast_const(), ur_usm_alloc_info_t::TYPE),
-            u32
-        ))
-    };
     must!(b, usm_exp.host_alloc_register_exp(context, at, 8192, null()));
-    same!(ur_usm_type_t(kind()?), ur_usm_type_t::HOST, "the type of registered memory");
+    same!(type_of(b, at)?, ur_usm_type_t::HOST, "the type of registered memory");
     must!(b, usm_exp.host_alloc_unregister_exp(context, at));
-    same!(ur_usm_type_t(kind()?), ur_usm_type_t::UNKNOWN, "the type of unregistered memory");
+    same!(type_of(b, at)?, ur_usm_type_t::UNKNOWN, "the type of unregistered memory");
     Ok(())
+}
+fn type_of(b: &Bench, at: *mut c_void) -> Verdict<ur_usm_type_t> {
+    let (context, name) = (b.context()?, ur_usm_alloc_info_t::TYPE);
+    Ok(ur_usm_type_t(info!(b, usm.get_mem_alloc_info(context, at.cast_const(), name), u32)))
 }
 fn not_registered(b: &Bench) -> Verdict {
     b.needs(ur_device_info_t::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP)?;
@@ -250,4 +268,25 @@ fn import(b: &Bench) -> Verdict {
     same!(b.read(at, 100)?, vec![3; 100], "what it holds");
     must!(b, usm_exp.release_exp(context, at));
     Ok(())
+}
+fn late_release(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP)?;
+    let (context, queue, mut pages) = (b.context()?, b.queue()?, Pages::new());
+    let at = pages.at();
+    must!(b, usm_exp.import_exp(context, at, 8192));
+    let gate = b.gate(queue)?;
+    let words = [word(context.0), word(at)];
+    let released = std::thread::scope(|scope| {
+        let released = scope.spawn(|| b.adapter.call("urUSMReleaseExp", &words));
+        // Long enough for the release to begin to wait; if it begins later, it finds nothing to end.
+        std::thread::sleep(Duration::from_millis(50));
+        let code = ask!(b, usm_exp.host_alloc_register_exp(context, at, 8192, null()));
+        gate.open();
+        b.succeeded("urUSMHostAllocRegisterExp", code)?;
+        Ok(released.join())
+    })?;
+    same!(released.ok().flatten(), Some(ur_result_t::SUCCESS), "the release");
+    same!(type_of(b, at)?, ur_usm_type_t::HOST, "the type of the memory that was registered");
+    must!(b, usm_exp.host_alloc_unregister_exp(context, at));
+    b.finish(queue)
 }

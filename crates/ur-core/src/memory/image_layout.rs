@@ -194,12 +194,16 @@ impl Image {
             format!("{region:?} pixels from {origin:?} on are not in an image of {sides:?}"),
         ))
     }
+    /// How many layers, or slices of a 3D image, lie one slice pitch apart.
+    fn layers(&self) -> usize {
+        self.sides[if self.is_1d_array() { 1 } else { 2 }]
+    }
     /// The place of all its pixels in the caller's memory at `base`.
     ///
     /// # Errors
-    /// `INVALID_VALUE` for memory that would exceed the address space.
+    /// `INVALID_SIZE` for memory that would exceed the address space.
     pub fn whole_on_host(&self, base: UsmPtr) -> Result<OnHost> {
-        base.offset(self.pitches[1].saturating_mul(self.sides[2]))?;
+        base.offset(self.pitches[1].saturating_mul(self.layers()))?;
         Ok(OnHost { at: base.addr(), pitches: self.pitches })
     }
     /// Answers `urMemImageGetInfo`.
@@ -213,7 +217,7 @@ impl Image {
         let given = |has: bool, value: usize| if has { value } else { 0 };
         let is_array = matches!(self.kind, T::IMAGE1D_ARRAY | T::IMAGE2D_ARRAY);
         let is_flat = matches!(self.kind, T::IMAGE1D | T::IMAGE1D_ARRAY);
-        let layers = if self.is_1d_array() { second } else { third };
+        let layers = self.layers();
         match name {
             ur_image_info_t::FORMAT => {
                 answer.slice(&[self.format.channelOrder.0, self.format.channelType.0])
@@ -312,5 +316,20 @@ mod tests {
             let refused = image.check(Part { origin, region }).map_err(|error| error.code());
             assert_eq!(refused, Err(ErrorCode::InvalidSize));
         }
+    }
+
+    #[test]
+    fn an_array_of_rows_that_would_exceed_the_address_space_is_refused() {
+        let format =
+            ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
+        let desc = described(ur_mem_type_t::IMAGE1D_ARRAY, [20, 12, 1]);
+        let image = Image::new(format, 4, &desc, LONGEST_SIDE).unwrap();
+        let [_, slice] = image.pitches();
+        let before_the_end = |bytes: usize| {
+            let base = UsmPtr::new(std::ptr::without_provenance_mut(usize::MAX - bytes)).unwrap();
+            image.whole_on_host(base).map(drop).map_err(|error| error.code())
+        };
+        assert_eq!(before_the_end(12 * slice), Ok(()));
+        assert_eq!(before_the_end(11 * slice), Err(ErrorCode::InvalidSize));
     }
 }

@@ -2,6 +2,8 @@
 //! context uses. Their sizes are counted in `totals.rs`.
 use std::{
     collections::HashMap,
+    fmt,
+    ops::Deref,
     sync::{
         Mutex,
         atomic::{AtomicU64, Ordering::*},
@@ -89,7 +91,9 @@ pub trait Identified: Body {
     /// The type of its context.
     type Context: Body;
     /// The type of its device.
-    type Device: Body;
+    type Device: Body + Deref<Target = Self::DriverDevice>;
+    /// The driver's object that such a device stands for.
+    type DriverDevice: PartialEq + Clone + fmt::Debug;
     /// What it belongs to.
     fn identity(&self) -> &Identity<Self::Context, Self::Device>;
 }
@@ -100,6 +104,7 @@ pub trait Identified: Body {
 pub struct ByDevice<P: Identified>(Mutex<HashMap<usize, DevicePool<P>>>);
 #[derive(Debug)]
 struct DevicePool<P: Identified> {
+    device: P::DriverDevice,
     default: Owned<P>,
     /// The pool that the caller set instead: the address of its handle, and its number. Not kept alive: the caller may
     /// destroy it.
@@ -117,13 +122,21 @@ impl<P: Identified> ByDevice<P> {
         make: impl FnOnce() -> Result<P>,
         look: impl FnOnce(&mut DevicePool<P>) -> R,
     ) -> Result<R> {
-        let device = device.as_handle().addr();
+        let handle = device.as_handle().addr();
+        let device: &P::DriverDevice = &device;
         let mut all = ur_lock::locked(&self.0);
-        if let Some(one) = all.get_mut(&device) {
-            return Ok(look(one));
+        // Nothing is known of it, or the pools of a sub-device that was released and whose handle this one has now.
+        let is_new = all.get(&handle).is_none_or(|known| known.device != *device);
+        let mut ended = None;
+        if is_new {
+            let default = Owned::new(make()?);
+            ended =
+                all.insert(handle, DevicePool { device: device.clone(), default, chosen: None });
         }
-        let default = Owned::new(make()?);
-        Ok(look(all.entry(device).or_insert(DevicePool { default, chosen: None })))
+        let answer = look(all.get_mut(&handle).expect("it was inserted"));
+        drop(all); // before `ended`, whose memory the driver takes back
+        drop(ended);
+        Ok(answer)
     }
     /// The default pool of `device`, which `make` creates on first use.
     ///

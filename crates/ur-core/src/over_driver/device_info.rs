@@ -142,8 +142,9 @@ fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<
 /// Whether a feature exists, for features that the driver does not answer.
 fn features(name: I) -> Option<bool> {
     Some(match name {
-        I::ENDIAN_LITTLE | I::AVAILABLE => cfg!(target_endian = "little"),
-        I::PREFERRED_INTEROP_USER_SYNC
+        I::ENDIAN_LITTLE => cfg!(target_endian = "little"),
+        I::AVAILABLE
+        | I::PREFERRED_INTEROP_USER_SYNC
         | I::USM_POOL_SUPPORT
         | I::USM_P2P_SUPPORT_EXP
         | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP

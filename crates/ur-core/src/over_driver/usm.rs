@@ -291,6 +291,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
+        D::check_fork()?;
         check_range::<Allocation<D::Memory>>(dst, size, Access::ReadWrite)?;
         check_range::<Allocation<D::Memory>>(src, size, Access::Read)?;
         D::wait(handle(&context))?;

@@ -5,7 +5,10 @@ use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -48,17 +51,24 @@ pub struct Known<D: HostRegistration> {
     bytes: usize,
     context: usize,
     how: How,
+    /// Which one it is among all that were ever entered: another one may start at the same address later.
+    number: u64,
     /// The driver's registration. `None` before the driver has returned it, and for an imported range that the driver
     /// refused.
     pinned: Option<Arc<D::Pinned>>,
 }
 impl<D: HostRegistration> Clone for Known<D> {
     fn clone(&self) -> Self {
-        let Self { bytes, context, how, ref pinned } = *self;
-        Self { bytes, context, how, pinned: pinned.clone() }
+        let Self { bytes, context, how, number, ref pinned } = *self;
+        Self { bytes, context, how, number, pinned: pinned.clone() }
     }
 }
 impl<D: HostRegistration> Known<D> {
+    fn new(bytes: usize, context: usize, how: How) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Relaxed); // only uniqueness matters
+        Self { bytes, context, how, number, pinned: None }
+    }
     /// Whether the context still exists: a registration ends with it.
     fn has_context(&self) -> bool {
         Owned::<Context<D>>::find(self.context).is_ok()
@@ -94,27 +104,25 @@ fn end(at: UsmPtr, bytes: usize) -> Option<usize> {
     at.addr().checked_add(bytes).filter(|_| is_size)
 }
 
-/// Registers a range that has been entered already with the driver; removes it if that fails.
+/// Removes the range that starts at `at` if it is still the one with this number.
+fn remove<D: HostRegistration>(at: UsmPtr, number: u64) -> Option<Known<D>> {
+    let mut all = all::<D>();
+    let is_it = all.get(&at.addr()).is_some_and(|known| known.number == number);
+    is_it.then(|| all.remove(&at.addr())).flatten()
+}
+/// Registers a range that has been entered already, under this number, with the driver.
 fn pin<D: HostRegistration>(
     context: Borrowed<'_, Context<D>>,
     at: UsmPtr,
-    bytes: usize,
+    (bytes, number): (usize, u64),
     read_only: bool,
 ) -> Result<()> {
-    let pinned = D::pin(context.driver(), at, bytes, read_only);
+    let pinned = Arc::new(D::pin(context.driver(), at, bytes, read_only)?);
     let mut all = all::<D>();
-    match pinned {
-        Ok(pinned) => {
-            let entry = all.get_mut(&at.addr()).filter(|known| known.bytes == bytes);
-            let unpinned = entry.map(|known| known.pinned = Some(Arc::new(pinned)));
-            drop(all);
-            unpinned.map_or_else(|| refused(format!("{at:?} was given up meanwhile")), Ok)
-        }
-        Err(error) => {
-            all.remove(&at.addr());
-            Err(error)
-        }
-    }
+    let entry = all.get_mut(&at.addr()).filter(|known| known.number == number);
+    let entered = entry.map(|known| known.pinned = Some(Arc::clone(&pinned)));
+    drop(all); // before `pinned`, which may be the last reference
+    entered.map_or_else(|| refused(format!("{at:?} was given up meanwhile")), Ok)
 }
 
 /// Registers `bytes` at `at` with `context`. Devices only read them if `read_only`.
@@ -152,17 +160,20 @@ pub fn register<D: HostRegistration>(
     // Imported ranges are replaced, as are registrations of contexts that no longer exist.
     let gone: Vec<_> = overlapping(&all, at.addr(), end).map(|(start, _)| start).collect();
     let gone: Vec<_> = gone.into_iter().filter_map(|start| all.remove(&start)).collect();
-    let context_handle = handle(&context);
-    let known = Known { bytes, context: context_handle, how: How::Registered, pinned: None };
+    let known = Known::new(bytes, handle(&context), How::Registered);
+    let number = known.number;
     all.insert(at.addr(), known);
     drop(all);
     drop(gone);
-    pin::<D>(context, at, bytes, read_only).map_err(|error| match error.code() {
-        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfHostMemory),
-        ErrorCode::OutOfHostMemory | ErrorCode::OutOfResources | ErrorCode::UnsupportedFeature => {
-            error
+    pin::<D>(context, at, (bytes, number), read_only).map_err(|error| {
+        remove::<D>(at, number);
+        match error.code() {
+            ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfHostMemory),
+            ErrorCode::OutOfHostMemory
+            | ErrorCode::OutOfResources
+            | ErrorCode::UnsupportedFeature => error,
+            _ => error.with_code(ErrorCode::InvalidValue),
         }
-        _ => error.with_code(ErrorCode::InvalidValue),
     })
 }
 /// Ends the registration that starts at `at`, after waiting for the commands submitted before: the caller may free the
@@ -171,21 +182,23 @@ pub fn register<D: HostRegistration>(
 /// # Errors
 /// `INVALID_VALUE` if no registration of this context starts there.
 pub fn unregister<D: HostRegistration>(context: usize, at: UsmPtr) -> Result<()> {
-    match all::<D>().get(&at.addr()) {
-        Some(known) if known.how == How::Registered && known.context == context => {}
+    let number = match all::<D>().get(&at.addr()) {
+        Some(known) if known.how == How::Registered && known.context == context => known.number,
         Some(known) if known.how == How::Registered => {
             return refused(format!(
                 "{at:?} was registered with another context: unregister it there"
             ));
         }
         _ => return refused(format!("no registered host memory starts at {at:?}")),
-    }
+    };
     if D::IS_USED {
         D::wait(context)?;
     }
-    let ended = all::<D>().remove(&at.addr());
-    drop(ended); // after the lock is released
-    Ok(())
+    // Another thread may have ended it during the wait, and even registered the range anew.
+    match remove::<D>(at, number) {
+        Some(_) => Ok(()),
+        None => refused(format!("another thread unregistered {at:?} at the same time")),
+    }
 }
 
 /// Imports `bytes` at `at`, and registers them with the driver if it accepts them. This is a hint: a range that
@@ -208,29 +221,30 @@ pub fn import<D: HostRegistration>(
     if is_known {
         return Ok(());
     }
-    let known = Known { bytes, context: handle(&context), how: How::Imported, pinned: None };
-    all.insert(at.addr(), known.clone());
+    let known = Known::new(bytes, handle(&context), How::Imported);
+    let number = known.number;
+    all.insert(at.addr(), known);
     drop(all);
-    if let Err(error) = pin::<D>(context, at, bytes, false) {
+    if let Err(error) = pin::<D>(context, at, (bytes, number), false) {
         log::say(D::BACKEND, ur_sys::ur_logger_level_t::INFO, &error); // it remains pageable memory
-        self::all::<D>().insert(at.addr(), known);
     }
     Ok(())
 }
 /// Ends the import at `at`, if there is one.
 pub fn release<D: HostRegistration>(context: usize, at: UsmPtr) {
     let is_it = |known: &Known<D>| known.how == How::Imported && known.context == context;
-    if !all::<D>().get(&at.addr()).is_some_and(is_it) {
+    let Some(number) =
+        all::<D>().get(&at.addr()).filter(|known| is_it(known)).map(|known| known.number)
+    else {
         return;
-    }
+    };
     if D::IS_USED
         && let Err(error) = D::wait(context)
     {
         log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error); // not removed: commands may be using it
         return;
     }
-    let ended = all::<D>().remove(&at.addr());
-    drop(ended); // after the lock is released
+    remove::<D>(at, number);
 }
 /// Answers for an address in a registered or imported range of `context`; `None` for other addresses.
 pub fn info<D: HostRegistration>(

@@ -257,11 +257,15 @@ impl<D: HasUsm> UsmPool<D> {
     fn of(&self, usm: Usm, device: Borrowed<'_, Device<D>>) -> Result<Blocks<D>> {
         let handle = handle(&device);
         let mut parts = locked(&self.parts);
-        let is_it =
-            |part: &&Part<D>| part.usm == usm && (usm == Usm::Host || part.device == handle);
-        if let Some(part) = parts.made.iter().find(is_it) {
+        let is_it = |part: &Part<D>| part.usm == usm && (usm == Usm::Host || part.device == handle);
+        let found = parts.made.iter().position(is_it);
+        if let Some(part) = found.map(|at| &parts.made[at])
+            && (usm == Usm::Host || part.blocks.source().device == *device.driver())
+        {
             return Ok(Arc::clone(&part.blocks));
         }
+        // The part of a sub-device that was released and whose handle another sub-device has now.
+        let ended = found.map(|at| parts.made.swap_remove(at));
         let source = Chunks {
             usm,
             device: device.driver().clone(),
@@ -271,6 +275,8 @@ impl<D: HasUsm> UsmPool<D> {
         };
         let blocks = Pool::new(source, parts.limits[usize::from(usm != Usm::Device)])?;
         parts.made.push(Part { usm, device: handle, blocks: Arc::clone(&blocks) });
+        drop(parts); // before `ended`, whose memory the driver takes back
+        drop(ended);
         Ok(blocks)
     }
     /// All parts, for use without the lock.
@@ -390,6 +396,7 @@ impl<D: HasUsm> DevicePools<D> {
 impl<D: HasUsm> Identified for UsmPool<D> {
     type Context = Context<D>;
     type Device = Device<D>;
+    type DriverDevice = DriverDevice<D>;
     fn identity(&self) -> &Identity<Context<D>, Device<D>> {
         &self.identity
     }

@@ -28,11 +28,19 @@ type Context<'call, D> = Borrowed<'call, <D as Objects>::Context>;
 fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usize) -> Span {
     Span { context: context.as_handle().addr(), start, bytes }
 }
-/// The granularity of lengths and addresses on all devices of `context`, in bytes.
+/// The granularity of lengths and addresses on all devices of `context`, in bytes: a multiple of that of each.
 fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
-    context.devices().iter().try_fold(1, |most, device| {
-        Ok(most.max(D::granularity(context.driver(), device.driver(), 1)?.minimum))
+    context.devices().iter().try_fold(1, |all, device| {
+        Ok(common_multiple(all, D::granularity(context.driver(), device.driver(), 1)?.minimum))
     })
+}
+/// The least common multiple of two sizes, neither of which is 0.
+fn common_multiple(a: usize, b: usize) -> usize {
+    let (mut divisor, mut rest) = (a, b);
+    while rest != 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    a / divisor * b
 }
 /// The access that the flags stand for; exactly one flag must be set.
 fn access(flags: Flags) -> Result<Access> {
@@ -146,5 +154,17 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
             }
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::common_multiple;
+
+    #[test]
+    fn a_granularity_of_several_devices_is_a_multiple_of_each() {
+        assert_eq!(common_multiple(4096, 2 << 20), 2 << 20);
+        assert_eq!(common_multiple(4096, 6144), 12_288);
+        assert_eq!(common_multiple(1, 4096), 4096);
     }
 }
