@@ -51,7 +51,10 @@ fn main() -> Result<()> {
     }
     fills(&stage)?;
     for commands in [1, 16] {
-        command_buffers(&stage, commands)?;
+        command_buffers(&stage, commands, 64, true)?;
+    }
+    for (bytes, is_in_order) in [(64 << 10, true), (64, false), (1 << 20, false)] {
+        command_buffers(&stage, 16, bytes, is_in_order)?;
     }
     for items in [1, 1_000, 1_000_000] {
         kernels(&stage, items)?;
@@ -204,25 +207,26 @@ fn fills(stage: &Stage) -> Result<()> {
 }
 
 /// Compares a command buffer of copies, each of which follows the one before, with the same commands in a queue.
-fn command_buffers(stage: &Stage, commands: usize) -> Result<()> {
-    const BYTES: usize = 64;
-    let (from, to) = (usm(stage, BYTES)?, usm(stage, BYTES)?);
+fn command_buffers(stage: &Stage, commands: usize, bytes: usize, is_in_order: bool) -> Result<()> {
+    let all = bytes * commands;
+    let (from, to) = (usm(stage, all)?, usm(stage, all)?);
+    let part = |at: *mut c_void, number: usize| at.wrapping_byte_add(number * bytes);
     let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
     let desc = ur_exp_command_buffer_desc_t {
         stype,
         pNext: null(),
         isUpdatable: 0,
-        isInOrder: 1,
+        isInOrder: is_in_order.into(),
         enableProfiling: 0,
     };
     let mut buffer = ur_exp_command_buffer_handle_t::NULL;
     ur!(command_buffer_exp.create_exp(stage.context, stage.device, &desc, &mut buffer));
-    for _ in 0..commands {
+    for number in 0..commands {
         ur!(command_buffer_exp.append_usm_memcpy_exp(
             buffer,
-            to,
-            from,
-            BYTES,
+            part(to, number),
+            part(from, number),
+            bytes,
             0,
             null(),
             0,
@@ -244,14 +248,16 @@ fn command_buffers(stage: &Stage, commands: usize) -> Result<()> {
     let one_by_one = || {
         block(|| {
             let mut event = ur_event_handle_t::NULL;
-            for number in 1..=commands {
-                let wanted = if number == commands { &raw mut event } else { null_mut() };
-                ur!(enqueue.usm_memcpy(queue, false, to, from, BYTES, 0, null(), wanted));
+            for number in 0..commands {
+                let wanted = if number + 1 == commands { &raw mut event } else { null_mut() };
+                let (to, from) = (part(to, number), part(from, number));
+                ur!(enqueue.usm_memcpy(queue, false, to, from, bytes, 0, null(), wanted));
             }
             wait(event)
         })
     };
-    let what = format!("command buffer of {commands} copies, waited for");
+    let kind = if is_in_order { "in order" } else { "free" };
+    let what = format!("command buffer of {commands} copies of {bytes} B, {kind}");
     say(&Comparison::of(what, BLOCKS, ours, one_by_one)?, "one by one");
     ur!(command_buffer_exp.release_exp(buffer));
     ur!(usm.free(stage.context, from));

@@ -1,5 +1,4 @@
-//! Kernel launches as work that queues execute and command buffers record. The groups are divided into pieces
-//! for all cores of the device.
+//! Kernel launches as work that queues execute. The groups are divided into pieces for all cores of the device.
 use super::{
     Cpu, Device,
     code::PIECES_A_CORE,
@@ -10,8 +9,7 @@ use std::sync::Arc;
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::Launch;
 
-/// The work of a launch, which can be executed repeatedly; it contains the function and copies of the
-/// arguments.
+/// The work of a launch; it contains the function and copies of the arguments.
 ///
 /// # Errors
 /// As for [`Arguments::new`].
@@ -21,12 +19,11 @@ pub(super) fn work(device: &Device, launch: &Launch<'_, Cpu>) -> Result<Work> {
     let piece = groups.div_ceil(device.compute_units() * PIECES_A_CORE);
     let pieces = groups.div_ceil(piece);
     let cpus: Option<Arc<[usize]>> = device.cpus().map(Into::into);
-    let kept = Arc::new((Arc::clone(launch.function), Arguments::new(launch)?));
-    Ok(Work::Run(Arc::new(move || {
-        let kept = Arc::clone(&kept);
+    let (function, arguments) = (Arc::clone(launch.function), Arguments::new(launch)?);
+    Ok(Work::Run(Box::new(move || {
         let task = Task::new(pieces, cpus.as_deref(), move |n| {
-            let (first, (function, arguments)) = (n * piece, &*kept);
-            native_code::run(function, arguments, &geometry, first, piece.min(groups - first));
+            let first = n * piece;
+            native_code::run(&function, &arguments, &geometry, first, piece.min(groups - first));
         });
         match task.run() {
             true => Ok(()),

@@ -14,7 +14,6 @@ mod native_code;
 mod p2p;
 mod partition;
 mod program;
-mod recording;
 mod sampler;
 mod share;
 mod streams;
@@ -25,7 +24,6 @@ mod virtual_mem;
 
 pub use mem::Mem;
 pub use program::{Kernel, Program};
-pub use recording::{Command, CommandBuffer};
 pub use sampler::Sampler;
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{
@@ -34,7 +32,10 @@ use ur_adapter::{
     object::{Backend, Kind, Never},
     statics::Statics,
 };
-use ur_core::over_driver::{self, Contexts, CoreBackend};
+use ur_core::{
+    command_buffer,
+    over_driver::{self, Contexts, CoreBackend},
+};
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, host, mapping};
 pub use usm::UsmPool;
@@ -64,6 +65,10 @@ impl ur_hal::Types for Cpu {
 pub type Queue = ur_core::queue::Queue<Cpu>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<Cpu>;
+/// What `ur_exp_command_buffer_handle_t` points at.
+pub type CommandBuffer = command_buffer::CommandBuffer<Cpu>;
+/// What `ur_exp_command_buffer_command_handle_t` points at.
+pub type Command = command_buffer::Command<Cpu>;
 /// What `ur_exp_graph_handle_t` points at.
 pub type Graph = ur_core::graph::Graph<Cpu>;
 /// What `ur_exp_executable_graph_handle_t` points at.
@@ -82,6 +87,7 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
 // The core implements the entries of these families.
 impl BindlessImagesExpApi for Cpu {}
 impl CommandApi for Cpu {}
+impl command_buffer::Replays for Cpu {}
 impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;

@@ -44,9 +44,6 @@ use ur_hal::{
 };
 use ur_lock::locked;
 
-/// The event of a command, if one was requested.
-pub(super) type EventResult = Result<Option<Owned<Event>>>;
-
 /// A stream as the core holds it.
 #[derive(Debug)]
 pub struct Stream(engine::Queue);
@@ -56,17 +53,16 @@ impl Drop for Stream {
     }
 }
 impl Stream {
-    /// Submits work with the properties of a submission; `also` is a further dependency.
+    /// Submits work with the properties of a submission.
     #[inline(always)] // if the kind of the work is known, the code for others is eliminated
-    pub(super) fn put(
+    fn put(
         &self,
         work: Work,
         what: &Submission<'_, Cpu>,
-        also: Option<Dependency>,
     ) -> ur_hal::Result<Option<Arc<Completion>>> {
-        let dependencies = match (what.waits, also) {
-            ([], None) => Dependencies::default(),
-            (waits, also) => pending(waits, also)?,
+        let dependencies = match what.waits {
+            [] => Dependencies::default(),
+            waits => pending(waits)?,
         };
         let owed = match *what.command {
             Command::Signal(Signal::Word(counter, value)) => {
@@ -87,13 +83,13 @@ impl Stream {
 }
 
 /// The dependencies that are not complete.
-fn pending(waits: &[Wait<'_, Cpu>], also: Option<Dependency>) -> Result<Dependencies> {
-    let waits = waits.iter().map(|wait| match wait {
+fn pending(waits: &[Wait<'_, Cpu>]) -> Result<Dependencies> {
+    let mut waits = waits.iter().map(|wait| match wait {
         Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
         Wait::Word(debt) => Dependency::Shared((*debt).clone()),
     });
     let mut pending = Dependencies::default();
-    waits.chain(also).try_for_each(|one| pending.add(one))?;
+    waits.try_for_each(|one| pending.add(one))?;
     Ok(pending)
 }
 
@@ -131,7 +127,7 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
 ///
 /// # Errors
 /// As for [`Work::of`]; an error for an object that was released.
-pub(super) fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
+fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
     let work = match ready.command {
         Command::Launch(launch) => launch::work(device, launch)?,
         Command::ImageCopy(copy) => image::copy(copy)?,
@@ -177,9 +173,9 @@ impl Streams for Cpu {
         submission: &Submission<'_, Self>,
     ) -> ur_hal::Result<Option<Arc<Completion>>> {
         if Work::is_plain(submission.command) {
-            return stream.put(Work::plain(submission.command), submission, None);
+            return stream.put(Work::plain(submission.command), submission);
         }
-        stream.put(Work::of(submission.command)?, submission, None)
+        stream.put(Work::of(submission.command)?, submission)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
         Ok(stream.0.flush()?)
@@ -219,6 +215,7 @@ impl Streams for Cpu {
 impl HasStreams for Cpu {
     ur_core::records_graphs!();
     const FREES_WITH_COMMANDS: bool = true;
+    const ORDERS_BY_POINTS: bool = true;
     fn uuid(_: &Device) -> Result<[u8; 16]> {
         uuid()
     }
@@ -242,7 +239,7 @@ impl HasStreams for Cpu {
             ([None, None], []) if Work::is_plain(submission.command) => {
                 Self::submit(queue.stream(), submission)
             }
-            _ => queue.stream().put(work(queue.device(), ready)?, submission, None),
+            _ => queue.stream().put(work(queue.device(), ready)?, submission),
         }
     }
     #[inline(always)] // if the kind of the command is known, the code for others is eliminated

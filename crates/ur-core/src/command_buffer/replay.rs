@@ -4,6 +4,10 @@
 //! - In an in-order queue the commands are submitted in the order in which they were recorded. In an out-of-order queue
 //!   each waits for the points of those that it follows; commands that do not follow one another may run at the same
 //!   time.
+//! - If points cost little ([`ORDERS_BY_POINTS`](HasStreams::ORDERS_BY_POINTS)), commands wait for points in in-order
+//!   queues too, so that a command that fails makes those after it fail. Unless each command follows the previous one,
+//!   they are submitted to an out-of-order queue of the recording, between two barriers of the in-order queue, so that
+//!   they may run at the same time there too.
 //! - All commands wait for everything that the execution waits for, and for everything that any of them waits for. A
 //!   barrier follows all of them; its point is the end of the execution. An execution with profiling begins with a
 //!   barrier too.
@@ -167,14 +171,20 @@ pub struct Recording<D: HasStreams> {
     is_profiled: bool,
     /// The commands that no other command follows, by index.
     ends: Vec<usize>,
+    /// Whether each command follows the previous one.
+    is_chain: bool,
     /// The previous execution.
     last: Option<Arc<Run<D>>>,
     /// The points of the commands of the execution that is being submitted; empty otherwise. Kept to reuse its memory.
     points: Vec<Option<D::Point>>,
+    /// The queue for commands that may run at the same time although the execution is in an in-order queue.
+    aside: Option<Owned<Queue<D>>>,
 }
 /// An execution that is being submitted.
 struct Course<'a, D: Replays> {
     queue: &'a Queue<D>,
+    /// The queue to which the commands are submitted: the same, or that of the recording.
+    taker: &'a Queue<D>,
     nodes: &'a [Node<D>],
     /// The commands that no other command follows, by index.
     ends: &'a [usize],
@@ -191,8 +201,9 @@ impl<D: Replays> Course<'_, D> {
     /// # Errors
     /// As for [`Streams::submit`](ur_hal::Streams::submit).
     fn submit(&self, points: &mut Vec<Option<D::Point>>) -> ur_hal::Result<Run<D>> {
-        let is_in_order = self.queue.is_in_order();
-        let opens = self.profile.is_on() || !is_in_order && !self.waits.is_empty();
+        let is_in_order = self.is_in_order();
+        let is_aside = !std::ptr::eq(self.queue, self.taker);
+        let opens = self.profile.is_on() || is_aside || !is_in_order && !self.waits.is_empty();
         let began = match opens {
             true => {
                 let times = if self.profile.is_on() { Profile::Moment } else { Profile::Off };
@@ -219,7 +230,7 @@ impl<D: Replays> Course<'_, D> {
                 profile: noted(node.signal.as_ref().map_or(Profile::Off, |one| one.made_for())),
                 ..Submission::new(&ur_hal::Command::Barrier)
             };
-            let point = node.step.submit(node.name, self.queue, how)?;
+            let point = node.step.submit(node.name, self.taker, how)?;
             drop(after);
             points.push(point);
         }
@@ -232,6 +243,10 @@ impl<D: Replays> Course<'_, D> {
         let times = if self.profile.is_on() { Profile::Moment } else { Profile::Off };
         let ended = self.barrier(waits, completion, times)?.ok_or_else(no_point)?;
         Ok(Run { began, ended })
+    }
+    /// Whether commands are ordered by their submission alone.
+    fn is_in_order(&self) -> bool {
+        self.taker.is_in_order() && !D::ORDERS_BY_POINTS
     }
     fn barrier(
         &self,
@@ -249,7 +264,7 @@ impl<D: Replays> Course<'_, D> {
         if points.is_empty() {
             return None;
         }
-        let all: Vec<_> = match self.queue.is_in_order() {
+        let all: Vec<_> = match self.is_in_order() {
             true => vec![],
             false => points.iter().flatten().map(Wait::Point).collect(),
         };
@@ -273,8 +288,10 @@ impl<D: Replays> Records for D {
     type Step = Arc<Step<D>>;
     type Recording = Recording<D>;
     const HAS_NATIVE_RECORDINGS: bool = false;
-    fn recording(_: Place<'_, D>, is_profiled: bool) -> Result<Recording<D>> {
-        Ok(Recording { is_profiled, ends: vec![], last: None, points: vec![] })
+    fn recording(place: Place<'_, D>, is_profiled: bool) -> Result<Recording<D>> {
+        let aside = D::ORDERS_BY_POINTS.then(|| Queue::out_of_order(place)).transpose()?;
+        let (ends, points) = (vec![], vec![]);
+        Ok(Recording { is_profiled, ends, is_chain: true, last: None, points, aside })
     }
     fn step(_: Place<'_, D>, ready: &Ready<'_, D>) -> Result<Arc<Step<D>>> {
         Step::of(ready).map(Arc::new)
@@ -291,6 +308,8 @@ impl<D: Replays> Records for D {
         let mut is_end = vec![true; nodes.len()];
         nodes.iter().flat_map(|node| &node.after).for_each(|&one| is_end[one] = false);
         recording.ends = (0..nodes.len()).filter(|&place| is_end[place]).collect();
+        let mut pairs = nodes.iter().enumerate().skip(1);
+        recording.is_chain = pairs.all(|(place, node)| node.after.contains(&(place - 1)));
         Ok(())
     }
     fn execute(
@@ -322,8 +341,11 @@ impl<D: Replays> Records for D {
             list.push(Wait::Point(&last.ended));
         }
         let points = &mut recording.points;
+        let is_aside = queue.is_in_order() && !recording.is_chain;
+        let aside = recording.aside.as_deref().filter(|_| is_aside);
         let course = Course {
             queue: &queue,
+            taker: aside.unwrap_or(&queue),
             nodes,
             ends: &recording.ends,
             waits: &list,

@@ -1,7 +1,7 @@
 //! Queues and events as objects, and what a backend implements for them.
 use super::counters::Counters;
 use crate::{
-    command::{InOrder, Ready, Recorder},
+    command::{InOrder, Place, Ready, Recorder},
     memory::allocation::{Allocation, Freeing, Usm},
     over_driver::{
         mem::{BufferBackend, Mem},
@@ -26,7 +26,7 @@ use ur_adapter::{
     object::{Body, Borrowed, Kind, Owned, Slab, Tag},
     per_process::PerProcess,
 };
-use ur_hal::{Address, Modules, Streams, Submission, Types};
+use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
 use ur_sys::{ur_command_t, ur_queue_flags_t, ur_queue_native_desc_t};
@@ -124,6 +124,9 @@ pub trait HasStreams:
         Ok(FreedInOrder::No(freeing))
     }
 
+    /// Whether recorded commands wait for points even in in-order queues. See
+    /// [`Replays`](crate::command_buffer::Replays).
+    const ORDERS_BY_POINTS: bool = false;
     /// Whether commands that are submitted to the queue now are captured by native code outside this adapter, so that
     /// they do not run. See [`Replays`](crate::command_buffer::Replays).
     ///
@@ -218,6 +221,18 @@ impl<D: HasStreams> Queue<D> {
     ) -> Owned<Self> {
         let (counters, capture) = Default::default();
         Owned::new(Self { stream, context, device, flags, counters, capture })
+    }
+    /// Creates an out-of-order queue that only the core uses.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(crate) fn out_of_order((context, device): Place<'_, D>) -> Result<Owned<Self>> {
+        let of = context.as_handle().addr();
+        let request =
+            StreamRequest { is_out_of_order: true, context: of, ..StreamRequest::default() };
+        let stream = D::stream(context.driver(), device.driver(), request)?;
+        let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+        Ok(Self::make(context.clone(), device.clone(), flags, stream))
     }
     /// The driver's stream.
     pub fn stream(&self) -> &D::Stream {

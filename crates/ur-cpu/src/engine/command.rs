@@ -147,12 +147,10 @@ pub enum Work {
     Fill2d { to: Rows, pattern: Pattern, width: usize, height: usize },
     /// Other work, and what must be kept until it is done.
     Keeping(Box<Work>, Arc<dyn Any + Send + Sync>),
-    /// Calls a function of the application; can be repeated.
+    /// Calls a function of the application.
     Host(HostCall),
-    /// Any other work that can be repeated, also concurrently.
-    Run(Arc<dyn Fn() -> Result<()> + Send + Sync>),
-    /// Any other work that can be done once.
-    Call(Box<dyn FnOnce() -> Result<()> + Send>),
+    /// Any other work.
+    Run(Box<dyn FnOnce() -> Result<()> + Send>),
 }
 
 /// Up to this many bytes are copied on the submitting thread, because waking another thread takes longer.
@@ -223,30 +221,10 @@ impl Work {
         if depth == 1 {
             return Self::Copy2d { to: to.rows(), from: from.rows(), width, height };
         }
-        Self::Run(Arc::new(move || {
+        Self::Run(Box::new(move || {
             native::copy_3d(to, from, width, height, depth);
             Ok(())
         }))
-    }
-    /// A copy for another execution; `None` for work that can be done only once.
-    pub(crate) fn again(&self) -> Option<Self> {
-        Some(match self {
-            Self::Barrier => Self::Barrier,
-            Self::Copy { to, from, bytes } => Self::Copy { to: *to, from: *from, bytes: *bytes },
-            Self::Fill { to, pattern, bytes } => {
-                Self::Fill { to: *to, pattern: pattern.clone(), bytes: *bytes }
-            }
-            Self::Copy2d { to, from, width, height } => {
-                Self::Copy2d { to: *to, from: *from, width: *width, height: *height }
-            }
-            Self::Fill2d { to, pattern, width, height } => {
-                Self::Fill2d { to: *to, pattern: pattern.clone(), width: *width, height: *height }
-            }
-            Self::Keeping(work, kept) => Self::Keeping(Box::new(work.again()?), Arc::clone(kept)),
-            Self::Host(function) => Self::Host(*function),
-            Self::Run(run) => Self::Run(Arc::clone(run)),
-            Self::Call(_) => return None,
-        })
     }
     /// Whether doing it takes less time than passing it to another thread.
     pub(super) fn is_quick(&self) -> bool {
@@ -257,13 +235,13 @@ impl Work {
                 width.checked_mul(*height).is_some_and(|bytes| bytes <= QUICK_BYTES)
             }
             Self::Keeping(work, _) => work.is_quick(),
-            Self::Host(_) | Self::Run(_) | Self::Call(_) => false,
+            Self::Host(_) | Self::Run(_) => false,
         }
     }
     /// Whether it calls functions of the application, which may block.
     pub(super) fn may_sleep(&self) -> bool {
         match self {
-            Self::Host(_) | Self::Call(_) => true,
+            Self::Host(_) => true,
             Self::Keeping(work, _) => work.may_sleep(),
             _ => false,
         }
@@ -287,8 +265,7 @@ impl Work {
             }
             Self::Keeping(work, _kept) => return work.run(),
             Self::Host(function) => function.call(),
-            Self::Run(run) => return run_call(|| run()),
-            Self::Call(call) => return run_call(call),
+            Self::Run(run) => return run_call(run),
         }
         Ok(())
     }
@@ -304,7 +281,6 @@ impl fmt::Debug for Work {
             Self::Keeping(..) => "Keeping",
             Self::Host(_) => "Host",
             Self::Run(_) => "Run",
-            Self::Call(_) => "Call",
         })
     }
 }
@@ -341,6 +317,7 @@ pub(crate) struct Submission {
     /// Whether a completion is wanted.
     pub(crate) want: bool,
 }
+#[cfg(test)]
 impl Submission {
     /// A command without a completion, and without order relative to others.
     pub(crate) fn new(work: Work) -> Self {

@@ -8,7 +8,6 @@ mod gate;
 mod in_order;
 mod out_of_order;
 mod passage;
-mod plan;
 mod remote;
 mod spin;
 mod sync;
@@ -20,9 +19,8 @@ pub(crate) mod workers;
 mod tests;
 
 pub(crate) use command::{Dependencies, Dependency, OwedSignal, Submission, Work, failed};
-pub(crate) use completion::{Completion, Failure};
+pub(crate) use completion::Completion;
 pub(crate) use passage::{Moment, Watch, all_queues_sync_point, ticket};
-pub(crate) use plan::{Plan, Run};
 pub(crate) use team::Task;
 
 use in_order::InOrder;

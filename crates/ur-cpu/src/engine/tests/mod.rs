@@ -2,7 +2,6 @@
 mod errors;
 mod model;
 mod order;
-mod plan;
 mod signals;
 mod stress;
 
@@ -67,13 +66,13 @@ fn add_one(count: &AtomicU64) {
     count.fetch_add(1, SeqCst);
 }
 fn call(what: impl FnOnce() + Send + 'static) -> Work {
-    Work::Call(Box::new(move || {
+    Work::Run(Box::new(move || {
         what();
         Ok(())
     }))
 }
 fn failing() -> Work {
-    Work::Call(Box::new(|| Err(Error::new(ErrorCode::Unknown, "made to fail"))))
+    Work::Run(Box::new(|| Err(Error::new(ErrorCode::Unknown, "made to fail"))))
 }
 fn wanted(work: Work) -> Submission {
     Submission { want: true, ..Submission::new(work) }
