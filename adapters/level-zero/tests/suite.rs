@@ -157,6 +157,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             "crossing",
             "devices",
             "engines",
+            "fork",
             "lost",
             "memory",
             "peers",

@@ -66,7 +66,9 @@ type Made = ur_hal::Result<Option<Point>>;
 pub struct Stream(Arc<QueueState>);
 impl Drop for Stream {
     fn drop(&mut self) {
-        self.0.leave();
+        if platform::check_fork().is_ok() {
+            self.0.leave(); // in a forked child the lists are the parent's
+        }
     }
 }
 impl Stream {

@@ -4,6 +4,7 @@
 use super::{
     super::driver::{Dialect, Outcome, RawContext, RawFunction, RawLink, RawModule},
     context::Entered,
+    memory::release,
 };
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -193,12 +194,10 @@ impl<D: Dialect> Drop for Module<D> {
         if !self.is_ours {
             return;
         }
-        let unloaded = Entered::<D>::enter(self.context).and_then(|_on| {
+        release::<D>(self.context, || {
             // SAFETY: owned, and unloaded once; launches keep the module alive.
             unsafe { D::driver().module_unload(self.raw) }.released::<D>()
         });
-        unloaded
-            .unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
 }
 

@@ -1,6 +1,9 @@
 //! Contexts of the driver.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
-use super::super::driver::{RawContext, RawDevice, RawDriver, driver};
+use super::{
+    super::driver::{RawContext, RawDevice, RawDriver, driver},
+    memory::release,
+};
 use std::ptr::null;
 use ur_adapter::error::Result;
 use ze_sys::*;
@@ -47,7 +50,7 @@ impl Drop for NativeContext {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: owned, and destroyed once; the objects created in it no longer exist.
-            unsafe { driver().context_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().context_destroy(self.raw) });
         }
     }
 }

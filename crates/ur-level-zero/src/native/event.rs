@@ -8,6 +8,7 @@ use super::{
     },
     context::NativeContext,
     counter::{Close, Counters, Maker, Sharing},
+    memory::release,
 };
 use std::{
     ptr::{null, null_mut},
@@ -77,7 +78,7 @@ impl CounterEvent {
 impl Drop for CounterEvent {
     fn drop(&mut self) {
         // SAFETY: owned, and destroyed once.
-        unsafe { driver().event_destroy(self.raw) }.let_go();
+        release(|| unsafe { driver().event_destroy(self.raw) });
     }
 }
 
@@ -137,9 +138,11 @@ impl ImportedEvent {
 }
 impl Drop for ImportedEvent {
     fn drop(&mut self) {
-        // SAFETY: opened here, and closed once.
-        let told = unsafe { (self.close)(self.raw) };
-        Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told)).let_go();
+        release(|| {
+            // SAFETY: opened here, and closed once.
+            let told = unsafe { (self.close)(self.raw) };
+            Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told))
+        });
     }
 }
 
@@ -212,7 +215,7 @@ impl EventPool {
 impl Drop for EventPool {
     fn drop(&mut self) {
         // SAFETY: owned, and destroyed once; its events keep it alive, so there are none.
-        unsafe { driver().event_pool_destroy(self.raw) }.let_go();
+        release(|| unsafe { driver().event_pool_destroy(self.raw) });
     }
 }
 
@@ -249,7 +252,7 @@ impl PooledEvent {
 impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: owned, and destroyed once.
-        unsafe { driver().event_destroy(self.raw) }.let_go();
+        release(|| unsafe { driver().event_destroy(self.raw) });
         self.pool.give_back(self.index);
     }
 }
@@ -274,7 +277,7 @@ impl Drop for AdoptedEvent {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: ownership was transferred by the application; destroyed once.
-            unsafe { driver().event_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().event_destroy(self.raw) });
         }
     }
 }

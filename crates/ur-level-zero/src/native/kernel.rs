@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawEvent, RawKernel, RawList, driver},
+    memory::release,
     module::{NativeModule, filled},
 };
 use std::{
@@ -223,7 +224,7 @@ impl Drop for NativeKernel {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: owned, and destroyed once; no launch uses it any more.
-            unsafe { driver().kernel_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().kernel_destroy(self.raw) });
         }
     }
 }

@@ -5,6 +5,7 @@
 use super::{
     super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
     context::NativeContext,
+    memory::release,
 };
 use std::{
     cell::Cell,
@@ -135,7 +136,7 @@ impl Drop for NativeList {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: owned, and destroyed once; its commands are complete.
-            unsafe { driver().command_list_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().command_list_destroy(self.raw) });
         }
     }
 }

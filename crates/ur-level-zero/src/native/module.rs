@@ -3,6 +3,7 @@
 use super::{
     super::driver::{Outcome, RawBuildLog, RawContext, RawDevice, RawModule, driver},
     context::NativeContext,
+    memory::release,
 };
 use std::{
     ffi::{CStr, CString, c_void},
@@ -235,7 +236,7 @@ impl Drop for NativeModule {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: owned, and destroyed once; its kernels keep it alive.
-            unsafe { driver().module_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().module_destroy(self.raw) });
         }
     }
 }

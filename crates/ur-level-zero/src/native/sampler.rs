@@ -3,6 +3,7 @@
 use super::{
     super::driver::{RawDevice, RawSampler, driver},
     context::NativeContext,
+    memory::release,
 };
 use std::sync::Arc;
 use ur_adapter::error::Result;
@@ -58,7 +59,7 @@ impl Drop for NativeSampler {
     fn drop(&mut self) {
         if self.owned {
             // SAFETY: owned, and destroyed once; nothing uses it any more.
-            unsafe { driver().sampler_destroy(self.raw) }.let_go();
+            release(|| unsafe { driver().sampler_destroy(self.raw) });
         }
     }
 }
