@@ -447,27 +447,32 @@ fn a_blocking_copy_that_is_refused_in_part_writes_nothing_after_it_has_returned(
     }
     let Some(zero) = Zero::new() else { return };
     const BYTES: usize = 64 << 20;
-    let (at, mut here) = (zero.device_memory(BYTES), vec![0_u8; BYTES]);
-    let (byte, none) = (7_u8, null_mut());
-    let (from, to) = ((&raw const byte).cast(), here.as_mut_ptr().cast::<c_void>());
+    let (at, byte, none) = (zero.device_memory(BYTES), 7_u8, null_mut());
+    let from = (&raw const byte).cast();
     let code = call!(enqueue.usm_fill(zero.queue, at, 1usize, from, BYTES, 0, null(), none));
     assert_eq!(code, R::SUCCESS);
-    let (pitch, rows) = (BYTES / 2, 2_usize);
-    let code = call!(enqueue.usm_memcpy_2d(
-        zero.queue,
-        true,
-        to,
-        pitch,
-        at,
-        pitch,
-        pitch,
-        rows,
-        0,
-        null(),
-        none
-    ));
-    let last = to.cast::<u8>().wrapping_add(BYTES - 1);
-    let last = unsafe { last.read_volatile() };
-    assert_eq!((code, last), (R::ERROR_OUT_OF_DEVICE_MEMORY, 7), "it is under way");
+    assert_eq!(zero.read::<u8, 1>(at), [7]);
+    let unordered = queue(&zero, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    for queue in [zero.queue, unordered] {
+        let mut here = vec![0_u8; BYTES];
+        let (to, pitch, rows) = (here.as_mut_ptr().cast::<c_void>(), BYTES / 2, 2_usize);
+        let code = call!(enqueue.usm_memcpy_2d(
+            queue,
+            true,
+            to,
+            pitch,
+            at,
+            pitch,
+            pitch,
+            rows,
+            0,
+            null(),
+            none
+        ));
+        let last = to.cast::<u8>().wrapping_add(BYTES - 1);
+        let last = unsafe { last.read_volatile() };
+        assert_eq!((code, last), (R::ERROR_OUT_OF_DEVICE_MEMORY, 7), "it is under way");
+    }
+    assert_eq!(call!(queue.release(unordered)), R::SUCCESS);
     zero.free(at);
 }

@@ -180,6 +180,19 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
     }
 }
 
+/// `CAUSEWAY_REFUSED=all` refuses more calls, for some minutes.
+#[test]
+fn whatever_call_the_driver_refuses_nothing_hangs() {
+    if is_real() {
+        return; // the machine's driver refuses what it refuses
+    }
+    let Some(world) = world() else { return };
+    let Some(mut tests) = cargo() else { return };
+    tests.args(["test", "--quiet", "--package", "level-zero", "--test", "refused"]);
+    let out = world.on_driver(tests.env("CAUSEWAY_LEVEL_ZERO", "soft")).output().unwrap();
+    assert!(out.status.success(), "{}{}", text(&out.stdout), text(&out.stderr));
+}
+
 #[test]
 fn a_driver_without_counter_based_events_has_all_but_shared_events() {
     if is_real() {

@@ -292,9 +292,11 @@ impl Records for LevelZero {
             for (number, part) in (1..).zip(&recording.parts) {
                 list.execute(part.list.raw())?;
                 let (far, fate) = (Arc::clone(&part.far), fate.clone());
-                by_thread(work, list, kept, move || {
-                    fate.iter()
-                        .for_each(|fate| fate.meet_part(|| Part::run(&far), number == count));
+                by_thread(work, list, kept, move |reached| {
+                    let part = || reached.and_then(|()| Part::run(&far));
+                    if let Some(fate) = fate {
+                        fate.meet_part(part, number == count);
+                    }
                 })?;
             }
             list.execute(recording.list.raw())?;

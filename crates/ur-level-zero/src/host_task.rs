@@ -3,8 +3,12 @@
 //! what command lists cannot wait for.
 use super::{
     LevelZero,
+    announcer::NAPS,
     fate::{Dependencies, Fate},
-    native::{event::EventKind, list::List},
+    native::{
+        event::{EventKind, PooledEvent},
+        list::List,
+    },
     signal::{EVER, Signal},
     submission::{How, PooledEvents, Waits},
     work::QueueState,
@@ -38,11 +42,31 @@ pub(super) fn run(
                 called => return called,
             }
         }
-        by_thread(work, list, kept, move || task.call())
+        // If the driver does not tell that the list came there, the task is not called: that was logged.
+        by_thread(work, list, kept, move |reached| reached.iter().for_each(|()| task.call()))
     })
 }
+/// How often a thread repeats a call without which a list would wait for ever. A driver that refuses it as often has lost the device.
+const ATTEMPTS: u32 = 8;
+/// Makes a call of the driver, and repeats it if it is refused.
+///
+/// # Errors
+/// Returns the driver's last error.
+fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..ATTEMPTS {
+        if let Ok(done) = call() {
+            return Ok(done);
+        }
+        std::thread::sleep(NAPS[1]);
+    }
+    call().inspect_err(|error| log::say(Backend::LevelZero, ur_logger_level_t::ERROR, error))
+}
+/// Signals an event from the host that lists may wait for.
+pub(super) fn signal_surely(event: &PooledEvent) {
+    let _logged = repeated(|| event.signal());
+}
 /// Starts a thread that does `task` when the list has reached this point; later commands of the list wait for
-/// its end.
+/// its end. `task` is told if the driver does not say when that is.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` if the thread cannot be started; else the driver's error.
@@ -50,27 +74,25 @@ pub(super) fn by_thread(
     work: &QueueState,
     list: &List<'_>,
     kept: &mut PooledEvents,
-    task: impl FnOnce() + Send + 'static,
+    task: impl FnOnce(Result<()>) + Send + 'static,
 ) -> Result<()> {
     let maker = work.cache().maker();
     let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
+    let released = Arc::clone(&done);
     let body = move || {
-        // If the queue fails this wait fails: the task is not called, and nothing waits for it.
-        let outcome = is_reached.wait(EVER).and_then(|_| {
-            task();
-            done.signal()
-        });
-        if let Err(error) = outcome {
-            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
-        }
+        task(repeated(|| is_reached.wait(EVER)).map(drop));
+        signal_surely(&done);
     };
     list.signal(reached.raw())?;
+    list.wait_for(&waits)?; // before the thread: what the driver refuses is not done
     let name = "causeway-host-task";
     let started = ur_mapping::start_thread(name, body);
-    started.map_err(|error| Error::no_thread(name, &error))?;
-    list.wait_for(&waits)
+    started.map(drop).map_err(|error| {
+        signal_surely(&released);
+        Error::no_thread(name, &error)
+    })
 }
 /// Makes commands wait for `signal`, whose event is in memory that the device cannot access: a thread waits
 /// for it and signals a local event. The caller does not block, because it may still have to enqueue what is
@@ -96,9 +118,7 @@ pub(super) fn wait_across(
     let name = "causeway-across";
     let body = move || {
         fate.meet(|| theirs.wait_for(&there));
-        if let Err(error) = here.signal() {
-            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
-        }
+        signal_surely(&here);
     };
     let started = ur_mapping::start_thread(name, body);
     started.map(drop).map_err(|error| Error::no_thread(name, &error))

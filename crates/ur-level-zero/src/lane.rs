@@ -2,6 +2,8 @@
 //! commands, and, if the queue submits in batches, the list that is being filled.
 use super::{
     driver::{RawDevice, RawList},
+    fate::{Dependencies, Fate},
+    host_task::signal_surely,
     native::{
         event::{EventKind, PooledEvent},
         list::{List, NativeList},
@@ -20,6 +22,10 @@ const HELD: usize = 64;
 struct Batch {
     list: NativeList,
     commands: u32,
+    /// What its commands signal: the host does, if the driver refuses the batch.
+    ends: Vec<Arc<PooledEvent>>,
+    /// Whether the driver took it.
+    fate: Arc<Fate>,
 }
 /// An immediate command list of a queue.
 #[derive(Debug)]
@@ -173,7 +179,7 @@ impl Lane {
                 Some(list) => list,
                 None => make(null())?,
             };
-            self.batch = Some(Batch { list, commands: 0 });
+            self.batch = Some(Batch { list, commands: 0, ends: vec![], fate: Fate::by_thread() });
         }
         let batch = self.batch.as_mut().expect("there is one, or was just made");
         batch.commands += 1;
@@ -194,17 +200,33 @@ impl Lane {
     pub(super) fn filled(&self) -> u32 {
         self.batch.as_ref().map_or(0, |batch| batch.commands)
     }
-    /// Submits the batch, if there is one.
+    /// The last command of the batch signals this; what its end depends on until the batch is submitted.
+    pub(super) fn batch_signals(&mut self, end: &EventKind) -> Option<Dependencies> {
+        let batch = self.batch.as_mut()?;
+        if let EventKind::Pooled(event) = end {
+            batch.ends.push(Arc::clone(event));
+        }
+        Some(Dependencies::of(&batch.fate))
+    }
+    /// Submits the batch, if there is one. Returns what became of it if the driver refuses: its commands never run, and their events
+    /// are signalled, so that nothing waits for them.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub(super) fn send(&mut self, cache: &Cache) -> Result<()> {
-        let Some(batch) = self.batch.take() else { return Ok(()) };
-        batch.list.close()?;
-        let mark = cache.take(false)?;
-        let turn = List::new(self.list.raw(), self.engines(), &[], Some(mark.raw()));
-        turn.execute(batch.list.raw())?;
-        self.sent.push_back((batch.list, mark));
-        Ok(())
+    pub(super) fn send(&mut self, cache: &Cache) -> std::result::Result<(), Arc<Fate>> {
+        let Some(Batch { list, ends, fate, .. }) = self.batch.take() else { return Ok(()) };
+        fate.meet(|| {
+            let mark = cache.take(false)?;
+            list.close()?;
+            let turn = List::new(self.list.raw(), self.engines(), &[], Some(mark.raw()));
+            turn.execute(list.raw())?;
+            self.sent.push_back((list, mark));
+            Ok(())
+        });
+        if !fate.has_failed() {
+            return Ok(());
+        }
+        ends.iter().for_each(|end| signal_surely(end));
+        Err(fate)
     }
 }

@@ -215,7 +215,7 @@ fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far
     let inside = Arc::clone(&fate);
     let how = How { at_once: true, fate: Some(&fate), ..How::default() };
     let made = work.put(what, how, |list, kept| {
-        by_thread(work, list, kept, move || inside.meet(|| far.run()))
+        by_thread(work, list, kept, move |reached| inside.meet(|| reached.and_then(|()| far.run())))
     });
     if made.is_err() {
         fate.meet(|| Ok(())); // If the thread was not started: the command will never run, and nothing waits for it.

@@ -14,7 +14,7 @@ use super::{
     },
     point::Point,
     reusable::{PendingRemote, PendingSignal},
-    signal::{Marks, Signal, is_passing},
+    signal::{Marks, Signal},
     work::{CommandId, LockedState, QueueState},
 };
 use std::sync::{Arc, MutexGuard};
@@ -117,36 +117,43 @@ impl QueueState {
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
+        let mut begun = None;
         let made = match self.place_alone(what, how)? {
-            Some((turn, number)) => self.put_alone(turn, number, what, how, body),
-            None => self.append_behind(what, how, body),
+            Some((turn, number)) => {
+                begun = Some(number);
+                self.put_alone(turn, number, what, how, body)
+            }
+            None => self.append_behind(what, how, &mut begun, body),
         };
-        let signal = match made {
-            Ok(signal) => signal,
-            Err(error) => return Err(self.refused(what, error)),
-        };
-        if what.completion.is_awaited()
-            && let Some(signal) = &signal
-        {
-            signal.wait()?;
+        let is_awaited = what.completion.is_awaited();
+        let done = made.and_then(|signal| {
+            signal.iter().filter(|_| is_awaited).try_for_each(Signal::wait)?;
+            Ok(signal)
+        });
+        if let Some(number) = begun.filter(|_| is_awaited && done.is_err()) {
+            self.wait_for_part(number);
         }
+        let signal = done?;
         Ok(signal.filter(|_| what.completion.wants_point()))
     }
-    /// If the driver ran out of memory, a part of the command may already be running and write to memory of a
-    /// blocking caller. So in an in-order stream, where the caller waits for everything before anyway, this
-    /// waits for the stream before it returns the error.
+    /// Waits for what the driver accepted of a command, before its caller is told that the driver refused the rest, or to wait for it:
+    /// the command may write where that caller has memory. In its lane it is behind nothing that the whole would not have been behind.
     #[cold]
-    fn refused(&self, what: &Submission<'_>, error: Error) -> Error {
-        let mut nap = NAPS[0];
-        let is_waited_for = what.completion.is_awaited() && self.is_in_order();
-        while is_waited_for && is_passing(&error) && matches!(self.is_idle(), Ok(false)) {
-            if self.is_lost() {
-                break;
+    fn wait_for_part(&self, number: usize) {
+        let _refused = self.flush(); // it may be in a batch, and does not run then
+        let end = self.end_of(&mut self.turn(), number);
+        if let Ok(Some((_, end))) = end {
+            let ended = self.patiently(|slice| end.wait(slice));
+            self.cache().give(end, false);
+            if ended.is_ok() {
+                return;
             }
+        }
+        let mut nap = NAPS[0];
+        while matches!(self.is_lane_idle(number as u32), Ok(false)) && !self.is_lost() {
             std::thread::sleep(nap);
             nap = (nap * 2).min(NAPS[1]);
         }
-        error
     }
     /// The lane for a command that only depends on earlier commands of the same lane; `None` for all others.
     #[inline]
@@ -212,13 +219,14 @@ impl QueueState {
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         self.check()?;
-        self.append_behind(what, how, body)
+        self.append_behind(what, how, &mut None, body)
     }
     /// The general path, after the check for lost signals.
     fn append_behind(
         self: &Arc<Self>,
         what: &Submission<'_>,
         how: How<'_>,
+        begun: &mut Option<usize>,
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Result<Option<Signal>> {
         for wait in what.waits {
@@ -258,15 +266,19 @@ impl QueueState {
             self.incur(&put.turn(&[], None), list, owed)?;
             list = &[];
         }
+        *begun = Some(number);
         let held = turn.lane_mut(number).held();
         let signal = put.body(what, how, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| self.cache().give(mark, false));
         let signal = signal?;
-        if let Some(dependencies) = dependencies {
-            if leads {
-                self.fates.follow(&dependencies);
-            }
-            signal.iter().for_each(|signal| signal.depend_on(dependencies.clone()));
+        if let Some(dependencies) = dependencies.as_ref().filter(|_| leads) {
+            self.fates.follow(dependencies);
+        }
+        if let Some(signal) = &signal {
+            let end = signal.kind().filter(|_| batch != 0);
+            let collected = end.and_then(|end| turn.lane_mut(number).batch_signals(end));
+            let all = dependencies.into_iter().chain(collected).collect();
+            Dependencies::all(all).into_iter().for_each(|all| signal.depend_on(all));
         }
         if what.order == Order::Both {
             self.set_fence(&mut turn, number)?;
@@ -377,12 +389,17 @@ impl<'put> Put<'put> {
                     list.mark(begun.raw())?;
                     start = Some(begun);
                 }
-                body(&list)?;
-                match (raw, submitted) {
-                    (Some(raw), Some(_)) => list.mark(raw)?,
-                    (Some(raw), None) => list.signal(raw)?,
-                    (None, _) => {}
+                let whole = body(&list).and_then(|()| match (raw, submitted) {
+                    (Some(raw), Some(_)) => list.mark(raw),
+                    (Some(raw), None) => list.signal(raw),
+                    (None, _) => Ok(()),
+                });
+                if whole.is_err()
+                    && let Some(start) = start.take()
+                {
+                    cache.give(start, true); // the list signals it
                 }
+                whole?;
             }
         }
         let profile = what.profile;

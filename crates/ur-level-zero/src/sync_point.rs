@@ -29,7 +29,7 @@ impl QueueState {
     /// # Errors
     /// Returns the driver's error.
     fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) -> Result<()> {
-        let mut turn = self.sent()?;
+        let mut turn = self.sent();
         for lane in 0..turn.count() {
             let is_lent = turn.is_lent(lane);
             let Some(there) = turn.there(lane) else { continue };

@@ -6,7 +6,7 @@ use super::{
     context::DriverContext,
     device::DriverDevice,
     driver::RawEvent,
-    fate::Fates,
+    fate::{Dependencies, Fates},
     lane::Lane,
     lazy_event::EventPolicy,
     native::{
@@ -233,7 +233,7 @@ impl QueueState {
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
     pub(super) fn first(&self) -> Result<Arc<NativeList>> {
-        let mut turn = self.sent()?;
+        let mut turn = self.sent();
         // Not behind what C puts there.
         self.mark_barrier(&mut turn)?;
         self.mark_tail(&mut turn, 0)?;
@@ -340,30 +340,34 @@ impl QueueState {
         }
         let number = turn.batch;
         turn.batch += 1;
+        let mut outcome = Ok(());
         for lane in turn.lanes.iter_mut().flatten() {
-            lane.send(&self.cache)?;
+            if let Err(refused) = lane.send(&self.cache) {
+                outcome = outcome.and(refused.check());
+                // The commands that come next depend on some that failed, and whoever finishes the queue is told.
+                let known = self.fates.last().into_iter().chain([Dependencies::of(&refused)]);
+                Dependencies::all(known.collect()).iter().for_each(|all| self.fates.follow(all));
+                self.fates.add(&refused);
+            }
         }
         self.sent.fetch_max(number, AcqRel);
-        Ok(())
+        outcome
     }
     /// Sends what has been collected.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn flush(&self) -> Result<()> {
-        if self.is_batched() { self.sent().map(drop) } else { Ok(()) }
+        if self.is_batched() { self.send(&mut self.turn()) } else { Ok(()) }
     }
-    /// Takes the queue's lists and sends what has been collected: as long as the turn is kept nobody collects more, so
-    /// that every command with a number is the driver's.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn sent(&self) -> Result<MutexGuard<'_, LockedState>> {
+    /// Locks the queue's lists and submits what has been collected. As long as the lock is held nobody collects more, so that every
+    /// command with a number is the driver's, or failed because the driver refused its batch: `finish` returns that error.
+    pub(super) fn sent(&self) -> MutexGuard<'_, LockedState> {
         let mut turn = self.turn();
         if self.is_batched() {
-            self.send(&mut turn)?;
+            let _refused = self.send(&mut turn);
         }
-        Ok(turn)
+        turn
     }
     /// Sends the batch with this number, if it has not been sent.
     ///
@@ -377,7 +381,7 @@ impl QueueState {
     /// # Errors
     /// The driver's own.
     pub(super) fn is_idle(&self) -> Result<bool> {
-        let turn = self.sent()?;
+        let turn = self.sent();
         let mut lanes = turn.lanes.iter().flatten();
         lanes.try_fold(true, |idle, lane| Ok(idle && lane.list().wait(0)?))
     }
@@ -387,7 +391,7 @@ impl QueueState {
     /// `IN_EVENT_LIST_EXEC_STATUS` if that never happens; the driver's own.
     pub(super) fn finish(&self) -> Result<()> {
         let mut ends: [Option<(u64, EventKind)>; LANES] = Default::default();
-        let mut turn = self.sent()?;
+        let mut turn = self.sent();
         for (number, end) in (0..turn.lanes.len()).zip(&mut ends) {
             *end = self.end_of(&mut turn, number)?;
         }
@@ -404,7 +408,11 @@ impl QueueState {
     }
     /// The number of the last command of a lane, and what marks its end; `None` if that has come. The list itself is
     /// waited for only as long as others can wait for their turn.
-    fn end_of(&self, turn: &mut LockedState, number: usize) -> Result<Option<(u64, EventKind)>> {
+    pub(super) fn end_of(
+        &self,
+        turn: &mut LockedState,
+        number: usize,
+    ) -> Result<Option<(u64, EventKind)>> {
         let Some(lane) = turn.there(number) else { return Ok(None) };
         let count = lane.count();
         if lane.list().wait(BRIEF)? {
@@ -427,7 +435,7 @@ impl QueueState {
         self.patiently(|slice| event.wait(slice))
     }
     /// For ever, unless it may be that nothing comes.
-    fn patiently(&self, wait: impl Fn(u64) -> Result<bool>) -> Result<()> {
+    pub(super) fn patiently(&self, wait: impl Fn(u64) -> Result<bool>) -> Result<()> {
         loop {
             let slice = if self.has_debts() { SLICE } else { EVER };
             if wait(slice)? {
