@@ -27,7 +27,8 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const INSIDE: &str = "CAUSEWAY_TEST_INSIDE";
 type Setting = &'static [(&'static str, &'static str)];
 const BATCHED: (&str, &str) = ("UR_L0_USE_IMMEDIATE_COMMANDLISTS", "0");
-const APART: [(&str, &str); 2] = [("ZE_SOFTWARE_DEVICES", "2"), ("ZE_SOFTWARE_PEER", "0")];
+const APART: [(&str, &str); 3] =
+    [("ZE_SOFTWARE_DEVICES", "2"), ("ZE_SOFTWARE_PEER", "0"), ("ZE_SOFTWARE_EVENT_POOL", "strict")];
 /// Each way in which commands get to the driver.
 const SETTINGS: [Setting; 6] = [
     &[],

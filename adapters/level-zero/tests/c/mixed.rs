@@ -182,6 +182,9 @@ impl Made {
     }
     /// An event that one queue signals and another one waits for.
     fn signal(&mut self) -> Option<()> {
+        if self.queues.len() < QUEUES.len() {
+            return None; // the first one may be of another device than the event
+        }
         let stype = ur_structure_type_t::EXP_EVENT_DESC;
         let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
         let (mut event, mut after) = (ur_event_handle_t::NULL, ur_event_handle_t::NULL);
