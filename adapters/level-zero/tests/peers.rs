@@ -13,7 +13,10 @@ use c::*;
 use calls::*;
 use gate::Gate;
 use other::Other;
-use std::ptr::{null, null_mut};
+use std::{
+    ptr::{null, null_mut},
+    time::{Duration, Instant},
+};
 use ur_sys::{ur_queue_flags_t as Flags, ur_result_t as R, *};
 
 fn made(zero: &Zero) -> ur_event_handle_t {
@@ -136,4 +139,49 @@ fn no_list_waits_for_an_event_whose_exporter_has_ended_though_its_signaller_live
     wait(barrier(waiting, &[event]));
     let_go(event);
     release(waiting);
+}
+/// The driver cannot end what a list waits for in vain: that stays, and its queue is lost. Nothing else does.
+#[test]
+fn what_was_shared_with_peers_that_were_killed_is_given_back() {
+    let name = "what_was_shared_with_peers_that_were_killed_is_given_back";
+    if !is_inside(name, &[("ZE_SOFTWARE_IPC_DEAD", "abort")]) {
+        return;
+    }
+    let Some(zero) = Zero::new().filter(shares_events) else { return };
+    let count = |what: &str| std::fs::read_dir(format!("/proc/self/{what}")).unwrap().count();
+    let round = |is_theirs: bool| {
+        let mut peer = Other::new();
+        let event = if is_theirs { open(&zero, &peer.ask("make")) } else { made(&zero) };
+        if !is_theirs {
+            peer.ask(&format!("open {}", ticket(event)));
+        }
+        peer.ask("owe");
+        assert_ne!(status(event), ur_event_status_t::COMPLETE);
+        let queue = queue(&zero, Flags::default());
+        peer.kill();
+        assert_eq!(call!(event.wait(1, &raw const event)), R::ERROR_IN_EVENT_LIST_EXEC_STATUS);
+        let mut behind = NO_EVENT;
+        let code = call!(enqueue.events_wait_with_barrier(queue, 1, &raw const event, &mut behind));
+        assert_eq!((code, behind), (R::ERROR_IN_EVENT_LIST_EXEC_STATUS, NO_EVENT));
+        let_go(event);
+        release(queue);
+    };
+    for is_theirs in [true, false] {
+        round(is_theirs);
+        let before = ["fd", "task"].map(count);
+        (0..20).for_each(|_| round(is_theirs));
+        // What waits for deaths ends a little later.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let now = ["fd", "task"].map(count);
+            if now[0] <= before[0] + 4 && now[1] <= before[1] + 2 {
+                break;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "descriptors and threads: {now:?}, after one: {before:?}"
+            );
+            std::thread::yield_now();
+        }
+    }
 }
