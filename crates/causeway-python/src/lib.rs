@@ -17,8 +17,10 @@ mod leaving;
 mod linger;
 mod loan;
 mod memory;
+mod message;
 mod opening;
 mod ring;
+mod ring_memory;
 mod session;
 mod share;
 mod source;
@@ -37,8 +39,9 @@ mod _causeway {
         finish,
         gate::{after_fork, after_fork_in_child, before_fork},
         itemsize,
+        message::{PendingOpen, open_message},
         opening::open,
-        ring::Ring,
+        ring::{Laid, Ring},
         share::{Export, array, share, share_channel, share_many, standing},
         source::is_shareable,
     };

@@ -1,4 +1,4 @@
-//! The use of a block of a channel's memory by its reader, which the writer is told the end of.
+//! The use of a block of a channel's memory: the writer's until it has put what it laid there, and then the reader's.
 #![expect(unsafe_code, reason = "a word that two processes have")]
 use crate::host;
 use causeway::Buffer;
@@ -7,10 +7,10 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// The reader's use of a block: the writer uses it again after this.
+/// The use of a block, of which the writer is told the end: it uses the block again after this.
 pub struct Loan {
     word: usize,
-    /// The process that borrowed it: a forked child has none.
+    /// The process that uses it: a forked child does not.
     pid: u32,
     is_kept: AtomicBool,
     /// Keeps the word mapped.
@@ -24,7 +24,7 @@ impl Loan {
     pub unsafe fn new(word: usize, mapped: Buffer<u8>) -> Self {
         Self { word, pid: process::id(), is_kept: AtomicBool::new(false), _mapped: mapped }
     }
-    /// The writer does not get the block back.
+    /// The writer does not get the block back from this.
     pub fn keep(&self) {
         self.is_kept.store(true, Ordering::Relaxed); // read by `drop` only, which comes after all else
     }
@@ -34,7 +34,7 @@ impl Drop for Loan {
         if !*self.is_kept.get_mut() && self.pid == process::id() {
             // SAFETY: as `new` was promised; it is mapped as long as this.
             let word = unsafe { host::word(self.word) };
-            word.store(0, Ordering::Release); // pairs with `Ring::lay`: nothing is read after it
+            word.store(0, Ordering::Release); // pairs with `RingMemory::free_block`: nothing is read after it
         }
     }
 }

@@ -50,30 +50,16 @@ pub fn open<'py>(
             opened => break opened?,
         }
     };
-    match opened {
-        Opened::Array(array) => Ok(Bound::new(py, array)?.into_any()),
-        Opened::Event(event) => Ok(Bound::new(py, event)?.into_any()),
-        Opened::Arrays(arrays) => {
-            let opened = PyDict::new(py);
-            for (name, array) in arrays {
-                opened.set_item(name, array)?;
-            }
-            Ok(opened.into_any())
-        }
-        Opened::Channel(memory, event, life) => {
-            let opened = py.import("causeway_ipc._channel")?.getattr("Receiver")?;
-            opened.call1((memory, event, life))
-        }
-    }
+    opened.into_object(py)
 }
 
 /// A ticket as it was given.
-enum Given {
+pub enum Given {
     Text(String),
     Body(Body),
 }
 /// What came out of a ticket.
-enum Opened {
+pub enum Opened {
     Array(Array),
     Arrays(Vec<(String, Array)>),
     Event(Event),
@@ -81,7 +67,7 @@ enum Opened {
     Channel(Array, Option<Event>, String),
 }
 impl Opened {
-    fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
+    pub fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
         let text = match ticket {
             Given::Text(text) => text,
             Given::Body(body) => return Self::of(body.clone(), device),
@@ -116,6 +102,24 @@ impl Opened {
                 let life = ticket_of(&cpu, Contents::Array(ticket, layout));
                 let event = event.map(|ticket| Event::open(session, ticket)).transpose()?;
                 Ok(Self::Channel(memory, event, life))
+            }
+        }
+    }
+    /// What Python sees of it.
+    pub fn into_object(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        match self {
+            Self::Array(array) => Ok(Bound::new(py, array)?.into_any()),
+            Self::Event(event) => Ok(Bound::new(py, event)?.into_any()),
+            Self::Arrays(arrays) => {
+                let opened = PyDict::new(py);
+                for (name, array) in arrays {
+                    opened.set_item(name, array)?;
+                }
+                Ok(opened.into_any())
+            }
+            Self::Channel(memory, event, life) => {
+                let opened = py.import("causeway_ipc._channel")?.getattr("Receiver")?;
+                opened.call1((memory, event, life))
             }
         }
     }

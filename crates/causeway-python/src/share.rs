@@ -74,7 +74,7 @@ impl Export {
         self.text.get_or_init(|| ticket_of(&self.session, self.contents.clone()))
     }
     /// Withdraws the ticket: nobody opens it from here on. Closing again does nothing.
-    fn close(&self, py: Python<'_>) {
+    pub fn close(&self, py: Python<'_>) {
         let offers =
             std::mem::take(&mut *self.offers.lock().unwrap_or_else(PoisonError::into_inner));
         released(py, || drop(offers));

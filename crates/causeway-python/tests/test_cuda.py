@@ -78,7 +78,7 @@ def test_memory_that_another_library_allocated_is_shared_where_it_is(peer: Any) 
         cw.share(Foreign(address.value + 64, 4096))
     with pytest.raises(cw.Unsupported, match="another library"):
         cw.share(foreign, read_only=True)
-    with pytest.raises(cw.Unsupported, match="driver's own descriptor"):
+    with pytest.raises(cw.Unsupported, match="driver's descriptor"):
         cw.empty(4, device="cuda", read_only=True)
 
 

@@ -1,55 +1,97 @@
-"""Channels: one process hands arrays to another, in order, and no faster than they are taken."""
+"""Channels: one process hands arrays to another, in order, and no faster than they are taken.
+
+The handler of a signal may run between any two calls here, raise, or call the same channel; other threads run there, too. There are
+therefore no locks, and what must not be parted is one call of `Ring`. Nothing here waits for an answer of the other process, which may be
+stopped, longer than the caller wants to wait, and nothing that an event loop calls waits at all.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import math
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, NoReturn, TypeVar
 
 from . import _causeway, _waiting
-from ._causeway import Array, Event, Export, Ring
-from ._errors import Closed, ExporterGone, Freed, Withdrawn
+from ._causeway import Array, Event, Export, Laid, PendingOpen, Ring
+from ._errors import Busy, CausewayError, Closed, ExporterGone, Freed, Withdrawn
 
 _WRITER, _READER = 1, 2
 _LOOK = 0.02
 """Seconds between looks whether the other process lives, while one waits for it."""
+_ANSWER = 2.5
+"""Seconds after which one call that asks another process has ended, also if that is stopped."""
 _SMALL = 64 << 10
 """Arrays of no more bytes lie in a mapping with others: a receiver keeps the last one, and so the mapping, for the next."""
+_MUCH = 1 << 20
+"""Copying as many bytes takes longer than an event loop should wait."""
+_IN_MEMORY = b"\1"
+"""Begins a message that names an array with the text of a ticket, which is longer than a message can be."""
 T = TypeVar("T")
-
-_FULL = "the channel had no room"
-_EMPTY = "nothing came through the channel"
 
 
 class _Peer:
     """The other process, seen by a ticket of it that opens as long as it lives."""
 
-    def __init__(self) -> None:
+    def __init__(self, ring: Ring, side: int, ticket: bytes | None = None) -> None:
+        self._ring, self._side, self._ticket = ring, side, ticket
+        self._pending: PendingOpen | None = None
+        self._opened: object = None
         self._looked = 0.0
 
-    def check(self, ticket: str) -> None:
-        """Raises if it is gone; looks now and then only."""
+    def check(self) -> None:
+        """Raises if it is gone; looks now and then only, and does not wait for it."""
         now = time.monotonic()
-        if now - self._looked > _LOOK:
-            self._looked = now
-            _causeway.open(ticket, timeout=1.0)
+        if now - self._looked <= _LOOK:
+            return
+        self._looked = now
+        if self._ticket is None:
+            self._ticket = self._ring.note()
+            if self._ticket is None:
+                return
+        try:
+            if self._opened is not None:
+                _causeway.open_message(self._ticket)  # asks nobody as long as it is open
+            elif self._pending is None:
+                self._pending = PendingOpen(self._ticket, self._ring, self._side)
+            elif self._pending.done():
+                pending, self._pending = self._pending, None
+                self._opened = pending.result()
+        except CausewayError as error:
+            if not error.is_transient:
+                raise
+            self._opened = None  # it is stopped: from now on it is asked on a thread
 
 
-def _wait(ring: Ring, side: int, attempt: Callable[[], T | None], timeout: float, what: str) -> T:
-    """The first answer of `attempt` that is not None, which is asked for again whenever the other side did something."""
-    if (answer := attempt()) is not None:
+def _wait(ring: Ring, side: int, attempt: Callable[[float], T | None], timeout: float, late: Callable[[], Exception]) -> T:
+    """The first answer of `attempt` that is not None, which is asked for again whenever the other side did something.
+
+    It is told how many seconds are left.
+    """
+    if (answer := attempt(timeout)) is not None:
         return answer
     deadline = time.monotonic() + timeout
     while True:
         seen = ring.seen(side)
-        if (answer := attempt()) is not None:
-            return answer
         rest = deadline - time.monotonic()
+        if (answer := attempt(rest)) is not None:
+            return answer
         if rest <= 0:
-            raise _waiting.too_late(what, timeout)
+            raise late()
         ring.wait(side, seen, min(rest, _LOOK))
+
+
+def _is_of_sycl(stream: object) -> bool:
+    return hasattr(stream, "sycl_device") and hasattr(stream, "wait")
+
+
+def _copies_much(obj: Any) -> bool:
+    """Whether sharing an object copies so much that an event loop should not wait for it."""
+    arrays = [array for _, array in obj.items()] if hasattr(obj, "items") else [obj]
+    return sum(getattr(array, "nbytes", 0) for array in arrays if not isinstance(array, Array)) > _MUCH
 
 
 class Channel:
@@ -67,10 +109,8 @@ class Channel:
         on_device = device is not None and device.partition(":")[0] not in ("cpu", "native_cpu")
         self._ready = Event(device) if on_device else None
         self._export = _causeway.share_channel(self._ring.array, self._ready)
-        self._reader = _Peer()
-        self._lock = threading.Lock()
-        self._sent: deque[tuple[int, Export | None]] = deque()
-        self._closed = False
+        self._reader = _Peer(self._ring, _WRITER)
+        self._is_over = False
 
     @property
     def ticket(self) -> str:
@@ -85,108 +125,113 @@ class Channel:
 
         `stream` is the one that writes the array, where it is on a device.
         """
-        message, export = self._ready_to_send(obj, stream)
-        try:
-            _wait(self._ring, _WRITER, lambda: self._put(message, export), timeout, _FULL)
-        except BaseException:
-            self._not_sent(message, export)
-            raise
+        message, exports = self._ready_to_send(obj, stream)
+        _wait(self._ring, _WRITER, lambda _: self._put(message, exports), timeout, lambda: self._full(timeout))
 
     async def send_async(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
         """The same in an event loop."""
-        message, export = self._ready_to_send(obj, stream)
-        try:
-            await _waiting.until(lambda: self._put(message, export), timeout, _FULL)
-        except BaseException:
-            self._not_sent(message, export)
-            raise
+        loop = asyncio.get_running_loop()
+        if self._ready is not None and _is_of_sycl(stream):
+            await loop.run_in_executor(None, stream.wait)  # type: ignore[attr-defined]
+            stream = None
+        if self._ready is None and _copies_much(obj):
+            message, exports = await loop.run_in_executor(None, self._ready_to_send, obj, stream)
+        else:
+            message, exports = self._ready_to_send(obj, stream)
+        await _waiting.until(lambda: self._put(message, exports), timeout, lambda: self._full(timeout))
 
-    def _ready_to_send(self, obj: object, stream: object) -> tuple[bytes, Export | None]:
-        if self._closed:
+    def _ready_to_send(self, obj: Any, stream: object) -> tuple[Laid | bytes, tuple[Export, ...]]:
+        """The message for an object, and the exports that it names."""
+        if self._ring.is_closed(_WRITER):
             raise Closed("this channel was closed: create another")
         if self._ready is None and getattr(obj, "nbytes", _SMALL + 1) <= _SMALL:
-            message = self._ring.lay(obj)
-            if message:
-                return message, None
-            if message is not None:
-                obj = _causeway.array(obj)  # the receiver keeps all the blocks
+            obj = self._ring.lay(obj)
+            if isinstance(obj, Laid):
+                return obj, ()
         export = _causeway.share_many(obj) if hasattr(obj, "items") else _causeway.share(obj)
         if self._ready is not None:
             self._ready._record_after_all(stream)
-        return export.ticket.encode(), export
+        ticket = export.ticket.encode()
+        if len(ticket) <= Ring.LONGEST:
+            return ticket, (export,)
+        text = _causeway.share(_causeway.array(ticket))
+        return _IN_MEMORY + text.ticket.encode(), (export, text)
 
-    def _not_sent(self, message: bytes, export: Export | None) -> None:
-        if export is None:
-            self._ring.take_back(message)
-        else:
-            export.close()
-
-    def _put(self, message: bytes, export: Export | None) -> bool | None:
-        with self._lock:
-            self._forget()
-            if self._ring.is_closed(_READER):
-                raise Closed("the receiver has closed the channel")
-            if self._closed:
-                raise Closed("this channel was closed while something waited to be sent")
-            number = self._ring.put(message)
-            if number is not None:
-                self._sent.append((number, export))
-                return True
+    def _put(self, message: Laid | bytes, exports: tuple[Export, ...]) -> bool | None:
+        if self._ring.is_closed(_READER):
+            raise Closed("the receiver has closed the channel")
+        if self._ring.put(message, exports):
+            return True
         self._check_reader()
         return None
 
-    def _forget(self) -> None:
-        """Closes the exports of what the receiver has opened."""
-        taken = self._ring.taken
-        while self._sent and self._sent[0][0] < taken:
-            export = self._sent.popleft()[1]
-            if export is not None:
-                export.close()
+    @staticmethod
+    def _full(timeout: float) -> Exception:
+        return _waiting.too_late("the channel had no room", timeout)
 
     def _check_reader(self) -> None:
-        note = self._ring.note()
-        if note is None:
-            return
         try:
-            self._reader.check(note.decode("ascii", "replace"))
+            self._reader.check()
         except (ExporterGone, Withdrawn, Freed) as error:
             if not self._ring.is_closed(_READER):  # which it says first
                 raise ExporterGone(f"the receiver is gone: {error}") from error
 
     def close(self, timeout: float = 10.0) -> None:
         """Waits until the receiver has taken what was sent, and closes; what it has not taken by then is lost."""
-        _ = self._ring.taken  # a forked child is refused, and does not wait for a lock of its parent's
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._ring.close(_WRITER)
-
-        def is_empty() -> bool | None:
-            with self._lock:
-                self._forget()
-                if not self._sent or self._ring.is_closed(_READER):
-                    return True
-            try:
-                self._check_reader()
-            except ExporterGone:
-                with self._lock:
-                    self._forget()  # it may have taken the last of it, and gone
-                    if self._sent:
-                        raise
-            return None
-
+        self._ring.close(_WRITER)
         try:
-            _wait(self._ring, _WRITER, is_empty, timeout, "the receiver did not take everything")
+            if not self._is_over:
+                _wait(self._ring, _WRITER, lambda _: self._is_taken(), timeout, lambda: self._left(timeout))
         finally:
-            self._sent.clear()
-            self._export.close()
+            self._end()
+
+    async def close_async(self, timeout: float = 10.0) -> None:
+        """The same in an event loop."""
+        self._ring.close(_WRITER)
+        try:
+            if not self._is_over:
+                await _waiting.until(self._is_taken, timeout, lambda: self._left(timeout))
+        finally:
+            self._end()
+
+    def _is_taken(self) -> bool | None:
+        """Whether there is nobody to wait for any more."""
+        self._ring.forget()
+        if self._ring.is_empty() or self._ring.is_closed(_READER):
+            return True
+        try:
+            self._check_reader()
+        except ExporterGone:
+            if not self._ring.is_empty():  # it may have taken the last of it, and gone
+                raise
+        return None
+
+    @staticmethod
+    def _left(timeout: float) -> Exception:
+        return _waiting.too_late("the receiver did not take everything", timeout)
+
+    def _end(self) -> None:
+        self._is_over = True
+        self._ring.forget_all()
+        self._export.close()
 
     def __enter__(self) -> Channel:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(10.0 if kind is None else 0.5)
+        if kind is None:
+            return self.close()
+        with contextlib.suppress(CausewayError):  # the error that ends the block says why; what is not taken now is lost
+            self.close(0.5)
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            return await self.close_async()
+        with contextlib.suppress(CausewayError):  # as in `__exit__`
+            await self.close_async(0.5)
 
 
 class Receiver:
@@ -194,44 +239,101 @@ class Receiver:
 
     def __init__(self, memory: Array, ready: Event | None, life: str) -> None:
         self._ring = Ring(memory)
-        if not self._ring.claim():
-            raise Closed("another process has opened this channel already: it is for two, so create another")
-        self._ready, self._writer_life, self._writer = ready, life, _Peer()
-        self._lock = threading.Lock()
-        self._recent: Array | None = None
         self._life = _causeway.share(Event())
-        self._ring.leave(self._life.ticket.encode())
+        if not self._ring.claim(self._life.ticket.encode()):
+            raise Closed("another process has opened this channel already: it is for two, so create another")
+        self._ready, self._writer = ready, _Peer(self._ring, _READER, life.encode())
+        self._pending: tuple[int, PendingOpen] | None = None
+        self._refusal: str | None = None
+        self._recent: Array | None = None
 
     def receive(self, *, stream: object = None, timeout: float = 60.0) -> Any:
         """The next array, or dictionary of arrays. Raises `Closed` after the last.
 
-        What is submitted to `stream` from now on comes after what the sender's stream did, where the array is on a device.
+        What is submitted to `stream` from now on comes after what the sender's stream did, where the array is on a device. With
+        `math.inf` as the timeout it waits as long as the sender lives.
         """
-        return _wait(self._ring, _READER, lambda: self._take(stream), timeout, _EMPTY)
+        deadline = time.monotonic() + timeout
+        rest = timeout
+        while True:
+            number = _wait(self._ring, _READER, self._fetch, rest, lambda: self._late(timeout))
+            rest = deadline - time.monotonic()
+            if self._ready is not None:
+                if _is_of_sycl(stream):
+                    self._ready.synchronize(min(max(rest, 0.0), threading.TIMEOUT_MAX))
+                else:
+                    self._ready.wait(stream)
+            if (received := self._hand_out(number)) is not None:
+                return received
 
     async def receive_async(self, *, stream: object = None, timeout: float = 60.0) -> Any:
         """The same in an event loop."""
-        return await _waiting.until(lambda: self._take(stream), timeout, _EMPTY)
+        deadline = time.monotonic() + timeout
+        rest = timeout
+        while True:
+            number = await _waiting.until(lambda: self._fetch(0.0), rest, lambda: self._late(timeout))
+            rest = deadline - time.monotonic()
+            if self._ready is not None:
+                if _is_of_sycl(stream):
+                    await _waiting.settled(self._ready._pending(), rest)
+                else:
+                    self._ready.wait(stream)
+            if (received := self._hand_out(number)) is not None:
+                return received
 
-    def _take(self, stream: object) -> Any:
-        _ = self._ring.taken  # as in `close` of a channel
-        with self._lock:
-            message = self._ring.take()
-            if isinstance(message, bytes):
-                try:
-                    opened = _causeway.open(message.decode("ascii", "replace"))
-                finally:
-                    self._ring.advance()  # the sender keeps an array open until here
-        if isinstance(message, Array):
-            return message
-        if message is None:
+    def _hand_out(self, number: int) -> Any:
+        """What was in the message of this number; None if another thread was handed it."""
+        arrived = self._ring.arrived
+        if number not in arrived:
+            return None
+        # CPython runs handlers of signals, and other threads, after calls of C and jumps back, of which there is none from
+        # here on until the caller of `receive` has what it returns (before 3.11, until it is back there).
+        received = arrived[number]
+        del arrived[number]
+        return received
+
+    def _fetch(self, rest: float) -> int | None:
+        """The number of the first message that is opened and was not handed out; None if there is none yet."""
+        fetched = self._ring.fetch()
+        if fetched is None:
             self._check_writer()
             return None
-        if self._ready is not None:
-            self._ready.wait(stream)
+        number, ticket = fetched
+        if ticket is None:
+            return number
+        if (opened := self._open(number, ticket, rest)) is None:
+            return None
+        self._refusal = None
         if isinstance(opened, Array) and opened.nbytes <= _SMALL:
             self._recent = opened
-        return opened
+        return number if self._ring.accept(number, opened) else None  # the sender keeps it open until here
+
+    def _open(self, number: int, ticket: bytes, rest: float) -> Any:
+        """What a message names; None as long as the process that shares it does not answer: the message stays."""
+        try:
+            pending = self._pending
+            if pending is None or pending[0] != number:
+                if rest > _ANSWER:
+                    return _causeway.open_message(ticket)
+                pending = self._pending = number, PendingOpen(ticket, self._ring, _READER)
+            if not pending[1].done():
+                return None
+            self._pending = None
+            return pending[1].result()
+        except CausewayError as error:
+            if error.is_transient:
+                self._refusal = str(error)
+            elif self._ring.advance(number):
+                raise  # it can never be opened
+            return None
+
+    def _late(self, timeout: float) -> Exception:
+        if self._ring.is_empty():
+            return _waiting.too_late("nothing came through the channel", timeout)
+        why = self._refusal or "the process that shares it has not answered: it is stopped or overloaded"
+        error = Busy(f"an array came that could not be opened within {timeout} seconds; it stays, so receive again ({why})")
+        error.is_transient = True
+        return error
 
     def _check_writer(self) -> None:
         if self._ring.is_closed(_READER):
@@ -242,7 +344,7 @@ class Receiver:
         if is_closed:
             raise Closed("the sender has closed the channel, and everything was received")
         try:
-            self._writer.check(self._writer_life)
+            self._writer.check()
         except (ExporterGone, Withdrawn, Freed) as error:
             if self._ring.is_empty() and not self._ring.is_closed(_WRITER):
                 raise ExporterGone(f"the sender is gone: {error}") from error
@@ -263,15 +365,13 @@ class Receiver:
         self.close()
 
     def __iter__(self) -> Iterator[Any]:
-        try:
+        """What comes until the sender closes the channel, however long it takes."""
+        with contextlib.suppress(Closed):
             while True:
-                yield self.receive()
-        except Closed:
-            return
+                yield self.receive(timeout=math.inf)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
-        try:
+        """The same in an event loop."""
+        with contextlib.suppress(Closed):
             while True:
-                yield await self.receive_async()
-        except Closed:
-            return
+                yield await self.receive_async(timeout=math.inf)

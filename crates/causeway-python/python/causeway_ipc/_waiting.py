@@ -1,4 +1,4 @@
-"""Waiting in an event loop."""
+"""What waits have in common, and waiting in an event loop."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ class _Pending(Protocol):
 
 
 def too_late(what: str, timeout: float) -> Timeout:
-    return Timeout(f"{what} within {timeout} seconds: wait again, or longer (timeout=)")
+    error = Timeout(f"{what} within {timeout} seconds: wait again, or longer (timeout=)")
+    error.is_transient = True
+    return error
 
 
-async def until(attempt: Callable[[], T | None], timeout: float, what: str) -> T:
-    """The first answer of `attempt` that is not None, looked for more and more seldom."""
+async def until(attempt: Callable[[], T | None], timeout: float, late: Callable[[], Exception]) -> T:
+    """The first answer of `attempt` that is not None, looked for more and more seldom; an error that `late` makes in the end."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
     pause = 0.0
     while (answer := attempt()) is None:
         if loop.time() > deadline:
-            raise too_late(what, timeout)
+            raise late()
         await asyncio.sleep(pause)
         pause = min(pause * 2 + 20e-6, 2e-3)
     return answer
@@ -34,4 +36,4 @@ async def until(attempt: Callable[[], T | None], timeout: float, what: str) -> T
 
 async def settled(pending: _Pending, timeout: float = 60.0) -> None:
     """Until what an event stood for is done."""
-    await until(lambda: pending.done() or None, timeout, "the event was not done")
+    await until(lambda: pending.done() or None, timeout, lambda: too_late("the event was not done", timeout))
