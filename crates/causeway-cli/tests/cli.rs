@@ -88,6 +88,22 @@ fn wait_until_noticed(child: &Child) {
     }
 }
 
+/// Waits until a command's main thread sleeps in this function of the kernel, or sleeps at all where the kernel does not tell in
+/// which.
+fn wait_until_blocked(child: &Child, place: &str) {
+    let read = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", child.id())).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (function, stat) = (read("wchan"), read("stat"));
+        let is_asleep = stat.rsplit_once(')').unwrap().1.trim_start().starts_with('S');
+        if is_asleep && (function == "0" || function.contains(place)) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "it is not in {place}, but in {function:?}: {stat}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn one_ctrl_c_ends_commands_that_wait_for_the_other_end_of_a_pipe() {
     let directory = Directory::new();
@@ -100,7 +116,9 @@ fn one_ctrl_c_ends_commands_that_wait_for_the_other_end_of_a_pipe() {
     let nobody_reads = causeway(&["open", &sharer.ticket, "-o", "-"]).spawn().unwrap();
     let mut all = [nobody_writes, nobody_opens, nobody_reads];
     all.iter().for_each(wait_until_noticed);
-    thread::sleep(Duration::from_millis(500)); // time to reach the blocking call
+    for (child, place) in all.iter().zip(["pipe_read", "wait_for_partner", "pipe_write"]) {
+        wait_until_blocked(child, place);
+    }
     for child in &all {
         kill_process(Pid::from_child(child), Signal::INT).unwrap();
     }

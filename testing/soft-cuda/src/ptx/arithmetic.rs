@@ -85,8 +85,8 @@ fn floating(name: &str, of: Type, a: &[u64]) -> Option<u64> {
         "sub" => x(0) - x(1),
         "mul" => x(0) * x(1),
         "fma" | "mad" if of.bytes == 8 => x(0).mul_add(x(1), x(2)),
-        // The product of two 32-bit floats is exact in 64 bits.
-        "fma" | "mad" => x(0) * x(1) + x(2),
+        // In 32 bits, because a sum that is rounded to 64 bits first would be rounded twice.
+        "fma" | "mad" => f64::from((x(0) as f32).mul_add(x(1) as f32, x(2) as f32)),
         "div" => x(0) / x(1),
         "min" => x(0).min(x(1)),
         "max" => x(0).max(x(1)),
@@ -170,5 +170,23 @@ pub fn atomic(how: &str, of: Type, old: u64, a: &[u64]) -> Option<u64> {
             Some(if old == 0 || old > cut(a[0], of.bytes) { cut(a[0], of.bytes) } else { old - 1 })
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fused_multiplication_and_addition_rounds_once() {
+        let of = Type { kind: Kind::Float, bytes: 4 };
+        // The product is 1 + 2^-24, in the middle between two floats; what is added decides for the greater one.
+        let [one, other, little] = [257.0, 65_281.0 / 16_777_216.0, 2_f32.powi(-60)];
+        let arguments = [one, other, little].map(|x: f32| u64::from(x.to_bits()));
+        for name in ["fma", "mad"] {
+            let parts = [name, "rn", "f32"].map(str::to_owned);
+            let result = compute(&parts, of, &arguments).unwrap();
+            assert_eq!(f32::from_bits(result as u32), 1.0 + f32::EPSILON, "{name}");
+        }
     }
 }
