@@ -26,6 +26,8 @@ struct Batch {
     ends: Vec<Arc<PooledEvent>>,
     /// Whether the driver took it.
     fate: Arc<Fate>,
+    /// That, as what the events of its commands depend on.
+    dependencies: Dependencies,
 }
 /// An immediate command list of a queue.
 #[derive(Debug)]
@@ -179,7 +181,9 @@ impl Lane {
                 Some(list) => list,
                 None => make(null())?,
             };
-            self.batch = Some(Batch { list, commands: 0, ends: vec![], fate: Fate::by_thread() });
+            let fate = Fate::by_thread();
+            let (ends, dependencies) = (vec![], Dependencies::of(&fate));
+            self.batch = Some(Batch { list, commands: 0, ends, fate, dependencies });
         }
         let batch = self.batch.as_mut().expect("there is one, or was just made");
         batch.commands += 1;
@@ -206,7 +210,7 @@ impl Lane {
         if let EventKind::Pooled(event) = end {
             batch.ends.push(Arc::clone(event));
         }
-        Some(Dependencies::of(&batch.fate))
+        Some(batch.dependencies.clone())
     }
     /// Submits the batch, if there is one. Returns what became of it if the driver refuses: its commands never run, and their events
     /// are signalled, so that nothing waits for them.

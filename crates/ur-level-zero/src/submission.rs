@@ -277,8 +277,11 @@ impl QueueState {
         if let Some(signal) = &signal {
             let end = signal.kind().filter(|_| batch != 0);
             let collected = end.and_then(|end| turn.lane_mut(number).batch_signals(end));
-            let all = dependencies.into_iter().chain(collected).collect();
-            Dependencies::all(all).into_iter().for_each(|all| signal.depend_on(all));
+            let all = match (dependencies, collected) {
+                (Some(one), Some(other)) => Dependencies::all(vec![one, other]),
+                (one, other) => one.or(other),
+            };
+            all.into_iter().for_each(|all| signal.depend_on(all));
         }
         if what.order == Order::Both {
             self.set_fence(&mut turn, number)?;
