@@ -38,6 +38,11 @@ typedef struct cw_ipc_policy_desc_t {
     uint32_t *held; /* [out][optional] 1 if the adapter holds others to the policy */
 } cw_ipc_policy_desc_t;
 
+/* For urUSMGetMemAllocInfo: a ur_bool_t, true if another process has the allocation open now. A process that
+ * took its descriptor by pidfd_getfd, because the exporter's socket could not be reached, is not counted. Adapters
+ * that do not know it return UR_RESULT_ERROR_UNSUPPORTED_ENUMERATION. */
+#define CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE ((ur_usm_alloc_info_t)0x43570002)
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,7 +11,7 @@ use crate::{
 };
 use causeway::{Backend, Policy};
 use pyo3::{
-    exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError},
+    exceptions::{PyAttributeError, PyBufferError, PyIndexError, PyTypeError, PyValueError},
     prelude::*,
     types::{PyBool, PyCapsule, PyDict, PyEllipsis, PySlice, PyTuple},
 };
@@ -196,6 +196,9 @@ impl Array {
             .ok_or_else(|| PyTypeError::new_err("an array without dimensions has no length"))?;
         Ok(usize::try_from(*first)?)
     }
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        helped(slf.py(), "iterate", slf)
+    }
     fn __getitem__(&self, key: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(self.view(self.select(key)?))
     }
@@ -269,12 +272,22 @@ impl Array {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = copy; // NumPy itself copies what it was given
-        let array = Self::numpy(slf)?;
-        match dtype {
-            Some(dtype) => array.call_method1("astype", (dtype,)),
-            None => Ok(array),
+        // NumPy 2 leaves the copy to this method and trusts it.
+        let (py, array) = (slf.py(), Self::numpy(slf)?);
+        let dtype = match dtype {
+            Some(dtype) => dtype.clone(),
+            None => array.getattr("dtype")?,
+        };
+        if array.getattr("dtype")?.ne(&dtype)? && copy == Some(false) {
+            let said = format!(
+                "an array of {} is one of {dtype} only as a copy, which copy=False forbids",
+                slf.get().dtype()
+            );
+            return Err(PyValueError::new_err(said));
         }
+        let options = PyDict::new(py);
+        options.set_item("copy", copy == Some(true))?;
+        array.call_method("astype", (dtype,), Some(&options))
     }
     /// The same bits as elements of another type of the same width.
     #[pyo3(name = "_bits")]

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// The first byte of what follows.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// What a ticket says.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,6 +15,9 @@ pub struct Body {
     pub backend: String,
     /// The device's UUID as hexadecimal digits, if it has one.
     pub uuid: Option<String>,
+    /// Whether any process of the exporter's user may open it. A hint for those who pass a copy on: it says no more of the
+    /// memory than its exporter did.
+    pub is_for_same_user: bool,
     pub contents: Contents,
 }
 
@@ -34,6 +37,7 @@ impl Body {
         out.push(VERSION);
         put(&mut out, self.backend.as_bytes());
         put(&mut out, self.uuid.as_deref().unwrap_or_default().as_bytes());
+        out.push(u8::from(self.is_for_same_user));
         match &self.contents {
             Contents::Array(ticket, layout) => {
                 out.push(0);
@@ -72,6 +76,11 @@ impl Body {
         }
         let backend = from.text()?;
         let uuid = Some(from.text()?).filter(|uuid| !uuid.is_empty());
+        let is_for_same_user = match from.byte()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
         let contents = match from.byte()? {
             0 => Contents::Array(from.bytes()?.to_vec(), from.layout()?),
             1 => {
@@ -97,7 +106,7 @@ impl Body {
             }
             _ => return None,
         };
-        from.0.is_empty().then_some(Self { backend, uuid, contents })
+        from.0.is_empty().then_some(Self { backend, uuid, is_for_same_user, contents })
     }
 }
 

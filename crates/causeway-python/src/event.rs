@@ -18,6 +18,8 @@ use std::{
 
 /// `cudaStreamLegacy`, which libraries mean when no stream is named.
 const DEFAULT_STREAM: usize = 1;
+/// What is said of an event whose ticket opens no more.
+const DEAD: &str = "the process that made this event has ended, or offers it no more: an event lives as long as that process keeps it, so share one that this process makes";
 /// How long a wait goes on before it looks for Ctrl-C.
 const SLICE: Duration = Duration::from_millis(50);
 
@@ -56,6 +58,16 @@ impl Event {
     pub fn offer(&self) -> Result<EventOffer> {
         self.session.usable()?;
         if let Some(ticket) = &self.opened {
+            self.session
+                .context
+                .open(&Ticket::<causeway::Event>::from_bytes(ticket.as_slice()))
+                .map_err(|error| {
+                    let failure = Failure::from(error);
+                    match failure.is_of_a_dead_ticket() {
+                        true => failure.said(DEAD),
+                        false => failure,
+                    }
+                })?;
             let session = self.session.clone();
             return Ok(EventOffer { session, ticket: ticket.clone(), export: None });
         }

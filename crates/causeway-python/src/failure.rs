@@ -20,6 +20,14 @@ impl Failure {
     pub fn new(class: &'static str, sentence: impl Display) -> Self {
         Self { class, sentence: sentence.to_string(), is_transient: false }
     }
+    /// Whether what a ticket names cannot be opened any more, by anybody.
+    pub fn is_of_a_dead_ticket(&self) -> bool {
+        matches!(self.class, "Withdrawn" | "Freed" | "ExporterGone")
+    }
+    /// The same kind of failure, said in another sentence.
+    pub fn said(self, sentence: impl Display) -> Self {
+        Self { sentence: sentence.to_string(), ..self }
+    }
     /// What a caller did that cannot be.
     pub fn misuse(sentence: impl Display) -> Self {
         Self::new("InvalidUse", sentence)
@@ -30,6 +38,11 @@ impl Failure {
     }
 }
 
+/// What is said of a ticket whose export is withdrawn.
+pub const WITHDRAWN: &str = "the process that shared this has withdrawn the ticket: its export was closed, has expired, or was dropped, as share(array).ticket alone does at once; keep the export there until the ticket has been opened";
+/// What is said of a ticket whose memory was given back.
+const FREED: &str = "the process that shared this has given the memory back: keep the array there, or its export, until the ticket has been opened";
+
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.sentence)
@@ -37,7 +50,7 @@ impl Display for Failure {
 }
 
 /// Names of the Rust crate and what is called instead here; no name is the beginning of a later one.
-const NAMES: [(&str, &str); 12] = [
+const NAMES: [(&str, &str); 13] = [
     ("(Context::set_patience)", "(timeout=)"),
     ("Context::create_shared_event", "causeway_ipc.Event"),
     ("Context::create_event", "causeway_ipc.Event"),
@@ -50,6 +63,7 @@ const NAMES: [(&str, &str); 12] = [
     ("Queue::wait_for", "Event.wait"),
     ("Queue::over_native", "the stream"),
     ("Device::all", "causeway_ipc.devices"),
+    ("the exporter", "the process that shared it"),
 ];
 
 impl From<causeway::Error> for Failure {
@@ -76,7 +90,11 @@ impl From<causeway::Error> for Failure {
             _ => "DriverError",
         };
         let named = |sentence: String, (rust, here): &(&str, &str)| sentence.replace(rust, here);
-        let sentence = NAMES.iter().fold(error.to_string(), named);
+        let sentence = match error.kind() {
+            ErrorKind::Withdrawn => WITHDRAWN.into(),
+            ErrorKind::Freed => FREED.into(),
+            _ => NAMES.iter().fold(error.to_string(), named),
+        };
         Self { class, sentence, is_transient: error.is_transient() }
     }
 }

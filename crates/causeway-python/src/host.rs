@@ -4,19 +4,38 @@
 use crate::layout::Layout;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The elements of an array, one after the other.
+/// Bytes that are gathered before they are passed on.
+const PIECE: usize = 4 << 20;
+
+/// Gives the elements of an array, one after the other, to `take` in pieces.
 ///
 /// # Safety
 /// The array's first element is at `address`, and all that `layout` reaches from there may be read until this returns.
-pub unsafe fn gather(address: usize, layout: &Layout) -> Vec<u8> {
+///
+/// # Errors
+/// What `take` returns.
+pub unsafe fn gather<E>(
+    address: usize,
+    layout: &Layout,
+    mut take: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(), E> {
     let (starts, length) = layout.runs();
-    let mut bytes = Vec::with_capacity(starts.len() * length);
+    let mut piece = Vec::with_capacity(PIECE.min(layout.bytes()));
     for start in starts {
-        let at = address.wrapping_add_signed(start as isize) as *const u8;
-        // SAFETY: a run of elements of the array, which the caller vouches for.
-        bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(at, length) });
+        let mut done = 0;
+        while done < length {
+            let part = (length - done).min(PIECE - piece.len());
+            let at = address.wrapping_add_signed(start as isize).wrapping_add(done) as *const u8;
+            // SAFETY: a part of a run of elements of the array, which the caller vouches for.
+            piece.extend_from_slice(unsafe { std::slice::from_raw_parts(at, part) });
+            done += part;
+            if piece.len() == PIECE {
+                take(&piece)?;
+                piece.clear();
+            }
+        }
     }
-    bytes
+    if piece.is_empty() { Ok(()) } else { take(&piece) }
 }
 
 /// Copies the elements of an array to `to`, one after the other.
@@ -31,7 +50,7 @@ pub unsafe fn gather_to(address: usize, layout: &Layout, to: usize) {
         return;
     }
     let (starts, length) = layout.runs();
-    for (number, start) in starts.into_iter().enumerate() {
+    for (number, start) in starts.enumerate() {
         let at = address.wrapping_add_signed(start as isize) as *const u8;
         let to = (to + number * length) as *mut u8;
         // SAFETY: a run of elements of the array, and its place among the elements, for which the caller vouches.

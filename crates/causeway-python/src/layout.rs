@@ -122,8 +122,38 @@ impl Layout {
         let size = self.dtype.size() as i64;
         self.strides.iter().map(|stride| stride.saturating_mul(size)).collect()
     }
+    /// The dimensions from the slowest to the fastest, as the elements lie in memory; as they are numbered where some
+    /// elements lie at one place. Dimensions of length 1 stay where they are.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.shape.len()).collect();
+        let long: Vec<usize> =
+            order.iter().copied().filter(|&axis| self.shape[axis] != 1).collect();
+        if long.iter().all(|&axis| self.strides[axis] != 0) {
+            let mut sorted = long.clone();
+            sorted.sort_by_key(|&axis| std::cmp::Reverse(self.strides[axis].unsigned_abs()));
+            for (place, axis) in long.into_iter().zip(sorted) {
+                order[place] = axis;
+            }
+        }
+        order
+    }
+    /// The same elements with the dimensions from the slowest to the fastest, as they lie in memory.
+    pub fn in_order(&self) -> Self {
+        let of = |list: &[i64]| self.order().into_iter().map(|axis| list[axis]).collect();
+        Self { shape: of(&self.shape), strides: of(&self.strides), ..self.clone() }
+    }
+    /// An array of this shape without gaps from the beginning of its memory on, its dimensions in the order of this one's.
+    pub fn dense(&self) -> Self {
+        let mut dense = Self { offset: 0, ..self.clone() };
+        let mut next = 1_i64;
+        for axis in self.order().into_iter().rev() {
+            dense.strides[axis] = next;
+            next = next.saturating_mul(self.shape[axis].max(1)); // counted when the shape was seen
+        }
+        dense
+    }
     /// Where runs of elements that follow each other begin, in bytes from the first element, and the length of each.
-    pub fn runs(&self) -> (Vec<i64>, usize) {
+    pub fn runs(&self) -> (Runs<'_>, usize) {
         let size = self.dtype.size() as i64;
         let mut inner = self.shape.len();
         let mut run = 1_i64;
@@ -131,15 +161,37 @@ impl Layout {
             run *= self.shape[inner - 1];
             inner -= 1;
         }
-        if self.is_empty() {
-            return (Vec::new(), 0);
+        let (layout, index) = (self, vec![0; inner]);
+        match self.is_empty() {
+            true => (Runs { layout, index, next: None }, 0),
+            false => (Runs { layout, index, next: Some(0) }, (run * size) as usize),
         }
-        let mut starts = vec![0_i64];
-        for (&length, &stride) in self.shape[..inner].iter().zip(&self.strides) {
-            let every =
-                starts.iter().flat_map(|start| (0..length).map(move |i| start + i * stride * size));
-            starts = every.collect();
+    }
+}
+
+/// The beginnings of runs, one after the other: an array that is repeated without end has more of them than there is memory.
+pub struct Runs<'a> {
+    layout: &'a Layout,
+    /// Of the dimensions outside a run.
+    index: Vec<i64>,
+    next: Option<i64>,
+}
+impl Iterator for Runs<'_> {
+    type Item = i64;
+    fn next(&mut self) -> Option<i64> {
+        let start = self.next.take()?;
+        let mut next = start;
+        let size = self.layout.dtype.size() as i64;
+        for (axis, index) in self.index.iter_mut().enumerate().rev() {
+            let step = self.layout.strides[axis] * size;
+            *index += 1;
+            if *index < self.layout.shape[axis] {
+                self.next = Some(next + step);
+                break;
+            }
+            next -= step * (*index - 1);
+            *index = 0;
         }
-        (starts, (run * size) as usize)
+        Some(start)
     }
 }

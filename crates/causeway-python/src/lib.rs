@@ -42,7 +42,10 @@ mod _causeway {
         message::{PendingOpen, open_message},
         opening::open,
         ring::{Laid, Ring},
-        share::{Export, array, share, share_channel, share_many, standing},
+        share::{
+            Export, array, open_elsewhere, share, share_channel, share_many, standing,
+            standing_copy,
+        },
         source::is_shareable,
     };
     use pyo3::{PyTypeInfo, prelude::*};

@@ -7,7 +7,7 @@ use crate::{
     loan::Loan,
     session::{Session, stay_reachable},
 };
-use causeway::{Buffer, Export, Policy, Ticket};
+use causeway::{Access, Buffer, Export, Policy, Ticket};
 use std::{
     collections::BTreeMap,
     ops::Range,
@@ -20,10 +20,27 @@ pub struct Memory {
     /// An export that stands as long as this.
     standing: Mutex<Option<Export<Buffer<u8>>>>,
     buffer: Buffer<u8>,
-    /// The ticket that it was opened with: it is sent on by that.
-    opened: Option<Arc<[u8]>>,
+    origin: Origin,
     /// If it is a part of what was opened, where that begins, and what is told when it is not used any more.
     part: Option<(usize, Loan)>,
+}
+
+/// Where memory comes from.
+#[derive(Clone)]
+enum Origin {
+    /// It was allocated here.
+    Made,
+    /// It was opened from a ticket of other memory of this process, in which it begins at that byte.
+    Own(Arc<Memory>, usize),
+    Opened(Opened),
+}
+/// How memory of another process was opened.
+#[derive(Clone)]
+struct Opened {
+    /// It is sent on by this ticket.
+    ticket: Arc<[u8]>,
+    /// Whether any process of its exporter's user may open it.
+    is_for_same_user: bool,
 }
 
 /// The memory of this process by its addresses; one may be open several times.
@@ -47,13 +64,16 @@ impl Memory {
             return Err(Failure::new("OutOfMemory", sentence));
         }
         let buffer = Buffer::with_policy(&session.context, bytes.max(1), policy)?;
-        Ok(Self::known(session, buffer, None, None))
+        Ok(Self::known(session, buffer, Origin::Made, None))
     }
     /// # Errors
     /// `InvalidUse` for memory that was not made for what is `wanted`, where anything is.
     pub fn is_as(&self, wanted: Option<Policy>) -> Result<()> {
         let Some(wanted) = wanted else { return Ok(()) };
-        if self.opened.is_some() {
+        if let Origin::Own(whole, _) = &self.origin {
+            return whole.is_as(Some(wanted));
+        }
+        if matches!(self.origin, Origin::Opened(_)) {
             let sentence = "this array was opened from a ticket: who may open and write it is said by the process that made it; share(array) passes it on as it is";
             return Err(Failure::misuse(sentence));
         }
@@ -67,25 +87,47 @@ impl Memory {
     pub fn is_writable(&self) -> bool {
         self.buffer.is_writable()
     }
-    pub fn open(session: &Arc<Session>, ticket: &[u8]) -> Result<Arc<Self>> {
+    /// Opens a ticket; `is_for_same_user` is what it says of who may.
+    pub fn open(
+        session: &Arc<Session>,
+        ticket: &[u8],
+        is_for_same_user: bool,
+    ) -> Result<Arc<Self>> {
         let buffer = session.context.open(&Ticket::<Buffer<u8>>::from_bytes(ticket))?;
-        Ok(Self::known(session, buffer, Some(ticket.into()), None))
+        let origin = match Self::made_here(session, &buffer) {
+            Some(own) => own,
+            None => Origin::Opened(Opened { ticket: ticket.into(), is_for_same_user }),
+        };
+        Ok(Self::known(session, buffer, origin, None))
+    }
+    /// The memory of this process that a ticket of it has opened: what came back is shared, and sent, as what it is.
+    fn made_here(session: &Arc<Session>, opened: &Buffer<u8>) -> Option<Origin> {
+        let found = Self::find(opened.address(), opened.len())?;
+        let is_made = matches!(found.origin, Origin::Made) && Arc::ptr_eq(&found.session, session);
+        let start = opened.address() - found.address();
+        is_made.then_some(Origin::Own(found, start))
     }
     /// A part of this, which is of use for as long as `loan`.
     pub fn lend(&self, range: Range<usize>, loan: Loan) -> Result<Arc<Self>> {
         let (start, buffer) = (range.start, self.buffer.slice(range)?);
-        Ok(Self::known(&self.session, buffer, self.opened.clone(), Some((start, loan))))
+        Ok(Self::known(&self.session, buffer, self.origin.clone(), Some((start, loan))))
     }
     fn known(
         session: &Arc<Session>,
         buffer: Buffer<u8>,
-        opened: Option<Arc<[u8]>>,
+        origin: Origin,
         part: Option<(usize, Loan)>,
     ) -> Arc<Self> {
         let (session, standing) = (session.clone(), Mutex::new(None));
-        let new = Arc::new(Self { session, standing, buffer, opened, part });
-        live(|live| live.entry(new.address()).or_default().push(Arc::downgrade(&new)));
+        let new = Arc::new(Self { session, standing, buffer, origin, part });
+        if new.is_listed() {
+            live(|live| live.entry(new.address()).or_default().push(Arc::downgrade(&new)));
+        }
         new
+    }
+    /// Whether it is found by its addresses. What is in other memory of this process is found as that.
+    fn is_listed(&self) -> bool {
+        self.part.is_some() || !matches!(self.origin, Origin::Own(..))
     }
     /// The memory of this module that has these bytes of the process.
     pub fn find(address: usize, bytes: usize) -> Option<Arc<Self>> {
@@ -106,9 +148,20 @@ impl Memory {
         self.buffer.len()
     }
     /// Offers these bytes to other processes.
+    ///
+    /// # Errors
+    /// `Withdrawn`, `Freed` or `ExporterGone` for memory of another process that can be opened no more.
     pub fn offer(&self, range: Range<usize>) -> Result<Offer> {
         self.session.usable()?;
+        if let Some((whole, at)) = self.own() {
+            let Offer { ticket, export, start } = whole.offer(range.start + at..range.end + at)?;
+            return Ok(Offer { ticket, export, start: start - at.cast_signed() });
+        }
         if let Some((ticket, start)) = self.opened_with() {
+            self.opens().map_err(|failure| match failure.is_of_a_dead_ticket() {
+                true => failure.said(DEAD),
+                false => failure,
+            })?;
             return Ok(Offer { ticket, export: None, start });
         }
         stay_reachable()?;
@@ -117,9 +170,19 @@ impl Memory {
         let ticket = export.ticket().as_bytes().to_vec();
         Ok(Offer { ticket, export: Some(export), start: start.cast_signed() })
     }
+    /// The memory of this process in which it is, and where it begins there.
+    fn own(&self) -> Option<(&Arc<Self>, usize)> {
+        match &self.origin {
+            Origin::Own(whole, at) => {
+                Some((whole, at + self.part.as_ref().map_or(0, |part| part.0)))
+            }
+            _ => None,
+        }
+    }
     /// The ticket that it was opened with, and where the ticket's memory begins. A part stays in use from here on, for
     /// whoever opens that ticket.
     fn opened_with(&self) -> Option<(Vec<u8>, isize)> {
+        let Origin::Opened(opened) = &self.origin else { return None };
         let start = match &self.part {
             Some((start, loan)) => {
                 loan.keep();
@@ -127,12 +190,19 @@ impl Memory {
             }
             None => 0,
         };
-        Some((self.opened.as_ref()?.to_vec(), start))
+        Some((opened.ticket.to_vec(), start))
     }
     /// A ticket that opens as long as this process keeps the memory, and where its memory begins; that of another process
     /// opens as long as it is offered there.
     pub fn standing(&self) -> Result<(Vec<u8>, isize)> {
         self.session.usable()?;
+        if let Some((whole, at)) = self.own() {
+            if let Some((_, loan)) = &self.part {
+                loan.keep();
+            }
+            let (ticket, start) = whole.standing()?;
+            return Ok((ticket, start - at.cast_signed()));
+        }
         if let Some(opened) = self.opened_with() {
             return Ok(opened);
         }
@@ -144,10 +214,32 @@ impl Memory {
         };
         Ok((standing.insert(export).ticket().as_bytes().to_vec(), 0))
     }
-    /// Whether others can be sent to it: memory of another process may have been withdrawn there.
-    pub fn is_offered(&self) -> bool {
-        let opens = |ticket: &Arc<[u8]>| Self::open(&self.session, ticket).is_ok();
-        self.opened.as_ref().is_none_or(opens)
+    /// Whether another process made it.
+    pub fn is_of_another(&self) -> bool {
+        matches!(self.origin, Origin::Opened(_))
+    }
+    /// Whether any process of its exporter's user may open it, as far as is known here.
+    pub fn is_for_same_user(&self) -> bool {
+        match &self.origin {
+            Origin::Made => self.buffer.policy().access == Access::SameUser,
+            Origin::Own(whole, _) => whole.is_for_same_user(),
+            Origin::Opened(opened) => opened.is_for_same_user,
+        }
+    }
+    /// Whether it was made here and another process has it open.
+    pub fn is_open_elsewhere(&self) -> bool {
+        match &self.origin {
+            // An adapter that does not know it has it kept no longer than until it was received.
+            Origin::Made => self.buffer.is_open_elsewhere().unwrap_or(false),
+            Origin::Own(whole, _) => whole.is_open_elsewhere(),
+            Origin::Opened(_) => false,
+        }
+    }
+    /// Opens the ticket of memory of another process once more, which may have been withdrawn there.
+    pub fn opens(&self) -> Result<()> {
+        let Origin::Opened(opened) = &self.origin else { return Ok(()) };
+        let ticket = Ticket::<Buffer<u8>>::from_bytes(&*opened.ticket);
+        self.session.context.open(&ticket).map(drop).map_err(Failure::from)
     }
     /// The address of so many bytes from `at` on, where the host can write them.
     pub fn on_host(&self, at: usize, bytes: usize) -> Option<usize> {
@@ -179,14 +271,37 @@ impl Memory {
     ) -> Result<(Arc<Self>, Layout)> {
         let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
         let copy = Self::allocate(to, range.len(), policy)?;
-        let mut bytes = vec![0; range.len()];
-        self.read(range.start, &mut bytes)?;
-        copy.write(0, &bytes)?;
+        let mut bytes = vec![0; range.len().min(PIECE)];
+        for start in range.clone().step_by(PIECE) {
+            let piece = &mut bytes[..(range.end - start).min(PIECE)];
+            self.read(start, piece)?;
+            copy.write(start - range.start, piece)?;
+        }
         Ok((copy, layout.clone().moved(range.start.cast_signed())))
     }
+    /// A copy to send instead of memory whose exporter is gone, or offers it no more: no more open than that was.
+    ///
+    /// # Errors
+    /// `Withdrawn` where others than processes of the exporter's user could open it, or this is not known here.
+    pub fn copy_to_send(&self, layout: &Layout) -> Result<(Arc<Self>, Layout)> {
+        if !self.is_for_same_user() {
+            return Err(Failure::new("Withdrawn", RESTRICTED));
+        }
+        let policy = Policy { access: Access::SameUser, is_read_only: !self.is_writable() };
+        self.copy(layout, &self.session, policy)
+    }
 }
+/// Bytes that a copy moves at once.
+const PIECE: usize = 4 << 20;
+/// What is said of the array of a dead ticket.
+const DEAD: &str = "the process that made this array has ended, or offers it no more, so that its ticket opens nothing: share a copy, share(array(x)), or keep the array and its export in that process";
+/// What is said where no copy may be made.
+const RESTRICTED: &str = "the process that made this array has ended, or offers it no more, and a copy would be open to more processes than the array was: send it while that process keeps it, or make the copy yourself, array(x, access=…)";
 impl Drop for Memory {
     fn drop(&mut self) {
+        if !self.is_listed() {
+            return;
+        }
         let is_last = live(|live| {
             let Some(all) = live.get_mut(&self.address()) else { return true };
             all.retain(|one| one.strong_count() > 0);
@@ -197,8 +312,8 @@ impl Drop for Memory {
             is_last
         });
         // Where another is open at the same address, that is what the next open finds.
-        if let (true, Some(ticket), None) = (is_last, &self.opened, &self.part) {
-            linger::keep(&self.session, &self.buffer, ticket);
+        if let (true, Origin::Opened(opened), None) = (is_last, &self.origin, &self.part) {
+            linger::keep(&self.session, &self.buffer, &opened.ticket);
         }
     }
 }

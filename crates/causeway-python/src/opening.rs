@@ -84,12 +84,14 @@ impl Opened {
             Some(_) => Session::named(device)?,
             None => Session::for_ticket(&body.backend, body.uuid.as_deref())?,
         };
+        let is_for_same_user = body.is_for_same_user;
         match body.contents {
             Contents::Array(ticket, layout) => {
-                Ok(Self::Array(Array::checked(Memory::open(&session, &ticket)?, layout)?))
+                let memory = Memory::open(&session, &ticket, is_for_same_user)?;
+                Ok(Self::Array(Array::checked(memory, layout)?))
             }
             Contents::Arrays(tickets, arrays) => {
-                let memories = open_all(&session, &tickets)?;
+                let memories = open_all(&session, &tickets, is_for_same_user)?;
                 let array = |(name, at, layout): (String, usize, Layout)| {
                     Ok((name, Array::checked(memories[at].clone(), layout)?))
                 };
@@ -98,8 +100,9 @@ impl Opened {
             Contents::Event(ticket) => Ok(Self::Event(Event::open(session, ticket)?)),
             Contents::Channel(ticket, layout, event) => {
                 let cpu = Session::cpu()?;
-                let memory = Array::checked(Memory::open(&cpu, &ticket)?, layout.clone())?;
-                let life = ticket_of(&cpu, Contents::Array(ticket, layout));
+                let memory = Memory::open(&cpu, &ticket, is_for_same_user)?;
+                let memory = Array::checked(memory, layout.clone())?;
+                let life = ticket_of(&cpu, is_for_same_user, Contents::Array(ticket, layout));
                 let event = event.map(|ticket| Event::open(session, ticket)).transpose()?;
                 Ok(Self::Channel(memory, event, life))
             }
@@ -126,7 +129,8 @@ impl Opened {
     /// Memory that a program in Rust, or the `causeway` command, has shared: bytes.
     fn bytes(text: &str, device: Option<&str>) -> Result<Self> {
         let ticket: Ticket<Buffer<u8>> = text.parse()?;
-        let memory = Memory::open(&Session::named(device)?, ticket.as_bytes())?;
+        // Such a ticket does not say who may open it.
+        let memory = Memory::open(&Session::named(device)?, ticket.as_bytes(), false)?;
         let length = i64::try_from(memory.len()).unwrap_or(i64::MAX);
         let dtype = crate::dtype::DType { code: 1, bits: 8 };
         let layout = Layout::contiguous(dtype, &[length]).ok_or_else(Failure::damaged)?;
@@ -135,7 +139,11 @@ impl Opened {
 }
 
 /// Opens many tickets: some threads ask the exporter while others are in the driver.
-fn open_all(session: &Arc<Session>, tickets: &[Vec<u8>]) -> Result<Vec<Arc<Memory>>> {
+fn open_all(
+    session: &Arc<Session>,
+    tickets: &[Vec<u8>],
+    is_for_same_user: bool,
+) -> Result<Vec<Arc<Memory>>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut opened = Vec::new();
@@ -143,7 +151,7 @@ fn open_all(session: &Arc<Session>, tickets: &[Vec<u8>]) -> Result<Vec<Arc<Memor
         while let at = next.fetch_add(1, Relaxed)
             && let Some(ticket) = tickets.get(at)
         {
-            let one = Memory::open(session, ticket);
+            let one = Memory::open(session, ticket, is_for_same_user);
             opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
         }
         Ok::<_, Failure>(opened)

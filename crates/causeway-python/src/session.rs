@@ -154,7 +154,7 @@ impl Session {
         if self.pid == process::id() {
             return Ok(());
         }
-        let sentence = "this was made by the parent of this forked process: share it there, and open its ticket here";
+        let sentence = "this belongs to the parent of this forked process, which cannot use it: share it in the parent, pass the ticket (a str) instead of the array, and open that here";
         Err(Failure::new("Forked", sentence))
     }
     pub fn is_cpu(&self) -> bool {

@@ -15,7 +15,7 @@ use causeway::{Access, Policy, text};
 use pyo3::{exceptions::PyTypeError, intern, prelude::*, types::PyString};
 use std::{
     any::Any,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     ops::Range,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
@@ -31,6 +31,7 @@ const FOREIGN: &str = "arrays that another library allocated on a device";
 #[pyclass(frozen, weakref, module = "causeway_ipc")]
 pub struct Export {
     session: Arc<Session>,
+    is_for_same_user: bool,
     contents: Contents,
     /// The ticket, once somebody has asked for it: its text takes longer than all else.
     text: OnceLock<String>,
@@ -45,25 +46,27 @@ type Offered = Box<dyn Any + Send>;
 impl Export {
     fn new(
         session: &Arc<Session>,
+        is_for_same_user: bool,
         contents: Contents,
         offers: Vec<Offered>,
         array: Option<Py<Array>>,
     ) -> Self {
         let (session, text) = (session.clone(), OnceLock::new());
-        Self { session, contents, text, array, offers: Mutex::new(offers) }
+        Self { session, is_for_same_user, contents, text, array, offers: Mutex::new(offers) }
     }
     /// What its ticket says.
     pub fn body(&self) -> Body {
-        body_of(&self.session, self.contents.clone())
+        body_of(&self.session, self.is_for_same_user, self.contents.clone())
     }
 }
 /// What a ticket says of what is on a device.
-fn body_of(session: &Session, contents: Contents) -> Body {
-    Body { backend: session.backend.to_string(), uuid: session.uuid.clone(), contents }
+fn body_of(session: &Session, is_for_same_user: bool, contents: Contents) -> Body {
+    let (backend, uuid) = (session.backend.to_string(), session.uuid.clone());
+    Body { backend, uuid, is_for_same_user, contents }
 }
 /// The text of that ticket.
-pub fn ticket_of(session: &Session, contents: Contents) -> String {
-    text::encode(WORD, &body_of(session, contents).encode())
+pub fn ticket_of(session: &Session, is_for_same_user: bool, contents: Contents) -> String {
+    text::encode(WORD, &body_of(session, is_for_same_user, contents).encode())
 }
 
 #[pymethods]
@@ -71,7 +74,7 @@ impl Export {
     /// What other processes open.
     #[getter]
     fn ticket(&self) -> &str {
-        self.text.get_or_init(|| ticket_of(&self.session, self.contents.clone()))
+        self.text.get_or_init(|| text::encode(WORD, &self.body().encode()))
     }
     /// Withdraws the ticket: nobody opens it from here on. Closing again does nothing.
     pub fn close(&self, py: Python<'_>) {
@@ -146,10 +149,10 @@ fn place(
     session: &Arc<Session>,
     wanted: Option<Policy>,
 ) -> PyResult<Array> {
-    let (layout, policy) = (&host.layout, wanted.unwrap_or_default());
-    let array = released(py, || Array::allocate(session, layout.dtype, &layout.shape, policy))?;
-    host.copy_to(py, &array.memory, 0)?;
-    Ok(array)
+    let (layout, policy) = (host.placed(0), wanted.unwrap_or_default());
+    let memory = released(py, || Memory::allocate(session, layout.bytes(), policy))?;
+    host.copy_to(py, &memory, 0)?;
+    Ok(Array { memory, layout })
 }
 
 /// A new array in shareable memory with a copy of the elements of `object`, which the host can read.
@@ -207,7 +210,7 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
         only_usual(wanted, "events")?;
         let EventOffer { session, ticket, export } = event.get().offer()?;
         let offers = export.map(|export| Box::new(export) as Offered).into_iter().collect();
-        return Ok(Export::new(&session, Contents::Event(ticket), offers, None));
+        return Ok(Export::new(&session, true, Contents::Event(ticket), offers, None));
     }
     let shareable = match locate(object)? {
         Source::Shareable(memory, layout) => {
@@ -219,7 +222,8 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
             only_usual(wanted, FOREIGN)?;
             let piece = released(py, || Piece::foreign(&session, address, bytes, keep))?;
             let offers = piece.offered.into_iter().collect();
-            return Ok(Export::new(&session, Contents::Array(piece.ticket, layout), offers, None));
+            let contents = Contents::Array(piece.ticket, layout);
+            return Ok(Export::new(&session, true, contents, offers, None));
         }
     };
     let (memory, layout) = (shareable.memory.clone(), shareable.layout.clone());
@@ -229,13 +233,18 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
     })?;
     let contents = Contents::Array(piece.ticket, layout.moved(piece.start));
     let offers = piece.offered.into_iter().collect();
-    Ok(Export::new(&memory.session, contents, offers, Some(Py::new(py, shareable)?)))
+    let (session, is_for_same_user) = (&memory.session, memory.is_for_same_user());
+    let array = Some(Py::new(py, shareable)?);
+    Ok(Export::new(session, is_for_same_user, contents, offers, array))
 }
 
-/// A ticket for one array that opens as long as this process keeps the array's memory, and the array. What the host has
-/// elsewhere is copied, and so is memory of another process that no longer offers it.
+/// A ticket for one array that opens as long as this process keeps the array's memory, the array, and whether another process
+/// made it. What the host has elsewhere is copied, and so is memory of another process that no longer offers it.
+///
+/// # Errors
+/// `Withdrawn` for such memory where a copy would be open to more processes than the memory was.
 #[pyfunction]
-pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
+pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array, bool)> {
     let py = object.py();
     let array = match locate(object)? {
         Source::Shareable(memory, layout) => Array { memory, layout },
@@ -246,15 +255,43 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array)> {
     };
     let stands = released(py, || {
         let Array { memory, layout } = array;
-        let (memory, layout) = match memory.is_offered() {
-            true => (memory, layout),
-            false => memory.copy(&layout, &memory.session, Policy::default())?,
+        let (memory, layout) = match memory.opens() {
+            Err(failure) if failure.is_of_a_dead_ticket() => memory.copy_to_send(&layout)?,
+            offered => offered.map(|()| (memory, layout))?,
         };
-        let (ticket, start) = memory.standing()?;
-        let contents = Contents::Array(ticket, layout.clone().moved(start));
-        Ok::<_, Failure>((ticket_of(&memory.session, contents), Array { memory, layout }))
+        standing_array(Array { memory, layout })
     });
     Ok(stands?)
+}
+fn standing_array(array: Array) -> Result<(String, Array, bool)> {
+    let Array { memory, layout } = &array;
+    let (ticket, start) = memory.standing()?;
+    let contents = Contents::Array(ticket, layout.clone().moved(start));
+    let ticket = ticket_of(&memory.session, memory.is_for_same_user(), contents);
+    let is_of_another = memory.is_of_another();
+    Ok((ticket, array, is_of_another))
+}
+/// The same of a copy, for a receiver that found the ticket of another process's memory dead.
+///
+/// # Errors
+/// As for [`standing`].
+#[pyfunction]
+pub fn standing_copy(array: &Bound<'_, Array>) -> PyResult<(String, Array)> {
+    let (py, array) = (array.py(), array.get());
+    let copied = released(py, || {
+        let (memory, layout) = array.memory.copy_to_send(&array.layout)?;
+        standing_array(Array { memory, layout })
+    });
+    let (ticket, array, _) = copied?;
+    Ok((ticket, array))
+}
+/// Those of these arrays whose memory another process has open, and of those in one memory the first only.
+#[pyfunction]
+pub fn open_elsewhere<'py>(arrays: Vec<Bound<'py, Array>>) -> Vec<Bound<'py, Array>> {
+    let mut seen = HashSet::new();
+    let is_first = |array: &Bound<'_, Array>| seen.insert(Arc::as_ptr(&array.get().memory).addr());
+    let is_open = |array: &Bound<'_, Array>| array.get().memory.is_open_elsewhere();
+    arrays.into_iter().filter(is_first).filter(is_open).collect()
 }
 
 /// Offers arrays by their names, under one ticket and with one export for each allocation. The rest is as for `share`.
@@ -336,7 +373,8 @@ pub fn share_channel(
         (session, ready) = (of, Some(ticket));
     }
     let layout = array.layout.clone().moved(piece.start);
-    Ok(Export::new(&session, Contents::Channel(piece.ticket, layout, ready), offers, None))
+    let contents = Contents::Channel(piece.ticket, layout, ready);
+    Ok(Export::new(&session, array.memory.is_for_same_user(), contents, offers, None))
 }
 
 /// Arrays under one ticket, gathered by the allocation that they are in.
@@ -402,6 +440,7 @@ impl Many {
         let session =
             self.session.ok_or_else(|| Failure::misuse("there are no arrays to share"))?;
         let (mut tickets, mut offers, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        let is_for_same_user = self.pieces.iter().all(|(memory, _)| memory.is_for_same_user());
         for (memory, range) in self.pieces {
             let piece = Piece::of(&memory, range)?;
             starts.push(piece.start);
@@ -441,6 +480,7 @@ impl Many {
         }
         arrays.sort_unstable_by_key(|(place, ..)| *place);
         let arrays = arrays.into_iter().map(|(_, name, at, layout)| (name, at, layout)).collect();
-        Ok(Export::new(&session, Contents::Arrays(tickets, arrays), offers, None))
+        let contents = Contents::Arrays(tickets, arrays);
+        Ok(Export::new(&session, is_for_same_user, contents, offers, None))
     }
 }

@@ -52,31 +52,36 @@ impl HostArray {
             HostMemory::Bytes(_) => None,
         }
     }
-    /// Copies the elements, one after the other, to memory from the byte `at` on, where there is room for them.
+    /// Copies the elements, in the order in which they lie, to memory from the byte `at` on, where there is room for them.
     #[expect(unsafe_code, reason = "reads memory that another library vouches for")]
     pub fn copy_to(&self, py: Python<'_>, memory: &Memory, at: usize) -> Result<()> {
         let (address, layout) = match &self.from {
             HostMemory::Bytes(bytes) => return memory.write(at, bytes.as_bytes(py)),
             HostMemory::At(address, _) => (*address, &self.layout),
         };
+        let in_order = layout.in_order();
         released(py, || match memory.on_host(at, layout.bytes()) {
             Some(to) => {
                 // SAFETY: the library that gave address and layout keeps the memory as long as the object is kept; the
                 // other side has room, in memory that nobody else knows.
-                unsafe { host::gather_to(address, layout, to) };
+                unsafe { host::gather_to(address, &in_order, to) };
                 Ok(())
             }
             None => {
+                let mut next = at;
+                let take = |piece: &[u8]| {
+                    memory.write(next, piece)?;
+                    next += piece.len();
+                    Ok(())
+                };
                 // SAFETY: as above.
-                let bytes = unsafe { host::gather(address, layout) };
-                memory.write(at, &bytes)
+                unsafe { host::gather(address, &in_order, take) }
             }
         })
     }
-    /// Row after row from `offset` on.
+    /// What [`copy_to`](Self::copy_to) makes of the array from `offset` on.
     pub fn placed(&self, offset: usize) -> Layout {
-        let layout = Layout::contiguous(self.layout.dtype, &self.layout.shape);
-        Layout { offset, ..layout.unwrap_or_else(|| self.layout.clone()) } // it was counted when it was seen
+        Layout { offset, ..self.layout.dense() }
     }
 }
 
@@ -173,9 +178,15 @@ fn torch_bits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, Py
 }
 
 /// Whether an array lies in memory of this module, and is shared in place.
+///
+/// # Errors
+/// As for [`locate`], and for an array whose elements lie where such elements may not be.
 #[pyfunction]
 pub fn is_shareable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(matches!(locate(object)?, Source::Shareable(..)))
+    let Source::Shareable(memory, layout) = locate(object)? else { return Ok(false) };
+    let crooked = "this array lies in shareable memory at an address that elements of its type cannot have: copy it first";
+    layout.within(memory.len()).ok_or_else(|| Failure::misuse(crooked))?;
+    Ok(true)
 }
 
 /// The bytes from the lowest on that an array reaches, and the array in them.

@@ -76,9 +76,48 @@ fn what_leaves_the_memory_or_cannot_be_counted_is_refused() {
 }
 #[test]
 fn runs_are_what_is_contiguous() {
-    assert_eq!(matrix().runs(), (vec![0], 48));
-    assert_eq!(matrix().part(1, 0, 1, 2).runs(), (vec![0, 16, 32], 8));
-    assert_eq!(matrix().part(1, 0, 2, 2).runs(), (vec![0, 8, 16, 24, 32, 40], 4));
+    let runs = |layout: Layout| {
+        let (starts, length) = layout.runs();
+        (starts.collect::<Vec<_>>(), length)
+    };
+    assert_eq!(runs(matrix()), (vec![0], 48));
+    assert_eq!(runs(matrix().part(1, 0, 1, 2)), (vec![0, 16, 32], 8));
+    assert_eq!(runs(matrix().part(1, 0, 2, 2)), (vec![0, 8, 16, 24, 32, 40], 4));
+    assert_eq!(
+        runs(matrix().part(0, 2, -1, 3).part(1, 3, -2, 2)).0,
+        vec![0, -8, -16, -24, -32, -40]
+    );
+    assert_eq!(runs(matrix().part(0, 0, 1, 0)), (vec![], 0));
+    assert_eq!(runs(Layout::contiguous(float32(), &[]).unwrap()), (vec![0], 4));
+}
+#[test]
+fn runs_of_a_broadcast_array_are_not_listed_but_counted_out() {
+    let wide = Layout { shape: vec![1 << 40, 3], strides: vec![0, 1], ..matrix() };
+    let (mut starts, length) = wide.runs();
+    assert_eq!((starts.nth(1000), length), (Some(0), 12));
+}
+#[test]
+fn a_copy_has_its_elements_in_the_order_of_the_original() {
+    let with = |shape: &[i64], strides: &[i64]| Layout {
+        dtype: float32(),
+        offset: 0,
+        shape: shape.to_vec(),
+        strides: strides.to_vec(),
+    };
+    for (layout, dense) in [
+        (with(&[3, 4], &[4, 1]), [4, 1]),
+        (with(&[3, 4], &[1, 3]), [1, 3]),
+        (with(&[3, 4], &[2, 100]), [1, 3]),
+        (with(&[3, 4], &[1, -3]), [1, 3]),
+        (with(&[3, 4], &[0, 1]), [4, 1]),
+        (with(&[1, 4], &[1, 7]), [4, 1]),
+    ] {
+        assert_eq!(layout.dense().strides, dense, "{layout:?}");
+        assert!(layout.dense().in_order().is_contiguous());
+        assert_eq!(layout.in_order().count(), layout.count());
+    }
+    let cube = with(&[2, 3, 4], &[1, 8, 2]);
+    assert_eq!((cube.dense().strides, cube.in_order().shape), (vec![1, 8, 2], vec![3, 4, 2]));
 }
 #[test]
 fn a_ticket_says_what_it_was_made_of_and_nothing_shorter_is_one() {
@@ -90,7 +129,8 @@ fn a_ticket_says_what_it_was_made_of_and_nothing_shorter_is_one() {
         Contents::Channel(b"ring".to_vec(), matrix(), None),
         Contents::Channel(b"ring".to_vec(), matrix(), Some(b"event".to_vec())),
     ] {
-        let body = Body { backend: "cuda".into(), uuid: Some("00ff".into()), contents };
+        let (backend, uuid, is_for_same_user) = ("cuda".into(), Some("00ff".into()), true);
+        let body = Body { backend, uuid, is_for_same_user, contents };
         let bytes = body.encode();
         assert_eq!(Body::decode(&bytes), Some(body));
         for length in 0..bytes.len() {
@@ -105,6 +145,7 @@ proptest! {
         let body = Body {
             backend: String::new(),
             uuid: None,
+            is_for_same_user: false,
             contents: Contents::Array(vec![1, 2, 3], matrix().part(1, 3, -2, 2)),
         };
         let mut damaged = body.encode();

@@ -315,6 +315,9 @@ class Tensor(ndarray):
         return Tensor(self.__cuda_array_interface__, self.keep)
     def numel(self):
         return int(np.prod(self.shape))
+    def is_conj(self):
+        return False
+    is_neg = is_conj
     def requires_grad_(self, value=True):
         self.requires_grad = value
         return self
@@ -439,6 +442,7 @@ tensor[...] = allocated(np.arange(4))
 cuda.cuCtxSynchronize()
 connection.send(None)
 fresh, event = connection.recv(), connection.recv()
+fresh.synchronize(30)
 print(fresh.query(), event.query())
 connection.send(None)
 event.synchronize(30)

@@ -110,7 +110,7 @@ if os.fork() == 0:
     try:
         cw.share(array)
     except cw.Forked as error:
-        said.append("open its ticket here" in str(error))
+        said.append("pass the ticket (a str)" in str(error))
     print(*said, flush=True)
     os._exit(0)
 os.wait()

@@ -181,6 +181,14 @@ impl<T: Plain> Buffer<T> {
     pub fn is_writable(&self) -> bool {
         self.memory.is_writable()
     }
+    /// Whether another process has the memory open now, of which this buffer may be a part. Until it closes the memory, or
+    /// ends, it can pass the ticket on: so an export that is kept as long as this is true still opens there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] where the adapter does not know it.
+    pub fn is_open_elsewhere(&self) -> Result<bool> {
+        self.memory.is_open_elsewhere()
+    }
     /// Shares these values with other processes of this user, or with those that its [`policy`](Self::policy) admits.
     ///
     /// The ticket names this range, and [`Context::open`] gives access to no more. However, what the system passes to

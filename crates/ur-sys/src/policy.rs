@@ -1,6 +1,6 @@
 //! `causeway/policy.h`: who may open device memory, and whether they may write it. It is no part of Unified Runtime: other
 //! adapters ignore it, and leave `held` as it is.
-use crate::ur_structure_type_t;
+use crate::{ur_structure_type_t, ur_usm_alloc_info_t};
 use std::ffi::c_void;
 
 /// What `stype` of a [`cw_ipc_policy_desc_t`] has to be; no version of Unified Runtime uses the number.
@@ -13,6 +13,10 @@ pub const CW_IPC_ACCESS_USER: u32 = 1;
 pub const CW_IPC_ACCESS_PROCESS: u32 = 2;
 /// `flags`: whoever opens the memory may read it only.
 pub const CW_IPC_POLICY_READ_ONLY: u32 = 1;
+
+/// For `urUSMGetMemAllocInfo`: a `ur_bool_t`, true if another process has the allocation open now.
+pub const CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE: ur_usm_alloc_info_t =
+    ur_usm_alloc_info_t(0x4357_0002);
 
 /// Chained to the `ur_usm_desc_t` of `urUSMDeviceAlloc`.
 #[repr(C)]

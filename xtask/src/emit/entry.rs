@@ -1,7 +1,7 @@
 //! Generates `crates/ur-adapter/src/entry`: the functions of the C ABI, one for each slot, generic over the
 //! adapter.
 use super::{
-    NOTICE, Output, api, check, doc, rust_type, rustfmt,
+    NOTICE, Output, api, check, doc, own_enumerator, rust_type, rustfmt,
     shape::{self, Arg, Shape},
     slot,
 };
@@ -227,7 +227,11 @@ fn presence(a: &Arg<'_>) -> String {
 fn values(spec: &Spec, a: &Arg<'_>) -> String {
     let n = names::escape(&a.param.name);
     match &a.shape {
-        Shape::Checked { flags } => refuse(&n, *flags, ""),
+        Shape::Checked { flags } => {
+            let own = own_enumerator(a.param.ty.base());
+            let not_own = own.map_or(String::new(), |(name, _)| format!("{n} != {name} && "));
+            refuse(&n, *flags, &not_own)
+        }
         Shape::Record { .. } => {
             let Some(record) = spec.record(a.param.ty.base()) else { return String::new() };
             let flag_fields = record.fields.iter().filter(|f| {

@@ -1,5 +1,5 @@
 //! Generates `crates/ur-loader/src/layers/check.rs`: the conditions on parameters, in terms of C's arguments.
-use super::{NOTICE, Output, header, rust_type, rustfmt};
+use super::{NOTICE, Output, header, own_enumerator, rust_type, rustfmt};
 use crate::{
     model::{Direction, Entry, Enum, EnumKind, Fault, Param, Role, Spec, Type, When},
     names,
@@ -242,6 +242,7 @@ fn is_given(spec: &Spec, p: &Param) -> bool {
 /// Returns the values of an enumeration, as a pattern.
 fn ranges(e: &Enum) -> String {
     let mut numbers: Vec<u32> = e.variants.iter().map(|v| v.number).collect();
+    numbers.extend(own_enumerator(&e.name).map(|(_, number)| number));
     numbers.sort_unstable();
     numbers.dedup();
     let mut ranges: Vec<(u32, u32)> = Vec::new();

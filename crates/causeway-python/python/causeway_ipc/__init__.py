@@ -60,6 +60,8 @@ _BUILTIN = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 def _dtype_name(dtype: object) -> str:
     """The name of a type of elements: a string, or a type of Python, NumPy, ml_dtypes or PyTorch."""
+    if getattr(dtype, "isnative", True) is False:
+        raise InvalidUse(f"elements of {dtype!r} are not in this machine's byte order, which shared arrays have: take dtype.newbyteorder('=')")
     if isinstance(dtype, str):
         named = dtype
     elif isinstance(dtype, type):

@@ -10,6 +10,7 @@ import time
 import weakref
 
 from ._causeway import Export
+from ._errors import LimitReached
 
 
 class _Clock:
@@ -23,10 +24,14 @@ class _Clock:
 
     def add(self, seconds: float, export: Export) -> None:
         with self._changed:
-            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
             if not self._is_running:
-                self._is_running = True
-                threading.Thread(target=self._run, name="causeway_ipc expiry", daemon=True).start()
+                try:
+                    threading.Thread(target=self._run, name="causeway_ipc expiry", daemon=True).start()
+                except RuntimeError as error:
+                    export.close()
+                    raise LimitReached(f"nothing would withdraw this ticket when its time is over, so it is withdrawn now: {error}") from error
+                self._is_running = True  # the thread waits for the lock
+            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
             self._changed.notify()
 
     def _run(self) -> None:

@@ -7,6 +7,7 @@ import ctypes
 import importlib
 import sys
 import warnings
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -104,6 +105,11 @@ def buffer_of(array: Array) -> Any:
     if array.dtype not in _FORMATS or array.size == 0 or array.ndim == 0:
         raise BufferError(f"as a buffer, an array of {array.dtype} and shape {array.shape} is its bytes: array.memoryview() gives those")
     return memoryview_of(array)
+
+
+def iterate(array: Array) -> Iterator[Array]:
+    """The parts of an array along its first dimension."""
+    return (array[number] for number in range(len(array)))
 
 
 def describe(obj: object) -> tuple[bytes, str, list[int]]:

@@ -1,8 +1,8 @@
 """Arrays through `multiprocessing`: `install()`, and queues, pipes and pools hand over memory instead of copies.
 
-What is sent stays open until the receiver has opened it, and longer if this process keeps it: then it can be sent on. The receiver says so in a byte of the sender's that both
-processes have, so a message is good for one receiver, once; and a sender that ends first waits a while for its
-receivers (`linger`).
+What is sent stays open until the receiver has opened it, and as long as any process has it open: so it can be sent on. The receiver says so
+in a byte of the sender's that both processes have (`_outbox`), so a message is good for one receiver, once; and a sender that ends
+first waits for its receivers (`linger`).
 """
 
 from __future__ import annotations
@@ -11,106 +11,29 @@ import importlib
 import os
 import sys
 import threading
-import time
 from functools import lru_cache
-from multiprocessing import util
+from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from . import _causeway
-from ._causeway import Array, Event, Export, Pending
-from ._errors import CausewayError
+from . import _causeway, _outbox
+from ._causeway import Array, Event, Pending
+from ._errors import Forked, InvalidUse, Unsupported
+from ._lost import lost_in_pools
+from ._outbox import outstanding as outstanding
+from ._outbox import send as _send
+from ._outbox import send_event as _send_event
 
 _SMALL = 64 << 10
 """NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
-_PLACES = 4096
-"""How many messages may be on their way at the same time."""
-_SWEEP = 0.5
-"""Seconds between looks for messages that have arrived, while some are on their way."""
-_linger = 5.0
-
-
-def _is_over(ready: Pending | None) -> bool:
-    try:
-        return ready is None or ready.done()
-    except CausewayError:
-        return True  # it failed, which receivers are told where they wait
-
-
-class _Outbox:
-    """What this process has sent and nobody has opened yet."""
-
-    def __init__(self) -> None:
-        self.pid = os.getpid()
-        self._lock = threading.Lock()
-        self._arrived = _causeway.empty([_PLACES], "uint8", None)
-        self._marks = self._arrived.memoryview()
-        self._marks[:] = bytes(_PLACES)
-        self._ticket = _causeway.share(self._arrived)
-        self._sent: dict[int, tuple[Array | Export, Pending | None]] = {}
-        self._free = list(range(_PLACES))
-        self._sweeper: threading.Timer | None = None
-        # After the queues' own threads have written what they hold (priority -5).
-        util.Finalize(self, self._drain, exitpriority=-100)
-
-    def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None) -> tuple[Any, ...]:
-        """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
-        with self._lock:
-            self._sweep()
-            if not self._free:
-                raise BlockingIOError(f"{_PLACES} messages are on their way and none was received: receive some first")
-            place = self._free.pop()
-            self._sent[place] = kept, ready
-            self._look_again()
-        return _receive, (ticket, self._ticket.ticket, place)
-
-    def outstanding(self) -> int:
-        with self._lock:
-            self._sweep()
-            return len(self._sent)
-
-    def _sweep(self) -> None:
-        arrived = [place for place, (_, ready) in self._sent.items() if self._marks[place] and _is_over(ready)]
-        for place in arrived:
-            del self._sent[place]
-            self._marks[place] = 0
-            self._free.append(place)
-
-    def _look_again(self) -> None:
-        if self._sweeper is None and self._sent:
-            sweeper = threading.Timer(_SWEEP, self._swept)
-            sweeper.daemon = True
-            try:
-                sweeper.start()
-            except RuntimeError:
-                return  # the interpreter ends, and `_drain` looks
-            self._sweeper = sweeper
-
-    def _swept(self) -> None:
-        with self._lock:
-            self._sweeper = None
-            self._sweep()
-            self._look_again()
-
-    def _drain(self) -> None:
-        if os.getpid() != self.pid:
-            return
-        deadline = time.monotonic() + _linger
-        while self.outstanding() and time.monotonic() < deadline:
-            time.sleep(0.005)
-
-
-_outbox: _Outbox | None = None
-_outbox_lock = threading.Lock()
 
 
 def _forget_parent() -> None:
-    """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outbox, _outbox_lock, _ready_lock
-    _outbox, _outbox_lock, _ready_lock = None, threading.Lock(), threading.Lock()
+    """A forked child must not touch what is its parent's."""
+    global _ready_lock
+    _ready_lock = threading.Lock()
     _inherited.append(dict(_ready))  # neither used nor given back here
     _ready.clear()
-    _marks_of.cache_clear()
     _ready_of.cache_clear()
 
 
@@ -118,47 +41,22 @@ _inherited: list[object] = []
 os.register_at_fork(after_in_child=_forget_parent)
 
 
-def _our_outbox() -> _Outbox:
-    global _outbox
-    with _outbox_lock:
-        if _outbox is None:
-            _outbox = _Outbox()
-        return _outbox
-
-
-def _send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
-    return _our_outbox().post(*_causeway.standing(obj), ready)
-
-
-def _send_event(event: Event, ready: Pending | None = None) -> tuple[Any, ...]:
-    export = _causeway.share(event)
-    return _our_outbox().post(export.ticket, export, ready)
-
-
-def outstanding() -> int:
-    """How many messages of this process are on their way."""
-    return _outbox.outstanding() if _outbox is not None else 0
-
-
-@lru_cache(maxsize=64)
-def _marks_of(ticket: str) -> memoryview:
-    """The bytes in which a sender hears what has arrived."""
-    opened: Array = _causeway.open(ticket)
-    return opened.memoryview()
-
-
-def _receive(ticket: str, marks: str, place: int) -> Any:
-    arrived = _marks_of(marks)
+def _is_shareable(array: object) -> bool | None:
+    """Whether an array is shared in place; None for one that cannot be shared at all, which goes as its library sends it."""
     try:
-        return _causeway.open(ticket)
-    finally:
-        arrived[place] = 1
+        return _causeway.is_shareable(array)
+    except Forked:
+        raise
+    except (InvalidUse, Unsupported, TypeError, BufferError, RuntimeError):
+        return None  # no type or place of elements that this module knows
 
 
+@lost_in_pools
 def _numpy_of(array: Array) -> Any:
     return array.numpy()
 
 
+@lost_in_pools
 def _torch_of(array: Array, requires_grad: bool, parameter: bool) -> Any:
     tensor = array.torch()
     if parameter:
@@ -199,13 +97,26 @@ def _ready_on(device: str) -> _Ready:
         return _ready[device]
 
 
+def _dtype_of(array: Any) -> str:
+    return str(array.dtype).removeprefix("torch.")
+
+
+def _can_be_on_device(array: Any) -> bool:
+    """Whether an array of a device can be shared there, by this module's memory or as it lies."""
+    try:
+        _causeway.itemsize(_dtype_of(array))
+    except InvalidUse:
+        return False
+    return _is_shareable(array) is not None
+
+
 def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[_Remade, str]:
     """An array of a device, in shareable memory of it, and the ticket of the event by which it is ready.
 
     `view_of` makes an array of the same library of one of this module's.
     """
     if not _causeway.is_shareable(array):
-        shared = view_of(_causeway.empty(list(array.shape), str(array.dtype).removeprefix("torch."), device))
+        shared = view_of(_causeway.empty(list(array.shape), _dtype_of(array), device))
         shared[...] = array  # on the stream
         array = shared
     ready = _ready_on(device)
@@ -218,6 +129,7 @@ def _ready_of(ticket: str) -> Event:
     return opened
 
 
+@lost_in_pools
 def _cupy_of(array: Array, ready: str) -> Any:
     library = importlib.import_module("cupy")
     _ready_of(ready).wait(library.cuda.get_current_stream().ptr)
@@ -225,13 +137,14 @@ def _cupy_of(array: Array, ready: str) -> Any:
 
 
 def _reduce_cupy(array: Any) -> tuple[Any, ...]:
-    if array.nbytes == 0:
+    if array.nbytes == 0 or not _can_be_on_device(array):
         return array.__reduce_ex__(4)  # type: ignore[no-any-return]
     library = importlib.import_module("cupy")
     stream = library.cuda.get_current_stream().ptr
     return _cupy_of, _reduce_device(array, f"cuda:{array.device.id}", stream, library.from_dlpack)
 
 
+@lost_in_pools
 def _storage_of(array: Array) -> Any:
     return array.torch().untyped_storage()
 
@@ -255,6 +168,7 @@ def _wait_on_torchs_stream(array: Array, ready: str) -> Any:
     return tensor
 
 
+@lost_in_pools
 def _torch_of_device(array: Array, ready: str, requires_grad: bool, parameter: bool) -> Any:
     tensor = _wait_on_torchs_stream(array, ready)
     if parameter:
@@ -262,6 +176,7 @@ def _torch_of_device(array: Array, ready: str, requires_grad: bool, parameter: b
     return tensor.requires_grad_(requires_grad)
 
 
+@lost_in_pools
 def _storage_of_device(array: Array, ready: str) -> Any:
     return _wait_on_torchs_stream(array, ready).untyped_storage()
 
@@ -286,28 +201,49 @@ def _reduce_torch_event(event: Any) -> tuple[Any, ...]:
 
 
 def _reduce_numpy(array: Any) -> Any:
-    is_known = array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype.itemsize <= 16
-    is_known |= array.dtype.name.startswith(("bfloat16", "float8_"))  # of ml_dtypes
-    if not is_known or array.nbytes == 0 or (array.nbytes < _SMALL and not _causeway.is_shareable(array)):
+    is_shareable = _is_shareable(array)
+    if is_shareable is None or array.nbytes == 0 or (array.nbytes < _SMALL and not is_shareable):
         return array.__reduce_ex__(4)
     return _numpy_of, (_Remade(array),)
 
 
-def install(*, linger: float = 5.0) -> None:
+def _takes_back_what_fails() -> None:
+    """Has a message that cannot be pickled, or written, leave nothing under way: what it had posted by then is taken back."""
+    if getattr(ForkingPickler.dump, "_is_causeway", False):
+        return
+    plain_dump, plain_send = ForkingPickler.dump, connection.Connection.send
+
+    def dump(self: ForkingPickler, obj: Any) -> None:
+        with _outbox.all_or_nothing():
+            plain_dump(self, obj)
+
+    def send(self: Any, obj: Any) -> None:
+        with _outbox.all_or_nothing(OSError):
+            plain_send(self, obj)
+
+    dump._is_causeway = True  # type: ignore[attr-defined]
+    setattr(ForkingPickler, "dump", dump)
+    setattr(connection.Connection, "send", send)
+
+
+def install(*, linger: float | None = None) -> None:
     """Sends arrays of this module, events, NumPy's arrays and, if it is imported by now, PyTorch's tensors by tickets.
 
-    - Arrays in shareable memory (`causeway_ipc.empty`, and what NumPy or PyTorch made of one) are shared in place, and
-      what was received can be sent on as long as the process that allocated it keeps it.
+    - Arrays in shareable memory (`causeway_ipc.empty`, and what NumPy or PyTorch made of one) are shared in place. What was received can be
+      sent on, in place too; once the process that allocated it has ended, a copy is sent, which is no more open than the array was.
     - Other NumPy arrays are copied into shareable memory: once, and not through a pipe.
     - Arrays of CuPy, if it is imported by now, in shareable memory of their device, likewise: copied there, on their stream, unless
       they are there. An event orders the receiver's stream behind the sender's; no host waits.
     - Tensors and storages of PyTorch on CUDA devices likewise. Others in the host's own memory go as PyTorch sends them.
     - An event of PyTorch arrives as one of this module's, which stands for what it stood for when it was sent.
+    - What this module has no type of elements for, or no place, goes as NumPy, CuPy or PyTorch sends it.
 
-    `linger` is how many seconds a process that ends waits for the receivers of what it has sent.
+    `linger` is how many seconds a process that ends waits for the receivers of what it has sent. Without it, a process that
+    `multiprocessing` has started waits until all is received, or its parent has ended, as it waits for what its queues hold; any
+    other process waits five seconds.
     """
-    global _linger
-    _linger = linger
+    _outbox.linger = linger
+    _takes_back_what_fails()
     ForkingPickler.register(Array, _send)
     ForkingPickler.register(Event, _send_event)
     try:
@@ -334,9 +270,13 @@ def _install_torch(torch: Any) -> None:
         def reduce(tensor: Any) -> Any:
             if tensor.layout is torch.strided and tensor.is_leaf:
                 data = tensor.detach()
-                if data.device.type == "cuda" and data.numel():
+                if data.is_conj() or data.is_neg():  # bits that say so are lost in PyTorch's own reduction
+                    data = data.resolve_conj().resolve_neg()
+                    tensor = torch.nn.Parameter(data, tensor.requires_grad) if is_parameter else data.requires_grad_(tensor.requires_grad)
+                    data = data.detach()
+                if data.device.type == "cuda" and data.numel() and _can_be_on_device(data):
                     return _torch_of_device, (*_reduce_torch_device(data), tensor.requires_grad, is_parameter)
-                if data.device.type == "cpu" and _causeway.is_shareable(data):
+                if data.device.type == "cpu" and _is_shareable(data):
                     return _torch_of, (_Remade(data), tensor.requires_grad, is_parameter)
             return torchs_own(tensor) if torchs_own else tensor.__reduce_ex__(4)
 
@@ -350,7 +290,7 @@ def _install_torch(torch: Any) -> None:
             data = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
             if data.device.type == "cuda":
                 return _storage_of_device, _reduce_torch_device(data)
-            if _causeway.is_shareable(data):
+            if _is_shareable(data):
                 return _storage_of, (_Remade(data),)
         return torchs_own_storage(storage)
 

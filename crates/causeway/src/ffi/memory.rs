@@ -171,6 +171,17 @@ impl Memory {
         let (base, size) = (info(ur_usm_alloc_info_t::BASE_PTR)?, info(ur_usm_alloc_info_t::SIZE)?);
         Ok(base..base.saturating_add(size))
     }
+    /// Whether another process has the allocation open.
+    pub(crate) fn is_open_elsewhere(&self) -> Result<bool> {
+        const ENTRY: &str = "urUSMGetMemAllocInfo";
+        let get = slot(self.api().table.usm.get_mem_alloc_info, ENTRY)?;
+        let answer: ur_bool_t = self.api().value(ENTRY, |size, value, needed| {
+            let name = CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE;
+            // SAFETY: `value` provides `size` bytes at `value`; the context is live, and the address is only looked up.
+            unsafe { get(self.context.raw(), self.at(0), name, size, value, needed) }
+        })?;
+        Ok(answer != 0)
+    }
     /// Shares the memory from `offset` on with other processes.
     pub(crate) fn share(self: &Arc<Self>, offset: usize) -> Result<Exported> {
         Exported::memory(&self.context, self.at(offset), self.clone())

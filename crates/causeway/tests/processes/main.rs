@@ -22,6 +22,7 @@ fn main() -> ExitCode {
         ("memory_is_the_same_in_both", memory_is_the_same_in_both as fn()),
         ("a_shared_slice_opens_as_that_slice", a_shared_slice_opens_as_that_slice),
         ("a_withdrawn_ticket_opens_nothing", a_withdrawn_ticket_opens_nothing),
+        ("an_allocation_knows_whether_another_process_has_it_open", is_open_elsewhere),
         ("what_is_open_outlives_the_sharers_death", what_is_open_outlives_the_sharers_death),
         ("a_dead_sharers_ticket_opens_nothing", a_dead_sharers_ticket_opens_nothing),
         ("physical_memory_is_the_same_in_both", physical_memory_is_the_same_in_both),
@@ -107,6 +108,33 @@ fn a_withdrawn_ticket_opens_nothing() {
     assert!(!sentence.is_empty());
     assert_eq!(peer.kind(), "Withdrawn");
     assert_eq!(peer.must("sum"), "100"); // what is open stays open
+}
+
+fn is_open_elsewhere() {
+    let (context, queue, mut peer) = start();
+    for len in [1, 5000, 3 << 20] {
+        let buffer = Buffer::<u8>::new(&context, len).unwrap();
+        buffer.fill(&queue, 3).unwrap();
+        let export = buffer.share().unwrap();
+        assert!(!buffer.is_open_elsewhere().unwrap(), "an export is no open");
+        let local = context.open(export.ticket()).unwrap();
+        assert!(!buffer.is_open_elsewhere().unwrap(), "nor is one of this process");
+        drop(local);
+        peer.must(&format!("open {}", export.ticket()));
+        drop(export);
+        assert!(buffer.is_open_elsewhere().unwrap(), "also after its ticket was withdrawn");
+        assert!(buffer.slice(..1).unwrap().is_open_elsewhere().unwrap());
+    }
+    let buffer = Buffer::<u8>::new(&context, 5000).unwrap();
+    let export = buffer.share().unwrap();
+    peer.must(&format!("open {}", export.ticket()));
+    assert!(buffer.is_open_elsewhere().unwrap());
+    peer.kill();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while buffer.is_open_elsewhere().unwrap() {
+        assert!(Instant::now() < deadline, "a dead process has nothing open");
+        std::thread::yield_now();
+    }
 }
 
 fn what_is_open_outlives_the_sharers_death() {

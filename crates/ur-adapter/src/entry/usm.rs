@@ -153,7 +153,7 @@ unsafe extern "C" fn usm_get_mem_alloc_info<A: UsmApi>(
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
-        if prop_name.name().is_none() {
+        if prop_name != CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE && prop_name.name().is_none() {
             return Err(ErrorCode::InvalidEnumeration.into());
         }
         let mem = UsmPtr::new(mem)?;

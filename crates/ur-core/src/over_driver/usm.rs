@@ -20,8 +20,9 @@ use ur_adapter::{
 };
 use ur_hal::Access;
 use ur_sys::{
-    ur_exp_usm_host_alloc_register_flags_t, ur_exp_usm_host_alloc_register_properties_t,
-    ur_usm_alloc_info_t, ur_usm_desc_t, ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
+    CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE, ur_exp_usm_host_alloc_register_flags_t,
+    ur_exp_usm_host_alloc_register_properties_t, ur_usm_alloc_info_t, ur_usm_desc_t,
+    ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
 };
 
 fn handle<T>(object: &Object<T>) -> usize {
@@ -171,6 +172,9 @@ impl<D: HasUsm> UsmApi for OverDriver<D> {
             ur_usm_alloc_info_t::SIZE => answer.value(&found.bytes()),
             ur_usm_alloc_info_t::DEVICE => answer.value(&found.home().device),
             ur_usm_alloc_info_t::POOL => answer.value(&found.home().pool),
+            CW_USM_ALLOC_INFO_IS_OPEN_ELSEWHERE => {
+                answer.value(&u8::from(ur_ipc::leased(found.object(), ur_ipc::Kind::Memory)))
+            }
             _ => Err(ErrorCode::UnsupportedEnumeration.into()),
         }
     }

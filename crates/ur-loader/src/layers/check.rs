@@ -63,7 +63,7 @@ values! {
     ur_sampler_addressing_mode_t: 0..=4,
     ur_sampler_filter_mode_t: 0..=1,
     ur_sampler_info_t: 0..=4,
-    ur_usm_alloc_info_t: 0..=4,
+    ur_usm_alloc_info_t: 0..=4 | 1129775106,
     ur_usm_pool_info_t: 0..=1 | 8272..=8277,
     ur_virtual_mem_granularity_info_t: 196864..=196865,
     ur_virtual_mem_info_t: 0,
