@@ -53,6 +53,7 @@ mod _causeway {
     #[pymodule_init]
     fn complete(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         Array::type_object(py).setattr("__dlpack_c_exchange_api__", exchange::capsule(py)?)
     }
 }

@@ -11,6 +11,7 @@ use causeway::{Access, Buffer, Export, Policy, Ticket};
 use std::{
     collections::BTreeMap,
     ops::Range,
+    ptr,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
@@ -225,6 +226,10 @@ impl Memory {
             Origin::Own(whole, _) => whole.is_for_same_user(),
             Origin::Opened(opened) => opened.is_for_same_user,
         }
+    }
+    /// What tells it from all other memory that is in use here.
+    pub fn whole(&self) -> usize {
+        self.own().map_or(ptr::from_ref(self), |(whole, _)| Arc::as_ptr(whole)).addr()
     }
     /// Whether it was made here and another process has it open.
     pub fn is_open_elsewhere(&self) -> bool {

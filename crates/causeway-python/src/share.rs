@@ -289,7 +289,7 @@ pub fn standing_copy(array: &Bound<'_, Array>) -> PyResult<(String, Array)> {
 #[pyfunction]
 pub fn open_elsewhere<'py>(arrays: Vec<Bound<'py, Array>>) -> Vec<Bound<'py, Array>> {
     let mut seen = HashSet::new();
-    let is_first = |array: &Bound<'_, Array>| seen.insert(Arc::as_ptr(&array.get().memory).addr());
+    let is_first = |array: &Bound<'_, Array>| seen.insert(array.get().memory.whole());
     let is_open = |array: &Bound<'_, Array>| array.get().memory.is_open_elsewhere();
     arrays.into_iter().filter(is_first).filter(is_open).collect()
 }

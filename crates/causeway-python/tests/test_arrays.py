@@ -8,7 +8,10 @@ import gc
 import random
 import subprocess
 import sys
+import threading
 import weakref
+from collections.abc import Iterable
+from typing import Any
 
 import causeway_ipc as cw
 import numpy as np
@@ -407,3 +410,84 @@ def test_one_length_is_any_index_and_many_are_by_name() -> None:
     for wrong in [[np.ones(3)], None, np.ones(3)]:
         with pytest.raises(TypeError, match="by their names"):
             cw.share_many(wrong)
+
+
+def test_numpy_gets_a_copy_where_it_asks_for_one() -> None:
+    pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    for dtype in ["bfloat16", "float8_e5m2", "float32"]:
+        shared = cw.empty(4, dtype)
+        shared[:] = 1
+        copy, view = np.array(shared, copy=True), np.asarray(shared)
+        copy[:] = 2
+        assert view.tolist() == [1] * 4 and not np.shares_memory(copy, view)
+        assert np.array(shared, "float64", copy=True).tolist() == np.asarray(shared, "float64").tolist() == [1] * 4
+        if int(np.__version__.split(".")[0]) >= 2:
+            assert np.shares_memory(np.array(shared, copy=False), view)
+            with pytest.raises(ValueError):
+                np.array(shared, "float64", copy=False)
+
+
+def test_another_byte_order_is_refused_and_not_taken_for_this_machines() -> None:
+    other = np.dtype("f4").newbyteorder("S")
+    for make in [lambda: cw.empty(3, other), lambda: cw.empty_many({"a": (3, other)})]:
+        with pytest.raises(cw.InvalidUse, match="byte order"):
+            make()
+    assert cw.empty(3, np.dtype("=f4")).dtype == "float32"
+
+
+def test_an_array_is_iterable_and_the_module_says_its_version() -> None:
+    shared, view = numbers((3, 4))
+    assert isinstance(shared, Iterable) and [row.tolist() for row in shared] == view.tolist()
+    with pytest.raises(TypeError):
+        iter(cw.empty(()))
+    assert cw.__version__.count(".") == 2
+
+
+def test_a_broadcast_array_is_shared_in_little_memory_beside_its_copy() -> None:
+    code = """
+import resource, numpy as np, causeway_ipc as cw
+cw.share(np.ones(1)).close()
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (160 << 20), -1))
+wide = np.broadcast_to(np.arange(4, dtype="int8"), (1 << 23, 2, 4))[:, :, ::2]
+with cw.share(wide) as export:
+    assert (np.asarray(export.array)[-3:] == [[0, 2], [0, 2]]).all()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_thread_that_cannot_be_started_once_keeps_no_later_export_from_expiring(monkeypatch: Any) -> None:
+    from causeway_ipc import _expiry
+
+    monkeypatch.setattr(_expiry, "_clock", _expiry._Clock())
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    shared, _ = numbers((4,))
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(cw.LimitReached, match="withdraw"):
+        cw.share(shared, expires=60)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    export = cw.share(shared, expires=0.05)
+    gone = threading.Event()
+    for _ in range(600):
+        try:
+            cw.open(export.ticket)
+        except cw.Withdrawn:
+            return
+        gone.wait(0.05)
+    raise AssertionError("it does not expire")
+
+
+def test_a_withdrawn_ticket_says_what_withdrew_it_and_no_message_has_the_ticket() -> None:
+    ticket = cw.share(cw.empty(4)).ticket
+    with pytest.raises(cw.Withdrawn, match=r"share\(array\)\.ticket alone"):
+        cw.open(ticket)
+    with cw.share(cw.empty(4)) as export:
+        for damaged in [export.ticket.replace("cw1-py-", "cw1-"), export.ticket[3:], export.ticket[:-3], export.ticket.upper()[::-1]]:
+            with pytest.raises(cw.CausewayError) as raised:
+                cw.open(damaged)
+            assert len(str(raised.value)) < 200, str(raised.value)

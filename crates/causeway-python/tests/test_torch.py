@@ -131,3 +131,26 @@ def test_the_memory_of_a_tensor_stays_as_long_as_its_export_needs_it() -> None:
     del array
     over[:] = 5
     assert over.sum() == 5000
+
+
+def test_what_cannot_be_shared_goes_by_pytorchs_own_reduction() -> None:
+    cw_multiprocessing.install()
+    context = torch.multiprocessing.get_context("spawn")
+    one, other = context.Pipe()
+    numbers = torch.tensor([1 + 2j, 3 - 4j])
+    mine = cw.empty(2, "complex64").torch()
+    mine.copy_(numbers)
+    for source in [numbers, mine]:
+        for tensor in [source.conj(), source.conj().imag, torch.nn.Parameter(source.conj(), False)]:
+            one.send(tensor)
+            received = other.recv()
+            assert type(received) is type(tensor) and torch.equal(received.resolve_conj().resolve_neg(), tensor.resolve_conj().resolve_neg())
+        one.send([source.clone()])
+        assert torch.equal(other.recv()[0], source)
+    halves = torch.view_as_complex(torch.arange(6.0).reshape(3, 2)).to(torch.complex32)
+    quantised = torch.quantize_per_tensor(torch.arange(4.0), 0.5, 1, torch.qint8)
+    one.send([halves, quantised])
+    received = other.recv()
+    assert received[0].dtype == torch.complex32 and torch.equal(torch.view_as_real(received[0]), torch.view_as_real(halves))
+    assert torch.equal(received[1].int_repr(), quantised.int_repr()) and received[1].q_scale() == 0.5
+    assert mine.resolve_conj().data_ptr() and torch.equal(mine, numbers)

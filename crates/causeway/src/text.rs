@@ -214,6 +214,8 @@ mod tests {
     #[test]
     fn what_is_no_ticket_is_called_so() {
         assert!(decode("mem", "hello").unwrap_err().to_string().starts_with("this is no ticket"));
+        let secret = decode("mem", "cw1-dsqeybzd5r660800410a0010").unwrap_err().to_string();
+        assert!(secret.contains("kind unknown") && !secret.contains("dsqeybzd"), "{secret}");
         assert!(decode("mem", "cw2-mem-00").unwrap_err().to_string().contains("another version"));
         assert!(decode("mem", "cw1-image-00").unwrap_err().to_string().contains("unknown here"));
         assert!(decode("mem", "cw1-mem-").unwrap_err().to_string().contains("damaged"));

@@ -24,7 +24,7 @@ from typing import Any, SupportsIndex
 
 from . import _interpreter as _interpreter  # first: what it refuses must not load the rest
 from . import _causeway, _sycl, _views
-from ._causeway import Array, Event, Export, array, devices, open, share, share_many
+from ._causeway import Array, Event, Export, __version__, array, devices, open, share, share_many
 from ._channel import Channel, Receiver
 from ._errors import (
     Busy,
@@ -51,7 +51,7 @@ from ._sycl import sycl_environment
 __all__ = [
     "Array", "Busy", "CausewayError", "Channel", "Closed", "DriverError", "Event", "Export", "ExporterGone", "Forked",
     "Freed", "InvalidTicket", "InvalidUse", "LimitReached", "NotPermitted", "OtherHost", "OutOfMemory", "Receiver", "Timeout",
-    "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "array", "devices", "empty", "empty_many", "open", "share", "share_many",
+    "Unreachable", "Unsupported", "Withdrawn", "WrongDevice", "__version__", "array", "devices", "empty", "empty_many", "open", "share", "share_many",
     "sycl_environment",
 ]  # fmt: skip
 

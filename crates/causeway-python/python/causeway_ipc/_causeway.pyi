@@ -3,6 +3,8 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, final
 
+__version__: str
+
 @final
 class Array:
     @property

@@ -29,6 +29,8 @@ _SWEEP = 0.5
 """Seconds between looks for messages that have arrived, while some are on their way."""
 _LONGEST = 2.0
 """Seconds between looks for memory that no other process has open any more."""
+_FEW = 8
+"""How many of such memories each message has looked at."""
 _NOTICE = 5.0
 """Seconds after which a process that ends and waits for its receivers says so; one that no parent waits for ends then."""
 _ANSWER = 4096
@@ -111,8 +113,9 @@ class Outbox:
                 self._free.append(place)
             elif self._marks[place] == _COPY and answer is not None and answer.memoryview()[0] == 0:
                 self._copy(place)
-        if len(self._open) > 2 * _PLACES:
-            self._open = _causeway.open_elsewhere(self._open)
+        # A few of them each time, more than come: what is closed is given back as fast as others are sent.
+        oldest, self._open = self._open[:_FEW], self._open[_FEW:]
+        self._open += _causeway.open_elsewhere(oldest)
 
     def _copy(self, place: int) -> None:
         """Answers a receiver that could not open the ticket of the process that made an array."""

@@ -269,6 +269,8 @@ def _install_torch(torch: Any) -> None:
 
         def reduce(tensor: Any) -> Any:
             if tensor.layout is torch.strided and tensor.is_leaf:
+                if getattr(tensor, "is_quantized", False):
+                    return tensor.__reduce_ex__(4)  # PyTorch's reduction for processes loses scale and zero point
                 data = tensor.detach()
                 if data.is_conj() or data.is_neg():  # bits that say so are lost in PyTorch's own reduction
                     data = data.resolve_conj().resolve_neg()
