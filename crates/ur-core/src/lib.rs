@@ -15,7 +15,6 @@ pub mod program;
 pub mod queue;
 pub mod unseen;
 
-use command_buffer::Records;
 use graph::HasGraphs;
 use over_driver::{
     OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
@@ -45,18 +44,6 @@ where
         D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp
         sampler usm_p2p_exp device device_exp ipc_exp queue queue_exp event event_exp command_buffer_exp graph_exp;
         bindless_images_exp memory_export_exp
-    }
-}
-/// The dispatch table of a backend whose queues do not capture graphs.
-pub const fn table_without_graphs<D>() -> ur_dditable_t
-where
-    D: HasStreams + Records + HasPhysicalMemory + HasPeers + HasDevices + Shares,
-    D: QueueExpApi + BindlessImagesExpApi + GraphExpApi + MemoryExportExpApi,
-{
-    families! {
-        D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp
-        sampler usm_p2p_exp device device_exp ipc_exp queue event event_exp command_buffer_exp;
-        queue_exp bindless_images_exp graph_exp memory_export_exp
     }
 }
 /// The entries of bindless images for a driver that has none and imports no external memory: queries for support answer

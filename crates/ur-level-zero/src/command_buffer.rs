@@ -2,13 +2,13 @@
 //! something in them changes. Where the driver has mutable command lists, the second recording is one, in which it changes
 //! launches in their place from then on (`native/mutable.rs`).
 //!
-//! Where the device does not reach the memory of a command (`crossing.rs`), the recording has several lists, and between two
-//! of them a thread does what that command says.
+//! A thread executes the commands that no list can contain: calls of the host's functions, and commands whose memory the
+//! device does not reach (`crossing.rs`). There the recording is divided into several lists.
 //!
 //! All commands run one after another: a sync point says nothing more. What one of them waits for, the
 //! whole execution waits for; and the events of its commands are signalled when it is done.
 use super::{
-    Context, Event, LevelZero, Mem, Queue, clock,
+    Context, Event, LevelZero, Queue, clock,
     crossing::Far,
     fate::Fate,
     host_task::by_thread,
@@ -34,11 +34,12 @@ use ur_adapter::{
 use ur_core::{
     command::{Place, Ready},
     command_buffer::{self, Change, Node, Records},
+    graph,
     memory::deferred_free,
     profiling::Profile,
     queue::submit_by,
 };
-use ur_hal::{Command, KeptLaunch, Recorded};
+use ur_hal::{Command, KeptLaunch};
 use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// What `ur_exp_command_buffer_handle_t` points at.
@@ -46,31 +47,41 @@ pub type CommandBuffer = command_buffer::CommandBuffer<LevelZero>;
 /// What `ur_exp_command_buffer_command_handle_t` points at.
 pub type CommandBufferCommand = command_buffer::Command<LevelZero>;
 
-/// What one command appends to a list, again and again.
+/// One recorded command.
 pub enum Step {
-    /// A command, and the buffers that it is about.
-    Command(Recorded, Vec<Owned<Mem>>),
-    /// A launch.
-    Launch(KeptLaunch<LevelZero>),
-    /// What no list of the device can do.
+    /// A command that a list contains or that calls the host.
+    Kept(command_buffer::Step<LevelZero>),
+    /// A command whose memory the device does not reach.
     Far(Far),
 }
 impl Step {
-    fn append(&self, list: &List<'_>) -> Result<()> {
+    fn launch(&self) -> Option<&KeptLaunch<LevelZero>> {
         match self {
-            Self::Far(_) => Ok(()), // between two lists
-            Self::Command(command, _) => list.append(&command.command()),
-            Self::Launch(launch) => launch.lend(|launch| list.append(&Command::Launch(launch))),
+            Self::Kept(step) => step.launch(),
+            Self::Far(_) => None,
         }
+    }
+    /// Whether a thread executes it, between two lists.
+    fn is_by_thread(&self) -> bool {
+        match self {
+            Self::Kept(step) => step.host_call().is_some(),
+            Self::Far(_) => true,
+        }
+    }
+    /// Executes it on this thread, if it [is for a thread](Self::is_by_thread).
+    fn run(&self) -> Result<()> {
+        match self {
+            Self::Kept(step) => step.host_call().iter().for_each(|call| call.call()),
+            Self::Far(far) => far.run()?,
+        }
+        Ok(())
     }
 }
 
 /// The list of a command buffer.
 pub struct Recording {
     context: Owned<Context>,
-    /// What is executed before the list, in this order.
-    parts: Vec<Part>,
-    list: Arc<NativeList>,
+    lists: Lists,
     is_profiled: bool,
     /// The mark behind the last execution.
     last: Option<(Arc<QueueState>, EventKind)>,
@@ -78,17 +89,32 @@ pub struct Recording {
     /// changed again.
     placed: Vec<Placed>,
 }
-/// A list that was closed, and the command behind it that a thread carries out.
-struct Part {
-    list: Arc<NativeList>,
-    far: Arc<Step>,
+/// The lists of a recording.
+struct Lists {
+    /// Closed lists, in this order, each with the command after it that a thread executes.
+    parts: Vec<(Arc<NativeList>, Arc<Step>)>,
+    /// The list after all of these.
+    last: Arc<NativeList>,
 }
-impl Part {
-    fn run(far: &Step) -> Result<()> {
-        match far {
-            Step::Far(far) => far.run(),
-            _ => Ok(()), // a list has it
+impl Lists {
+    fn record(&mut self, place: Place<'_, LevelZero>, step: &Arc<Step>) -> Result<()> {
+        match &**step {
+            Step::Kept(kept) if !step.is_by_thread() => {
+                let list = turn(place, &self.last)?;
+                kept.lend(|command| list.append(command))
+            }
+            _ => {
+                self.last.close()?;
+                let list = std::mem::replace(&mut self.last, fresh_list(place)?);
+                self.parts.push((list, Arc::clone(step)));
+                Ok(())
+            }
         }
+    }
+    /// Destroys the lists when no command uses them any more.
+    fn leave(&self, context: usize) {
+        let lists = self.parts.iter().map(|(list, _)| list).chain([&self.last]);
+        lists.for_each(|list| deferred_free::leave::<Memory>(context, Arc::clone(list)));
     }
 }
 /// One command in a list whose launches the driver changes.
@@ -105,7 +131,7 @@ impl Recording {
             Some((_, mark)) => !mark.is_complete()?,
             None => false,
         };
-        if is_under_way || !self.parts.is_empty() || self.placed.len() != nodes.len() {
+        if is_under_way || !self.lists.parts.is_empty() || self.placed.len() != nodes.len() {
             return Ok(false);
         }
         let is_new = |(placed, node): &(&mut Placed, &Node<LevelZero>)| {
@@ -113,8 +139,8 @@ impl Recording {
         };
         let others: Vec<_> = self.placed.iter_mut().zip(nodes).filter(is_new).collect();
         let stays = |(placed, node): &(&mut Placed, &Node<LevelZero>)| {
-            let is_same = match (&*placed.step, &*node.step) {
-                (Step::Launch(old), Step::Launch(new)) => old.has_function_of(new),
+            let is_same = match (placed.step.launch(), node.step.launch()) {
+                (Some(old), Some(new)) => old.has_function_of(new),
                 _ => false, // one without items is no launch
             };
             placed.id.is_some() && is_same
@@ -123,17 +149,17 @@ impl Recording {
             return Ok(false);
         }
         for (placed, node) in others {
-            let (Step::Launch(launch), Some(id)) = (&*node.step, placed.id) else {
+            let (Some(launch), Some(id)) = (node.step.launch(), placed.id) else {
                 return Ok(false);
             };
-            let list = self.list.raw();
+            let list = self.lists.last.raw();
             match launch.lend(|launch| launch::as_change(launch, id)?.apply(list)) {
                 Err(error) if error.code() == ErrorCode::UnsupportedFeature => return Ok(false),
                 done => done?,
             }
             placed.step = Arc::clone(&node.step);
         }
-        self.list.close()?;
+        self.lists.last.close()?;
         Ok(true)
     }
 }
@@ -142,10 +168,7 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some((work, mark)) = self.last.take() {
             work.cache().give(mark, false);
-            let context = self.context.as_handle().addr();
-            let parts = std::mem::take(&mut self.parts);
-            let lists = parts.into_iter().map(|part| part.list).chain([Arc::clone(&self.list)]);
-            lists.for_each(|list| deferred_free::leave::<Memory>(context, list));
+            self.lists.leave(self.context.as_handle().addr());
         }
     }
 }
@@ -188,20 +211,17 @@ impl Records for LevelZero {
                 "this driver cannot execute command lists in queues: a newer one may",
             ));
         }
-        let (list, context) = (fresh_list(place)?, place.0.clone());
-        let (parts, placed) = (vec![], vec![]);
-        Ok(Recording { context, parts, list, is_profiled, last: None, placed })
+        let lists = Lists { parts: vec![], last: fresh_list(place)? };
+        Ok(Recording { context: place.0.clone(), lists, is_profiled, last: None, placed: vec![] })
     }
     fn step((context, device): Place<'_, Self>, ready: &Ready<'_, Self>) -> Result<Arc<Step>> {
         if let Command::Launch(launch) = ready.command {
             launch.geometry.offset_words()?; // while it can still be refused
-            return Ok(Arc::new(Step::Launch(KeptLaunch::of(launch))));
         }
-        if let Some(far) = Far::of(context.borrow(), device, &ready.command)? {
-            return Ok(Arc::new(Step::Far(far)));
-        }
-        let kept = ready.buffers().map(|(buffer, _)| buffer.own()).collect::<Result<_>>()?;
-        Ok(Arc::new(Step::Command(Recorded::of(&ready.command)?, kept)))
+        Ok(Arc::new(match Far::of(context.borrow(), device, &ready.command)? {
+            Some(far) => Step::Far(far),
+            None => Step::Kept(command_buffer::Step::of(ready)?),
+        }))
     }
     fn again(step: &Arc<Step>) -> Arc<Step> {
         Arc::clone(step)
@@ -211,13 +231,7 @@ impl Records for LevelZero {
         place: Place<'_, Self>,
         step: &Arc<Step>,
     ) -> Result<()> {
-        if let Step::Far(_) = **step {
-            recording.list.close()?;
-            let list = std::mem::replace(&mut recording.list, fresh_list(place)?);
-            recording.parts.push(Part { list, far: Arc::clone(step) });
-            return Ok(());
-        }
-        step.append(&turn(place, &recording.list)?)
+        recording.lists.record(place, step)
     }
     fn close(
         recording: &mut Recording,
@@ -227,36 +241,27 @@ impl Records for LevelZero {
     ) -> Result<()> {
         match change {
             Change::Events => Ok(()),
-            Change::All => recording.list.close(),
+            Change::All => recording.lists.last.close(),
             Change::Commands if recording.change_in_place(nodes)? => Ok(()),
             Change::Commands => {
                 let (context, device) = place;
-                let has_far = nodes.iter().any(|node| matches!(*node.step, Step::Far(_)));
-                let is_mutable = mutable::is_supported(device)? && !has_far;
-                let first = match is_mutable {
+                let is_divided = nodes.iter().any(|node| node.step.is_by_thread());
+                let is_mutable = mutable::is_supported(device)? && !is_divided;
+                let last = match is_mutable {
                     true => Arc::new(mutable::list(context.native(), device)?),
                     false => fresh_list(place)?,
                 };
-                let (mut parts, mut fresh, mut placed) = (vec![], first, vec![]);
+                let (mut lists, mut placed) = (Lists { parts: vec![], last }, vec![]);
                 for node in nodes {
-                    if let Step::Far(_) = *node.step {
-                        fresh.close()?;
-                        let list = std::mem::replace(&mut fresh, fresh_list(place)?);
-                        parts.push(Part { list, far: Arc::clone(&node.step) });
-                        continue;
-                    }
-                    let is_launch = is_mutable && matches!(*node.step, Step::Launch(_));
-                    let id = is_launch.then(|| mutable::next(fresh.raw())).transpose()?;
-                    node.step.append(&turn(place, &fresh)?)?;
+                    let is_launch = is_mutable && node.step.launch().is_some();
+                    let id = is_launch.then(|| mutable::next(lists.last.raw())).transpose()?;
+                    lists.record(place, &node.step)?;
                     placed.push(Placed { step: Arc::clone(&node.step), id });
                 }
-                fresh.close()?;
+                lists.last.close()?;
                 recording.placed = if is_mutable { placed } else { vec![] };
-                let last = std::mem::replace(&mut recording.list, fresh);
-                let before = std::mem::replace(&mut recording.parts, parts);
-                let old = before.into_iter().map(|part| part.list).chain([last]);
-                let context = recording.context.as_handle().addr();
-                old.for_each(|list| deferred_free::leave::<Memory>(context, list));
+                let old = std::mem::replace(&mut recording.lists, lists);
+                old.leave(recording.context.as_handle().addr());
                 Ok(())
             }
         }
@@ -274,7 +279,7 @@ impl Records for LevelZero {
         let mark = work.cache().take(false)?;
         let signals = signals(nodes, work, recording.is_profiled)?;
         let profile = if recording.is_profiled { Profile::Phases } else { queue.profile() };
-        let fate = (!recording.parts.is_empty()).then(Fate::by_thread);
+        let fate = (!recording.lists.parts.is_empty()).then(Fate::by_thread);
         let mut depends = None;
         let stalls = recording.last.as_ref().is_some_and(|(before, _)| before.may_stall());
         let execute = |list: &List<'_>, kept: &mut PooledEvents| {
@@ -288,18 +293,17 @@ impl Records for LevelZero {
                     kept.push(Arc::clone(event));
                 }
             }
-            let count = recording.parts.len();
-            for (number, part) in (1..).zip(&recording.parts) {
-                list.execute(part.list.raw())?;
-                let (far, fate) = (Arc::clone(&part.far), fate.clone());
+            let Lists { parts, last } = &recording.lists;
+            for (number, (part, step)) in (1..).zip(parts) {
+                list.execute(part.raw())?;
+                let (step, fate, is_last) = (Arc::clone(step), fate.clone(), number == parts.len());
                 by_thread(work, list, kept, move |reached| {
-                    let part = || reached.and_then(|()| Part::run(&far));
                     if let Some(fate) = fate {
-                        fate.meet_part(part, number == count);
+                        fate.meet_part(|| reached.and_then(|()| step.run()), is_last);
                     }
                 })?;
             }
-            list.execute(recording.list.raw())?;
+            list.execute(last.raw())?;
             signals.iter().try_for_each(|(_, signal)| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
         };
@@ -336,10 +340,19 @@ impl Records for LevelZero {
         }
         made
     }
+    fn record_all(
+        queue: Borrowed<'_, Queue>,
+        name: ur_command_t,
+        nodes: &[Node<Self>],
+        events: &[Borrowed<'_, Event>],
+        report: CompletionRequest,
+    ) -> Enqueued<Self> {
+        graph::splice(queue, name, nodes, events, report)
+    }
     fn native_buffer(
         _buffer: Borrowed<'_, CommandBuffer>,
         recording: &Recording,
     ) -> Result<ur_native_handle_t> {
-        Ok(recording.list.raw().addr() as ur_native_handle_t)
+        Ok(recording.lists.last.raw().addr() as ur_native_handle_t)
     }
 }

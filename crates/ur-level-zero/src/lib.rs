@@ -107,7 +107,7 @@ pub type Event = ur_core::queue::Event<LevelZero>;
 pub static TABLE: ur_dditable_t = table();
 const fn table() -> ur_dditable_t {
     let memory_export_exp = ur_core::memory_export::<LevelZero>();
-    ur_dditable_t { memory_export_exp, ..ur_core::table_without_graphs::<LevelZero>() }
+    ur_dditable_t { memory_export_exp, ..ur_core::table_over_streams::<LevelZero>() }
 }
 /// The table of the adapter version 1; it differs only in `urAdapterGet`.
 pub static TABLE_V1: ur_dditable_t = under(variant::adapter_get_v1);
@@ -167,6 +167,6 @@ impl Objects for LevelZero {
     type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
     type ExpCommandBuffer = CommandBuffer;
     type ExpCommandBufferCommand = CommandBufferCommand;
-    type ExpGraph = Never<{ Kind::Graph as u16 }>;
-    type ExpExecutableGraph = Never<{ Kind::ExecutableGraph as u16 }>;
+    type ExpGraph = ur_core::graph::Graph<Self>;
+    type ExpExecutableGraph = ur_core::graph::ExecutableGraph<Self>;
 }

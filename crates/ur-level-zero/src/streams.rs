@@ -12,7 +12,7 @@
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, LevelZero, Mem, Queue,
+    Device, Event, LevelZero, Mem, Queue,
     context::DriverContext,
     crossing::Far,
     device::DriverDevice,
@@ -35,15 +35,14 @@ use super::{
     work::{Batching, Engines, QueueState},
 };
 use std::{
-    convert::Infallible,
     sync::Arc,
     time::{Duration, Instant},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::Owned,
+    object::{Borrowed, Owned},
 };
-use ur_core::{command::Ready, queue::HasStreams};
+use ur_core::{command::Ready, graph, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority,
     Profile, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
@@ -366,8 +365,10 @@ impl Streams for LevelZero {
     }
 }
 impl HasStreams for LevelZero {
-    type Capture = ();
-    type Captured = Infallible;
+    ur_core::records_graphs!();
+    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
+        graph::is_recording(queue, events)
+    }
     fn uuid(device: &Device) -> Result<[u8; 16]> {
         Ok(device.uuid())
     }

@@ -10,6 +10,7 @@ use crate::{
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
+    sync::atomic::{AtomicU8, Ordering::SeqCst},
 };
 use ur_sys::*;
 
@@ -35,6 +36,7 @@ pub fn cases() -> Vec<Case> {
         "urGraphDumpContentsExp", "UR_RESULT_ERROR_INVALID_ARGUMENT: the file cannot be written", "a path that leads nowhere is INVALID_ARGUMENT", bad_path;
         "urGraphCreateExp, urGraphIsEmptyExp", "a new graph is empty", "a new graph is empty and has a number of its own", empty_graph;
         "urQueueBeginGraphCaptureExp, urQueueEndGraphCaptureExp, urGraphInstantiateGraphExp, urEnqueueGraphExp", "what is captured runs when the graph does", "captured commands run with the graph, twice, and not before", capture;
+        "urEnqueueHostTaskExp, urEnqueueGraphExp", "what is captured runs when the graph does", "a captured host task runs in its place between the commands before and after it", host_task;
     });
     all
 }
@@ -290,6 +292,35 @@ fn capture(b: &Bench) -> Verdict {
         must!(b, enqueue_exp.graph_exp(queue, runs, 0, null(), null_mut()));
         b.finish(queue)?;
         holds(b, one, 4)?;
+    }
+    must!(b, graph_exp.executable_graph_destroy_exp(runs));
+    must!(b, graph_exp.destroy_exp(graph));
+    Ok(())
+}
+/// The number of calls of a captured host task, which is copied by the commands around it.
+static CALLS: AtomicU8 = AtomicU8::new(0);
+extern "C" fn count(_: *mut c_void) {
+    CALLS.fetch_add(1, SeqCst);
+}
+fn host_task(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let (queue, (one, two)) = (b.queue()?, pair(b)?);
+    let (calls, none) = (CALLS.as_ptr().cast_const().cast(), null_mut());
+    let mut graph = ur_exp_graph_handle_t::NULL;
+    let mut runs = ur_exp_executable_graph_handle_t::NULL;
+    CALLS.store(0, SeqCst);
+    must!(b, queue_exp.begin_graph_capture_exp(queue));
+    must!(b, enqueue.usm_memcpy(queue, false, one, calls, 1, 0, null(), none));
+    must!(b, enqueue_exp.host_task_exp(queue, Some(count), null_mut(), null(), 0, null(), none));
+    must!(b, enqueue.usm_memcpy(queue, false, two, calls, 1, 0, null(), none));
+    must!(b, queue_exp.end_graph_capture_exp(queue, &mut graph));
+    must!(b, graph_exp.instantiate_graph_exp(graph, &mut runs));
+    same!(CALLS.load(SeqCst), 0, "calls before the graph runs");
+    for turn in 0..3 {
+        must!(b, enqueue_exp.graph_exp(queue, runs, 0, null(), none));
+        b.finish(queue)?;
+        same!(b.read(one, 1)?, [turn], "calls as the command before it has them");
+        same!(b.read(two, 1)?, [turn + 1], "calls as the command after it has them");
     }
     must!(b, graph_exp.executable_graph_destroy_exp(runs));
     must!(b, graph_exp.destroy_exp(graph));

@@ -123,6 +123,13 @@ pub fn cases() -> Vec<Case> {
         "channels that fit no order are UNSUPPORTED_IMAGE_FORMAT, and nothing is written",
         bad_format,
     ));
+    all.push(Case::new(
+        "graph",
+        "urEnqueueMemImageCopy, urEnqueueGraphExp",
+        "what is captured runs when the graph does",
+        "a captured copy of an image runs with the graph, twice, with the pixels of then",
+        captured,
+    ));
     all
 }
 fn desc(shape: &Shape) -> ur_image_desc_t {
@@ -269,6 +276,29 @@ fn sides(b: &Bench, shape: &Shape) -> Verdict {
     let pitch = info!(b, mem.image_get_info(image, Info::ROW_PITCH), usize);
     ensure!(pitch >= 4 * sides[0] as usize, "{} pixels at a pitch of {pitch}", sides[0]);
     release(b, image)
+}
+fn captured(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let (shape, none, queue) = (&SHAPES[1], null_mut(), b.queue()?);
+    let (one, two, whole) = (new(b, shape)?, new(b, shape)?, Part([0; 3], shape.2));
+    let (origin, region) = (whole.origin(), whole.region());
+    let mut graph = ur_exp_graph_handle_t::NULL;
+    let mut runs = ur_exp_executable_graph_handle_t::NULL;
+    must!(b, queue_exp.begin_graph_capture_exp(queue));
+    must!(b, enqueue.mem_image_copy(queue, one, two, origin, origin, region, 0, null(), none));
+    must!(b, queue_exp.end_graph_capture_exp(queue, &mut graph));
+    must!(b, graph_exp.instantiate_graph_exp(graph, &mut runs));
+    for turn in [1, 2] {
+        let mut there: Vec<_> = noise(4 * whole.pixels()).iter().map(|byte| byte ^ turn).collect();
+        write(b, one, whole, &mut there)?;
+        must!(b, enqueue_exp.graph_exp(queue, runs, 0, null(), none));
+        b.finish(queue)?;
+        same!(read(b, two, whole, 4)?, there, "the copy");
+    }
+    must!(b, graph_exp.executable_graph_destroy_exp(runs));
+    must!(b, graph_exp.destroy_exp(graph));
+    release(b, one)?;
+    release(b, two)
 }
 fn holds(b: &Bench, shape: &Shape) -> Verdict {
     let (sides, whole) = (shape.2, Part([0; 3], shape.2));

@@ -3,9 +3,11 @@
 //! to the backend ([`Records`]). The entries are in `entries.rs`, updates after finalization in `update.rs`.
 mod entries;
 mod replay;
+mod step;
 mod update;
 
 pub use replay::Replays;
+pub use step::Step;
 
 use crate::{
     command::{Exists, Place, Ready, Recorder, launch},
@@ -29,6 +31,9 @@ use ur_adapter::{
     object::{Body, Borrowed, Kind, Owned, Slab, Tag},
 };
 use ur_sys::*;
+
+/// Lists up to this length need no heap allocation.
+const FEW: usize = 8;
 
 /// A backend that executes recorded commands repeatedly. A backend without native recordings implements [`Replays`]
 /// instead.
@@ -95,8 +100,7 @@ pub trait Records:
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;
-    /// Records all of these commands as one on a queue that captures; [`graph::splice`](crate::graph::splice) if queues
-    /// can capture.
+    /// Records all of these commands as one on a queue that captures: by [`graph::splice`](crate::graph::splice).
     ///
     /// # Errors
     /// As documented for graph capture.
@@ -106,10 +110,7 @@ pub trait Records:
         nodes: &[Node<Self>],
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
-    ) -> Enqueued<Self> {
-        let _ = (queue, name, nodes, events, report);
-        Error::unsupported("urQueueBeginGraphCaptureExp")
-    }
+    ) -> Enqueued<Self>;
     /// The native handle.
     ///
     /// # Errors

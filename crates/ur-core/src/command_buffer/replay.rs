@@ -17,15 +17,15 @@
 //!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
 //! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
 //!   not follow earlier executions, and later ones do not follow it.
-use super::{Change, Command, CommandBuffer, Node, Records, refused};
+use super::{Change, Command, CommandBuffer, FEW, Node, Records, Step, refused};
 use crate::{
-    command::{Place, Ready, Used},
+    command::{Place, Ready},
     event::{
         Event,
         waits::{self, Waits},
     },
     graph::{self, Captured, ExecutableGraph, Graph, Stand},
-    over_driver::{mem::Mem, own_handle},
+    over_driver::own_handle,
     profiling::Profile,
     queue::{HasStreams, Queue, Run, lent, no_point, noted},
 };
@@ -37,13 +37,8 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{
-    Address, Completion, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types, Wait,
-};
+use ur_hal::{Completion, Submission, Wait};
 use ur_sys::{ur_command_t, ur_native_handle_t};
-
-/// Lists up to this length need no heap allocation.
-const FEW: usize = 8;
 
 /// A backend over streams whose command buffers and graphs are replayed by the core. It has no methods to implement:
 /// their objects are the core's, and [`records_graphs`](crate::records_graphs) makes queues capture.
@@ -56,114 +51,6 @@ pub trait Replays:
         ExpExecutableGraph = ExecutableGraph<Self>,
     >
 {
-}
-
-/// One recorded command, with copies of everything that it refers to, and the objects that it uses.
-pub struct Step<D: HasStreams> {
-    what: What<D>,
-    uses: Box<[Use<D>]>,
-}
-enum What<D: HasStreams> {
-    Command(Recorded),
-    Launch(KeptLaunch<D>),
-    Pixels { to: End<D>, from: End<D>, region: [usize; 3] },
-}
-/// One end of an image copy.
-enum End<D: HasStreams> {
-    Image(Arc<<D as Types>::Image>, [usize; 3]),
-    Memory(Address, [usize; 2]),
-}
-impl<D: HasStreams> End<D> {
-    fn of(end: &ImageEnd<'_, D>) -> Self {
-        match *end {
-            ImageEnd::Image(image, at) => Self::Image(Arc::clone(image), at),
-            ImageEnd::Memory(at, pitches) => Self::Memory(at, pitches),
-        }
-    }
-    fn lend(&self) -> ImageEnd<'_, D> {
-        match *self {
-            Self::Image(ref image, at) => ImageEnd::Image(image, at),
-            Self::Memory(at, pitches) => ImageEnd::Memory(at, pitches),
-        }
-    }
-}
-/// An object that is kept alive as long as its command can be executed. During an execution the queue keeps it alive,
-/// too.
-enum Use<D: HasStreams> {
-    Buffer { buffer: Owned<Mem<D>>, writes: bool },
-    Program(Owned<D::Program>),
-}
-impl<D: HasStreams> Use<D> {
-    /// Retains an object that a command uses.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for memory that the command frees, which is possible only once.
-    fn of(used: &Used<'_, D>) -> Result<Self> {
-        match used {
-            Used::Buffer { buffer, writes } => {
-                Ok(Self::Buffer { buffer: buffer.own()?, writes: *writes })
-            }
-            Used::Program(program) => Ok(Self::Program(program.own()?)),
-            Used::Freed(_) => Error::unsupported("recording of what frees memory"),
-        }
-    }
-    fn lend(&self) -> Used<'_, D> {
-        match self {
-            Self::Buffer { buffer, writes } => {
-                Used::Buffer { buffer: buffer.borrow(), writes: *writes }
-            }
-            Self::Program(program) => Used::Program(program.borrow()),
-        }
-    }
-}
-impl<D: HasStreams> Step<D> {
-    /// Copies a command.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for a command that cannot be repeated.
-    fn of(ready: &Ready<'_, D>) -> Result<Self> {
-        let what = match ready.command {
-            ur_hal::Command::Launch(launch) => What::Launch(KeptLaunch::of(launch)),
-            ur_hal::Command::ImageCopy(copy) => What::Pixels {
-                to: End::of(&copy.to),
-                from: End::of(&copy.from),
-                region: copy.region,
-            },
-            ref command => What::Command(Recorded::of(command)?),
-        };
-        Ok(Self { what, uses: ready.used().map(Use::of).collect::<Result<_>>()? })
-    }
-    /// Submits it; of `how`, everything but the command applies.
-    ///
-    /// # Errors
-    /// As for [`Streams::submit`](ur_hal::Streams::submit).
-    fn submit(
-        &self,
-        name: ur_command_t,
-        queue: &Queue<D>,
-        how: Submission<'_, D>,
-    ) -> ur_hal::Result<Option<D::Point>> {
-        match &self.what {
-            What::Command(recorded) => self.submit_as(&recorded.command(), name, queue, how),
-            What::Pixels { to, from, region } => {
-                let copy = ImageCopy { to: to.lend(), from: from.lend(), region: *region };
-                self.submit_as(&ur_hal::Command::ImageCopy(&copy), name, queue, how)
-            }
-            What::Launch(launch) => launch
-                .lend(|launch| self.submit_as(&ur_hal::Command::Launch(launch), name, queue, how)),
-        }
-    }
-    fn submit_as(
-        &self,
-        command: &ur_hal::Command<'_, D>,
-        name: ur_command_t,
-        queue: &Queue<D>,
-        how: Submission<'_, D>,
-    ) -> ur_hal::Result<Option<D::Point>> {
-        let used: SmallVec<[_; FEW]> = self.uses.iter().map(|one| Some(one.lend())).collect();
-        let ready = Ready { more: &used, ..Ready::new(name, *command) };
-        D::submit_using(queue, &Submission { command, ..how }, &ready)
-    }
 }
 
 /// The state of a recording and of its latest execution.

@@ -175,7 +175,8 @@ pub fn record<D: HasGraphs>(
     if signalled.as_ref().is_some_and(|event| !event.is_replayed()) {
         return refused(
             ErrorCode::GraphCaptureUnsupported,
-            "an event that processes share is signalled outside of graphs only: leave the signal out of the capture",
+            "a graph cannot signal an event that processes share or that the driver itself signals repeatedly: leave \
+             the signal out of the capture",
         );
     }
     let step = D::step(queue.place(), ready)?;

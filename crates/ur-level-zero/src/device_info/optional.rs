@@ -18,9 +18,9 @@ pub(super) fn answer(
             told.and_then(|told| answer.value(&(told.flags & known)))
         }
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&updates().bits()),
-        I::COMMAND_BUFFER_SUPPORT_EXP | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP => {
-            answer.bool(can_batch())
-        }
+        I::COMMAND_BUFFER_SUPPORT_EXP
+        | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(can_batch()),
         I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(false),
         I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
         | I::ESIMD_SUPPORT
