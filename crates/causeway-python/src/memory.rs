@@ -11,7 +11,7 @@ use causeway::{Access, Buffer, Export, Policy, Ticket};
 use std::{
     collections::BTreeMap,
     ops::Range,
-    ptr,
+    process, ptr,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
@@ -44,8 +44,9 @@ struct Opened {
     is_for_same_user: bool,
 }
 
-/// The memory of this process by its addresses; one may be open several times.
-static LIVE: Mutex<BTreeMap<usize, Vec<Weak<Memory>>>> = Mutex::new(BTreeMap::new());
+/// The memory of the process with this number by its addresses; one may be open several times.
+static LIVE: Mutex<(u32, ByAddress)> = Mutex::new((0, BTreeMap::new()));
+type ByAddress = BTreeMap<usize, Vec<Weak<Memory>>>;
 
 /// What other processes open.
 pub struct Offer {
@@ -323,6 +324,11 @@ impl Drop for Memory {
     }
 }
 
-fn live<T>(with: impl FnOnce(&mut BTreeMap<usize, Vec<Weak<Memory>>>) -> T) -> T {
-    with(&mut LIVE.lock().unwrap_or_else(PoisonError::into_inner))
+fn live<T>(with: impl FnOnce(&mut ByAddress) -> T) -> T {
+    let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
+    if live.0 != process::id() {
+        // What a forked child inherited is not mapped there: other memory of its own may have the addresses.
+        *live = (process::id(), BTreeMap::new());
+    }
+    with(&mut live.1)
 }

@@ -6,7 +6,6 @@ import gc
 import multiprocessing
 import os
 import pickle
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -191,11 +190,28 @@ def test_what_was_lost_with_its_process_says_what_to_do() -> None:
         take.recv()
 
 
-def make_and_be_killed(length: int) -> Any:
-    import threading
+def mapped_files() -> int:
+    with open("/proc/self/maps") as maps:
+        return sum("memfd:" in line for line in maps)
 
-    threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    return cw.empty(length)
+
+def test_processes_that_have_sent_and_ended_leave_nothing_open() -> None:
+    context = multiprocessing.get_context("fork")
+
+    def run(count: int) -> None:
+        with context.Pool(1, maxtasksperchild=1) as pool:
+            for _ in range(count):
+                assert pool.apply_async(made, (LARGE,)).get(60)[1] == 1
+
+    def state() -> tuple[int, int]:
+        gc.collect()
+        return len(os.listdir("/proc/self/fd")), mapped_files()
+
+    run(3)
+    before = state()
+    run(12)
+    # Of the last sender something stays, and of the memory that was closed in the last half second.
+    until(lambda: all(after <= first + 4 for after, first in zip(state(), before)), f"{before}, and then {state()}")
 
 
 class Deaf:
@@ -258,6 +274,27 @@ def test_an_array_whose_ticket_is_dead_is_not_shared_again(peer: Any) -> None:
     maker.kill()
     with pytest.raises(cw.ExporterGone, match="copy"):
         cw.share(opened)
+
+
+def test_a_forked_child_shares_its_own_where_its_parent_had_other_memory(peer: Any) -> None:
+    other = peer("""
+import ctypes, mmap, os
+array = cw.empty(1 << 20, "uint8")
+address = array.ptr
+if os.fork() == 0:
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    # Where the parent has its array, nothing is mapped in the child: MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE
+    assert libc.mmap(address & -4096, 1 << 20, 3, 0x100022, -1, 0) == address & -4096
+    own = np.frombuffer((ctypes.c_uint8 * (1 << 20)).from_address(address & -4096), "uint8")
+    own[:] = 7
+    with cw.share(own) as export:
+        print(int(cw.open(export).numpy().sum()) == 7 << 20, flush=True)
+    os._exit(0)
+os.wait()
+""")
+    assert other.hear() == "True"
 
 
 def test_an_event_whose_ticket_is_dead_is_not_shared_again(peer: Any) -> None:

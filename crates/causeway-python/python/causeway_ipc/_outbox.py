@@ -14,7 +14,6 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from multiprocessing import process, util
 from typing import Any, NamedTuple
 
@@ -186,10 +185,9 @@ _outbox_lock = threading.Lock()
 
 def _forget_parent() -> None:
     """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outbox, _outbox_lock
-    _inherited.append(_outbox)  # neither used nor given back here
-    _outbox, _outbox_lock = None, threading.Lock()
-    _marks_of.cache_clear()
+    global _outbox, _outbox_lock, _marks, _marks_lock
+    _inherited.extend([_outbox, _marks])  # neither used nor given back here
+    _outbox, _outbox_lock, _marks, _marks_lock = None, threading.Lock(), {}, threading.Lock()
 
 
 class _AtTheEnd:
@@ -265,11 +263,29 @@ def all_or_nothing(failures: type[BaseException] = BaseException) -> Iterator[No
         _noted.places = outer
 
 
-@lru_cache(maxsize=64)
+_marks: dict[str, memoryview] = {}
+_marks_lock = threading.Lock()
+
+
 def _marks_of(ticket: str) -> memoryview:
-    """The bytes in which a sender hears what has arrived."""
-    opened: Array = _causeway.open(ticket)
-    return opened.memoryview()
+    """The bytes in which a sender hears what has arrived. They stay open as long as the sender lives."""
+    with _marks_lock:
+        if (marks := _marks.get(ticket)) is None:
+            for other in [other for other in _marks if not _lives(other)]:
+                del _marks[other]  # which has a whole block of the memory of an ended process
+            opened: Array = _causeway.open(ticket)
+            marks = _marks[ticket] = opened.memoryview()
+        return marks
+
+
+def _lives(ticket: str) -> bool:
+    try:
+        _causeway.open(ticket, timeout=0.0)
+    except _DEAD:
+        return False
+    except CausewayError:
+        pass  # it did not answer in time
+    return True
 
 
 _DEAD = (Withdrawn, Freed, ExporterGone)
