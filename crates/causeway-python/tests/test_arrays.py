@@ -427,6 +427,17 @@ def test_numpy_gets_a_copy_where_it_asks_for_one() -> None:
                 np.array(shared, "float64", copy=False)
 
 
+def test_types_are_spelt_as_numpy_spells_them() -> None:
+    for spelt in ["f4", "<f4", "=f8", "i1", "u8", "c16", "float", "int", "bool", "complex", "|u1"]:
+        assert cw.empty(2, spelt).dtype == np.dtype(spelt).name
+    with pytest.raises(cw.InvalidUse, match="byte order"):
+        cw.empty(2, np.dtype("f4").newbyteorder("S").str)
+    with pytest.raises(TypeError, match="asarray"):
+        cw.share([1, 2])
+    with pytest.raises(TypeError, match="ticket"):
+        cw.share(cw.share(cw.empty(1)))
+
+
 def test_another_byte_order_is_refused_and_not_taken_for_this_machines() -> None:
     other = np.dtype("f4").newbyteorder("S")
     for make in [lambda: cw.empty(3, other), lambda: cw.empty_many({"a": (3, other)})]:

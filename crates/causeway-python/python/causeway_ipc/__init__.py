@@ -58,12 +58,21 @@ __all__ = [
 _BUILTIN = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}
 
 
+_SPELT = {kind.__name__: name for kind, name in _BUILTIN.items()} | {
+    f"{letter}{size}": f"{kind}{8 * size}"
+    for letter, kind, sizes in [("i", "int", (1, 2, 4, 8)), ("u", "uint", (1, 2, 4, 8)), ("f", "float", (2, 4, 8)), ("c", "complex", (8, 16))]
+    for size in sizes
+}
+"""How NumPy spells types, too."""
+
+
 def _dtype_name(dtype: object) -> str:
     """The name of a type of elements: a string, or a type of Python, NumPy, ml_dtypes or PyTorch."""
-    if getattr(dtype, "isnative", True) is False:
+    other = ">" if sys.byteorder == "little" else "<"
+    if getattr(dtype, "isnative", True) is False or (isinstance(dtype, str) and dtype.startswith(other)):
         raise InvalidUse(f"elements of {dtype!r} are not in this machine's byte order, which shared arrays have: take dtype.newbyteorder('=')")
     if isinstance(dtype, str):
-        named = dtype
+        named = _SPELT.get(dtype.lstrip("<>=|"), dtype)
     elif isinstance(dtype, type):
         named = _BUILTIN.get(dtype, dtype.__name__)
     else:

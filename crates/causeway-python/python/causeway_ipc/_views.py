@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from ._causeway import Array
+from ._causeway import Array, Export
 from ._errors import Unsupported
 
 # A character of the struct module for each type that has one.
@@ -117,8 +117,11 @@ def describe(obj: object) -> tuple[bytes, str, list[int]]:
     try:
         view: Any = memoryview(obj)  # type: ignore[arg-type]
     except TypeError:
+        if isinstance(obj, Export):
+            raise TypeError("an export is what share(array) gives: pass its ticket on, or share its array again") from None
         raise TypeError(
-            f"{type(obj).__name__} cannot be shared: it speaks neither DLPack, nor an array interface, nor the buffer protocol"
+            f"{type(obj).__name__} cannot be shared: it speaks neither DLPack, nor an array interface, nor the buffer protocol;"
+            " numpy.asarray(…) makes an array of numbers"
         ) from None
     others = ">!" if sys.byteorder == "little" else "<"
     character = view.format.lstrip("@=<>!") if view.format[0] not in others or view.itemsize == 1 else ""
