@@ -9,6 +9,7 @@ import gc
 import math
 import os
 import signal
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -169,7 +170,9 @@ import random, signal
 class Interrupted(Exception): pass
 armed = False
 def handle(*_):
+    global armed
     if armed and random.random() < 0.3:
+        armed = False
         raise Interrupted
 signal.signal(signal.SIGALRM, handle)
 signal.setitimer(signal.ITIMER_REAL, 1e-4, 1e-4)
@@ -186,8 +189,8 @@ for number in range(3000):
         armed = False
         sent.append(number)
     except Interrupted:
-        armed = False
-armed = False
+        pass
+signal.setitimer(signal.ITIMER_REAL, 0)
 channel.close(timeout=60)
 print(*sent)
 """)
@@ -204,8 +207,7 @@ while True:
         break
     except Interrupted:
         interruptions += 1
-    finally:
-        armed = False
+signal.setitimer(signal.ITIMER_REAL, 0)
 print(*(number for numbers in received for number in numbers))
 print(max(map(len, received)), interruptions > 0)
 """, sender.hear())  # fmt: skip
@@ -213,7 +215,8 @@ print(max(map(len, received)), interruptions > 0)
     assert receiver.hear() == "1 True"
     sent = [int(word) for word in sender.hear().split()]
     assert received == sorted(set(received)), "each once, in order"
-    assert set(sent) <= set(received), "and all of them"
+    if sys.version_info >= (3, 11):  # before that, a handler may run when `receive` has returned and nobody has the array yet
+        assert set(sent) <= set(received), "and all of them"
 
 
 @pytest.mark.parametrize("act", ["use", "close"])
