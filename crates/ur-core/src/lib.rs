@@ -21,11 +21,44 @@ use over_driver::{
     physical_mem::HasPhysicalMemory, share::Shares,
 };
 use queue::HasStreams;
-use ur_adapter::{api::*, entry};
+use ur_adapter::{
+    api::*,
+    entry,
+    object::{Kind, Never},
+};
 use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 #[doc(hidden)]
 pub use {ur_adapter, ur_sys}; // for `records_graphs`
+
+/// The object types of a backend over the core, which make up its `impl Objects`.
+#[macro_export]
+macro_rules! objects {
+    () => {
+        type Adapter = $crate::over_driver::Adapter<Self>;
+        type Platform = $crate::over_driver::Platform<Self>;
+        type Device = $crate::over_driver::Device<Self>;
+        type Context = $crate::over_driver::Context<Self>;
+        type Event = $crate::queue::Event<Self>;
+        type Queue = $crate::queue::Queue<Self>;
+        type PhysicalMem = $crate::over_driver::physical_mem::PhysicalMem<Self>;
+        type UsmPool = $crate::over_driver::usm_pool::UsmPool<Self>;
+        type Program = $crate::program::Program<Self>;
+        type Kernel = $crate::program::Kernel<Self>;
+        type Sampler = $crate::over_driver::sampler::Sampler<Self>;
+        type Mem = $crate::over_driver::mem::Mem<Self>;
+        type ExpExternalMem = $crate::NoExternalMem;
+        type ExpExternalSemaphore = $crate::NoExternalSemaphore;
+        type ExpCommandBuffer = $crate::command_buffer::CommandBuffer<Self>;
+        type ExpCommandBufferCommand = $crate::command_buffer::Command<Self>;
+        type ExpGraph = $crate::graph::Graph<Self>;
+        type ExpExecutableGraph = $crate::graph::ExecutableGraph<Self>;
+    };
+}
+/// The type of external memory, which no backend imports.
+pub type NoExternalMem = Never<{ Kind::ExternalMem as u16 }>;
+/// The type of external semaphores, which no backend imports.
+pub type NoExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
 
 /// A dispatch table: these families from the core, the others from the backend.
 macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {

@@ -26,12 +26,7 @@ pub use mem::Mem;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, sync::Arc};
-use ur_adapter::{
-    api::*,
-    error::Result,
-    object::{Backend, Kind, Never},
-    statics::Statics,
-};
+use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
@@ -39,7 +34,6 @@ use ur_core::{
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, host, mapping};
 pub use usm::UsmPool;
-pub use virtual_mem::PhysicalMem;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
@@ -65,14 +59,6 @@ impl ur_hal::Types for Cpu {
 pub type Queue = ur_core::queue::Queue<Cpu>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<Cpu>;
-/// What `ur_exp_command_buffer_handle_t` points at.
-pub type CommandBuffer = command_buffer::CommandBuffer<Cpu>;
-/// What `ur_exp_command_buffer_command_handle_t` points at.
-pub type Command = command_buffer::Command<Cpu>;
-/// What `ur_exp_graph_handle_t` points at.
-pub type Graph = ur_core::graph::Graph<Cpu>;
-/// What `ur_exp_executable_graph_handle_t` points at.
-pub type ExecutableGraph = ur_core::graph::ExecutableGraph<Cpu>;
 /// What `ur_device_handle_t` points at.
 pub type Device = over_driver::Device<Cpu>;
 /// What `ur_context_handle_t` points at.
@@ -112,22 +98,5 @@ impl CoreBackend for Cpu {
 }
 
 impl Objects for Cpu {
-    type Adapter = over_driver::Adapter<Self>;
-    type Platform = over_driver::Platform<Self>;
-    type Device = Device;
-    type Context = Context;
-    type Event = Event;
-    type Queue = Queue;
-    type PhysicalMem = PhysicalMem;
-    type UsmPool = UsmPool;
-    type Program = Program;
-    type Kernel = Kernel;
-    type Sampler = Sampler;
-    type Mem = Mem;
-    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
-    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = CommandBuffer;
-    type ExpCommandBufferCommand = Command;
-    type ExpGraph = Graph;
-    type ExpExecutableGraph = ExecutableGraph;
+    ur_core::objects!();
 }

@@ -5,12 +5,9 @@ use super::{
     mapping::{Reservation, page},
 };
 use std::sync::Arc;
-use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
+use ur_core::over_driver::physical_mem::HasPhysicalMemory;
 use ur_hal::{Access, Address, Granularity, Range, Result, VirtualMemory};
 use ur_system::opened::Physical;
-
-/// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem = physical_mem::PhysicalMem<Cpu>;
 
 impl VirtualMemory for Cpu {
     const REUSES_PHYSICAL: bool = true;

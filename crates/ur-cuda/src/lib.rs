@@ -52,13 +52,9 @@ pub use mem::Mem;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, marker::PhantomData, sync::Arc};
-use ur_adapter::{
-    api::*,
-    error::Result,
-    object::{Backend, Kind, Never},
-};
+use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
-    command_buffer, graph,
+    command_buffer,
     over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
@@ -147,22 +143,5 @@ impl<D: Dialect> CoreBackend for Family<D> {
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
-    type Adapter = over_driver::Adapter<Self>;
-    type Platform = over_driver::Platform<Self>;
-    type Device = Device<D>;
-    type Context = Context<D>;
-    type Event = Event<D>;
-    type Queue = Queue<D>;
-    type PhysicalMem = PhysicalMem<D>;
-    type UsmPool = UsmPool<D>;
-    type Program = Program<D>;
-    type Kernel = Kernel<D>;
-    type Sampler = Sampler<D>;
-    type Mem = Mem<D>;
-    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
-    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
-    type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = graph::Graph<Self>;
-    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
+    ur_core::objects!();
 }

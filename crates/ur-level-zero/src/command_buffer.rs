@@ -43,9 +43,7 @@ use ur_hal::{Command, KeptLaunch};
 use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// What `ur_exp_command_buffer_handle_t` points at.
-pub type CommandBuffer = command_buffer::CommandBuffer<LevelZero>;
-/// What `ur_exp_command_buffer_command_handle_t` points at.
-pub type CommandBufferCommand = command_buffer::Command<LevelZero>;
+type CommandBuffer = command_buffer::CommandBuffer<LevelZero>;
 
 /// One recorded command.
 pub enum Step {

@@ -56,7 +56,6 @@ mod variant;
 mod virtual_mem;
 mod work;
 
-pub use command_buffer::{CommandBuffer, CommandBufferCommand};
 pub use device::{DriverDevice, Group};
 pub use extensions::Extensions;
 pub use mem::Mem;
@@ -65,16 +64,9 @@ pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
-use ur_adapter::{
-    api::*,
-    error::Result,
-    object::{Backend, Kind, Never},
-    statics::Statics,
-};
+use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::over_driver::{self, Contexts, CoreBackend};
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
-pub use usm::UsmPool;
-pub use virtual_mem::PhysicalMem;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
@@ -151,22 +143,5 @@ impl CoreBackend for LevelZero {
     }
 }
 impl Objects for LevelZero {
-    type Adapter = over_driver::Adapter<Self>;
-    type Platform = over_driver::Platform<Self>;
-    type Device = Device;
-    type Context = Context;
-    type Event = Event;
-    type Queue = Queue;
-    type PhysicalMem = PhysicalMem;
-    type UsmPool = UsmPool;
-    type Program = Program;
-    type Kernel = Kernel;
-    type Sampler = Sampler;
-    type Mem = Mem;
-    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
-    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = CommandBuffer;
-    type ExpCommandBufferCommand = CommandBufferCommand;
-    type ExpGraph = ur_core::graph::Graph<Self>;
-    type ExpExecutableGraph = ur_core::graph::ExecutableGraph<Self>;
+    ur_core::objects!();
 }

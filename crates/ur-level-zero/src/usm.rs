@@ -20,11 +20,8 @@ use ur_adapter::{
     object::{Borrowed, Object},
     pool::Limits,
 };
-use ur_core::over_driver::usm_pool::{self, HasUsm, OWN_DEVICE, OWN_OTHERS};
+use ur_core::over_driver::usm_pool::{HasUsm, OWN_DEVICE, OWN_OTHERS};
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
-
-/// What `ur_usm_pool_handle_t` points at.
-pub type UsmPool = usm_pool::UsmPool<LevelZero>;
 
 /// The alignment in bytes of allocations without a requested one: enough for every kernel type, and a cache
 /// line.

@@ -15,14 +15,12 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
-use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
+use ur_core::over_driver::physical_mem::HasPhysicalMemory;
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
 use ur_lock::locked;
 
-/// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem = physical_mem::PhysicalMem<LevelZero>;
 /// Reserved addresses, recorded as belonging to this adapter while this lives.
 #[derive(Debug)]
 pub struct Reservation {

@@ -20,19 +20,13 @@ mod streams;
 
 pub use device::DriverDevice;
 pub use mem::Mem;
-pub use memory::{PhysicalMem, UsmPool};
 pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
-use ur_adapter::{
-    api::*,
-    error::Result,
-    object::{Backend, Kind, Never},
-    statics::Statics,
-};
+use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer, graph,
+    command_buffer,
     over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
@@ -71,24 +65,7 @@ impl ur_hal::Types for OpenCl {
     type Graph = Infallible;
 }
 impl Objects for OpenCl {
-    type Adapter = over_driver::Adapter<Self>;
-    type Platform = over_driver::Platform<Self>;
-    type Device = Device;
-    type Context = Context;
-    type Event = Event;
-    type Queue = Queue;
-    type PhysicalMem = PhysicalMem;
-    type UsmPool = UsmPool;
-    type Program = Program;
-    type Kernel = Kernel;
-    type Sampler = Sampler;
-    type Mem = Mem;
-    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
-    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
-    type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = graph::Graph<Self>;
-    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
+    ur_core::objects!();
 }
 impl Contexts for OpenCl {
     const BACKEND: Backend = Backend::OpenCl;

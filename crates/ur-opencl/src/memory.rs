@@ -40,10 +40,6 @@ use ur_system::{
     opened::{Mapped, Physical},
 };
 
-/// What `ur_usm_pool_handle_t` points at.
-pub type UsmPool = usm_pool::UsmPool<OpenCl>;
-/// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem = physical_mem::PhysicalMem<OpenCl>;
 type Chunks = usm_pool::Chunks<OpenCl>;
 /// One allocation, or the whole of an object that was opened.
 pub type Allocation = allocation::Allocation<Memory>;

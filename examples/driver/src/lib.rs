@@ -19,18 +19,11 @@ mod share;
 mod stream;
 mod virtual_memory;
 
-use device::{Context, Device};
-use memory::{Kernel, Mem, PhysicalMem, Program, Sampler, UsmPool};
 use std::{convert::Infallible, sync::Arc};
-use ur_adapter::{
-    api::*,
-    error::Result,
-    object::{Backend, Kind, Never},
-    statics::Statics,
-};
+use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer, graph,
-    over_driver::{self, Contexts, CoreBackend},
+    command_buffer,
+    over_driver::{Contexts, CoreBackend},
 };
 use ur_sys::ur_dditable_t;
 
@@ -67,24 +60,7 @@ impl ur_hal::Types for Example {
 }
 /// What handles of C point at. Fourteen kinds are the core's; `Never` is a kind of which there is no handle.
 impl Objects for Example {
-    type Adapter = over_driver::Adapter<Self>;
-    type Platform = over_driver::Platform<Self>;
-    type Device = Device;
-    type Context = Context;
-    type Event = Event;
-    type Queue = Queue;
-    type PhysicalMem = PhysicalMem;
-    type UsmPool = UsmPool;
-    type Program = Program;
-    type Kernel = Kernel;
-    type Sampler = Sampler;
-    type Mem = Mem;
-    type ExpExternalMem = Never<{ Kind::ExternalMem as u16 }>;
-    type ExpExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
-    type ExpCommandBuffer = command_buffer::CommandBuffer<Self>;
-    type ExpCommandBufferCommand = command_buffer::Command<Self>;
-    type ExpGraph = graph::Graph<Self>;
-    type ExpExecutableGraph = graph::ExecutableGraph<Self>;
+    ur_core::objects!();
 }
 
 impl Contexts for Example {

@@ -21,23 +21,18 @@ use ur_core::{
     over_driver::{
         mem::{self, BufferBackend},
         physical_mem,
-        sampler::{self, HasSamplers},
+        sampler::HasSamplers,
         usm_host::HostRegistration,
-        usm_pool::{self, Chunks, HasUsm},
+        usm_pool::{Chunks, HasUsm},
     },
-    program::{self, HasCode, RunsCode},
+    program::{HasCode, RunsCode},
 };
 use ur_hal::{Access, Allocates, MemoryRequest, Range};
 use ur_ipc::SharedMemory;
 use ur_sys::*;
 
 // Kinds of objects that the core has, over this driver.
-pub type UsmPool = usm_pool::UsmPool<Example>;
 pub type Mem = mem::Mem<Example>;
-pub type PhysicalMem = physical_mem::PhysicalMem<Example>;
-pub type Program = program::Program<Example>;
-pub type Kernel = program::Kernel<Example>;
-pub type Sampler = sampler::Sampler<Example>;
 pub type Allocation = allocation::Allocation<Memory>;
 
 /// How much memory the device says that it has, in bytes.
