@@ -22,7 +22,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("causeway-cli", 2),
     ("soft-cuda", 13),
     ("ur-adapter", 3),
-    ("ur-conformance", 71),
+    ("ur-conformance", 73),
     ("ur-cpu", 24),
     ("ur-cuda", 44),
     ("ur-level-zero", 54),

@@ -1,7 +1,7 @@
 //! The behaviour of entries, family by family: that commands work and objects live and end as specified.
 mod adapter;
 mod build;
-mod command_buffer;
+pub mod command_buffer;
 mod command_updates;
 mod context;
 mod crossing;

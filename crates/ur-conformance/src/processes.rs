@@ -1,5 +1,6 @@
 //! Sharing between processes, tested across processes: an exporter, importers and third parties that exchange
 //! nothing but handle bytes.
+mod behind;
 mod borders;
 mod death;
 mod events;
@@ -13,6 +14,7 @@ mod peer;
 mod scale;
 mod stage;
 mod stage_process;
+mod stage_queue;
 mod stage_threads;
 mod steps;
 mod unput;
@@ -77,6 +79,7 @@ pub fn cases() -> Vec<Case> {
         events::cases(),
         hostile::cases(),
         death::cases(),
+        behind::cases(),
         borders::cases(),
         limits::cases(),
         paused::cases(),

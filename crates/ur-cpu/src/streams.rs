@@ -86,6 +86,7 @@ impl Stream {
 fn pending(waits: &[Wait<'_, Cpu>]) -> Result<Dependencies> {
     let mut waits = waits.iter().map(|wait| match wait {
         Wait::Point(completion) => Dependency::Local(Arc::clone(completion)),
+        Wait::End(completion) => Dependency::End(Arc::clone(completion)),
         Wait::Word(debt) => Dependency::Shared((*debt).clone()),
     });
     let mut pending = Dependencies::default();

@@ -140,19 +140,24 @@ impl<D: Dialect> End<D> {
             false => outcome.map(drop),
         }
     }
-    fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
+    fn precede(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         match self.status.load(Acquire) {
-            COMPLETE => return Ok(()),
-            FAILED => return Err(failed_dependency()),
+            COMPLETE | FAILED => Ok(()),
             // It precedes the command in the same stream, and its pending signals are those of the same
             // queue.
-            _ if work.is_in_order() && work.number() == self.work => return Ok(()),
+            _ if work.is_in_order() && work.number() == self.work => Ok(()),
             // Waiting for a captured event would add the stream to the capture.
             CAPTURED if !stream.is_capturing()? => {
-                return Err(captured("what a command elsewhere waits for").into());
+                Err(captured("what a command elsewhere waits for").into())
             }
-            _ => stream.wait_for(&self.event)?,
+            _ => Ok(stream.wait_for(&self.event)?),
         }
+    }
+    fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
+        if self.status.load(Acquire) == FAILED {
+            return Err(failed_dependency());
+        }
+        self.precede(work, stream)?;
         for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
             work.owe(debt.clone());
         }
@@ -219,6 +224,16 @@ impl<D: Dialect> Point<D> {
         match self {
             Self::Command(end) => end.times(),
             Self::Native(..) => Ok(None),
+        }
+    }
+    /// Makes everything enqueued to `stream` from now on wait for its end, whether it succeeds or fails.
+    ///
+    /// # Errors
+    /// As for [`order`](Self::order), without `DependencyFailed`.
+    pub(super) fn precede(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
+        match self {
+            Self::Command(end) => end.precede(work, stream),
+            Self::Native(event, _) => Ok(stream.wait_for(event)?),
         }
     }
     /// Makes everything enqueued to `stream` from now on wait for it. `stream` is a lane of `work`.

@@ -50,6 +50,7 @@ pub(super) fn put<D: Dialect>(
     for wait in what.waits {
         match wait {
             Wait::Point(point) => point.order(work, stream)?,
+            Wait::End(point) => point.precede(work, stream)?,
             Wait::Word(debt) => shared_words::order(work, &on, stream, debt)?,
         }
     }

@@ -38,6 +38,8 @@ impl<'a, D: Types> Submission<'a, D> {
 pub enum Wait<'a, D: Types> {
     /// A command of this process, or the latest signal so far of a point that is signalled repeatedly.
     Point(&'a D::Point),
+    /// The end of a command of this process, whether it succeeds or fails: an order without a dependency.
+    End(&'a D::Point),
     /// A word in shared memory that reaches a value. Needs [`Capability::SharedWords`](crate::Capability::SharedWords).
     Word(&'a PendingSignal),
 }

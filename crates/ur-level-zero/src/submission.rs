@@ -346,6 +346,7 @@ impl QueueState {
 fn point<'a>(wait: &Wait<'a, LevelZero>) -> Result<&'a Point> {
     match wait {
         Wait::Point(point) => Ok(point),
+        Wait::End(_) => Error::unsupported("waits for the end of a command that may fail"),
         Wait::Word(_) => Error::unsupported("waits for words that processes share"),
     }
 }

@@ -274,7 +274,7 @@ impl HasDevices for OpenCl {
     }
     fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
         use ur_device_partition_t as P;
-        platform::check_fork()?;
+        platform::check_process()?;
         let (list, noted): (Vec<isize>, _) = match rule {
             Rule::Equally(units) => (
                 vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],

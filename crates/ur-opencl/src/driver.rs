@@ -311,9 +311,9 @@ functions! {
 /// What the ICD loader is called, newest first.
 const LIBRARIES: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
 
-/// The functions of OpenCL, if there is an ICD loader.
-fn found() -> &'static (Option<libloading::Library>, Functions) {
-    static FOUND: OnceLock<(Option<libloading::Library>, Functions)> = OnceLock::new();
+/// The functions of OpenCL, if there is an ICD loader, and in which of a line of forked processes it was loaded.
+fn found() -> &'static (Option<libloading::Library>, Functions, u64) {
+    static FOUND: OnceLock<(Option<libloading::Library>, Functions, u64)> = OnceLock::new();
     FOUND.get_or_init(|| {
         // SAFETY: runs the library's initialisers; asking for this adapter is asking for that.
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
@@ -325,12 +325,22 @@ fn found() -> &'static (Option<libloading::Library>, Functions) {
             NonNull::new(*symbol)
         };
         let functions = Functions::bind(find);
-        (library, functions)
+        (library, functions, ur_mapping::fork_count())
     })
 }
 /// The functions of OpenCL, whether there is an ICD loader or not.
 pub fn driver() -> &'static Functions {
     &found().1
+}
+/// Whether this process was forked after the drivers were started: their threads are the parent's, and their locks may be held
+/// for ever.
+pub fn is_of_parent() -> bool {
+    found().2 != ur_mapping::fork_count()
+}
+/// Has a function called when the process exits, before the libraries that were loaded until now end.
+pub fn at_exit(call: extern "C" fn()) {
+    // SAFETY: the function is there as long as this library is; the C library calls it before it unloads that.
+    let _full = unsafe { libc::atexit(call) }; // without memory for that, the exit is as it would be without it
 }
 /// Whether there is an ICD loader.
 pub fn is_there() -> bool {

@@ -3,31 +3,38 @@
 //! ([`Moment`]).
 use super::{
     Device, DriverDevice, OpenCl, device,
-    driver::RawEvent,
+    driver::{self, RawEvent},
     native::{
-        event as native,
-        own::Own,
+        event as native, host_task,
+        own::{Counted, Own},
         queue::{Made, NativeQueue, Waits, given},
-        work::{Ability, execute},
+        work::{Ability, execute, place},
     },
     platform,
-    point::{End, awaited},
+    point::{Awaited, Debt, End, Outcome, failed, failure, outcome},
 };
-use std::sync::{
-    Arc, Mutex, Weak,
-    atomic::{AtomicBool, AtomicU64, Ordering::*},
+use std::{
+    sync::{
+        Arc, Mutex, Once, OnceLock, Weak,
+        atomic::{AtomicBool, AtomicU64, Ordering::*},
+    },
+    time::{Duration, Instant},
 };
-use ur_adapter::{error::Result, object::Object, per_process::PerProcess};
+use ur_adapter::{
+    error::{Error, ErrorCode, Result},
+    object::Object,
+    per_process::PerProcess,
+};
 use ur_core::memory::deferred_free;
-use ur_hal::{Command, Completion, Profile, Status, Submission, Wait};
-use ur_ipc::arena::{Counter, PendingSignal};
+use ur_hal::{Command, Completion, Order, Profile, Submission};
+use ur_ipc::arena::Counter;
 use ur_lock::locked;
 
 /// A stream's handle.
 #[derive(Debug)]
 pub struct Stream(Arc<Lane>);
 impl Stream {
-    pub(super) fn lane(&self) -> &Lane {
+    pub(super) fn lane(&self) -> &Arc<Lane> {
         &self.0
     }
     /// Over a queue of the driver's.
@@ -42,14 +49,15 @@ impl Stream {
             context,
             device: Arc::clone(device),
             put: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
             over: AtomicU64::new(0),
             mark: Mutex::default(),
-            risky: Mutex::default(),
-            has_failed: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
             turn: Mutex::default(),
             paid: Arc::default(),
         });
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| driver::at_exit(leave));
         lanes(|_| false); // those that are over go
         locked(LANES.get()).push(Arc::clone(&lane));
         Self(lane)
@@ -57,7 +65,7 @@ impl Stream {
 }
 impl Drop for Stream {
     fn drop(&mut self) {
-        let _ = self.0.native.flush(); // what fails is told by nobody any more
+        let _ = self.0.send(u64::MAX); // what fails is told by nobody any more
         self.0.is_gone.store(true, Release);
     }
 }
@@ -69,20 +77,44 @@ pub(super) struct Lane {
     /// The number of the context.
     context: usize,
     device: Arc<DriverDevice>,
-    /// How many commands were put into it, and how many of those are known to be over.
+    /// How many commands were put into it, how many of those were sent off, and how many are known to be over.
     put: AtomicU64,
+    sent: AtomicU64,
     over: AtomicU64,
     /// A marker, behind so many commands.
     mark: Mutex<Option<(u64, Own<RawEvent>)>>,
-    /// Commands that wait for what may fail. In an in-order queue a failure concerns all that was put behind it.
-    risky: Mutex<Vec<Arc<End>>>,
-    /// Whether one failed of which nobody was told yet.
-    has_failed: AtomicBool,
     is_gone: AtomicBool,
     /// Held by whoever puts a command into it: some commands are several of the driver's, between which no other may come.
-    turn: Mutex<()>,
+    turn: Mutex<Risks>,
     /// What was signalled last by each counter.
     paid: Arc<Mutex<Paid>>,
+}
+/// What may fail of that for which commands in a queue wait.
+#[derive(Debug, Default)]
+struct Risks {
+    /// For which any of them waits.
+    owed: Vec<Debt>,
+    /// For which the last barrier of an out-of-order queue waits.
+    barred: Vec<Debt>,
+    /// What failed of which nobody was told yet.
+    failed: Option<Outcome>,
+    /// The process exits, and the driver's queue is not to be used any more.
+    is_released: bool,
+}
+impl Risks {
+    /// # Errors
+    /// `UNINITIALIZED` if the process exits.
+    fn check(&self) -> Result<()> {
+        let why = "the process exits while this queue waits for another process";
+        if self.is_released { Err(Error::new(ErrorCode::Uninitialized, why)) } else { Ok(()) }
+    }
+    /// Forgets what is over, and notes what has failed.
+    fn review(&mut self) -> &Self {
+        self.failed = failed(&self.owed).max(self.failed);
+        self.owed.retain(Debt::is_pending);
+        self.barred.retain(Debt::is_pending);
+        self
+    }
 }
 /// How far counters have come, of which signals are still to come.
 type Paid = Vec<(Weak<Counter>, u64)>;
@@ -91,7 +123,45 @@ impl Lane {
     pub(super) fn native(&self) -> &NativeQueue {
         &self.native
     }
+    /// Sends off the first so many commands, unless they were.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn send(&self, commands: u64) -> Result<()> {
+        let put = self.put.load(Acquire);
+        if self.sent.load(Acquire) < commands.min(put) {
+            platform::check_process()?;
+            self.native.flush()?;
+            self.sent.fetch_max(put, AcqRel);
+        }
+        Ok(())
+    }
+    /// Whether all that was put into it is over before the deadline passes.
+    fn ends_by(&self, deadline: Option<Instant>) -> Result<bool> {
+        Ok(native::wait(&self.mark_end()?, || self.nudge(), deadline).is_final())
+    }
+    /// Sends off what it has once more.
+    pub(super) fn nudge(&self) {
+        let turn = locked(&self.turn);
+        if turn.check().is_ok() {
+            let _ = self.native.flush(); // what fails is seen in the events
+        }
+    }
+    /// An event behind all that was put into it.
+    fn mark_end(&self) -> Result<Own<RawEvent>> {
+        let mut made = None;
+        let turn = locked(&self.turn);
+        turn.check()?;
+        self.native.marker(Waits(&[]), Made(Some(&mut made)))?;
+        let event = given(made)?;
+        self.native.flush()?;
+        drop(turn);
+        Ok(event)
+    }
     fn asked(&self, may_mark: bool) {
+        if platform::check_process().is_err() {
+            return;
+        }
         let mut mark = locked(&self.mark);
         if let Some((number, event)) = &*mark
             && native::status(event).is_final()
@@ -101,10 +171,7 @@ impl Lane {
         }
         let put = self.put.load(Acquire);
         if may_mark && mark.is_none() && self.over.load(Acquire) < put {
-            let mut made = None;
-            let marked = self.native.marker(Waits(&[]), Made(Some(&mut made)));
-            let event = marked.and_then(|()| self.native.flush()).and_then(|()| given(made));
-            match event {
+            match self.mark_end() {
                 Ok(event) => *mark = Some((put, event)),
                 // Nothing runs there any more.
                 Err(_) => _ = self.over.fetch_max(put, AcqRel),
@@ -121,84 +188,75 @@ impl Lane {
     /// # Errors
     /// The driver's own.
     pub(super) fn drain(&self) -> Result<()> {
+        platform::check_process()?;
         let put = self.put.load(Acquire);
-        self.native.finish()?;
+        if self.native.is_in_order() {
+            self.native.finish()?;
+        } else if self.over.load(Acquire) < put {
+            self.ends_by(None)?;
+        }
         self.over.fetch_max(put, AcqRel);
         Ok(())
     }
-    /// Whether something failed that was put into it, of which this was not told yet.
-    pub(super) fn take_failure(&self) -> bool {
-        self.at_risk();
-        self.has_failed.swap(false, AcqRel)
-    }
-    /// Those commands that may still fail; what has failed is noted.
-    fn at_risk(&self) -> Vec<Arc<End>> {
-        let mut risky = locked(&self.risky);
-        risky.retain(|end| match end.status() {
-            Status::Complete => false,
-            Status::Failed => {
-                self.has_failed.store(true, Release);
-                false
-            }
-            _ => true,
-        });
-        risky.clone()
+    /// What has failed of that for which commands wait, of which this was not told yet.
+    pub(super) fn take_failure(&self) -> Option<ur_hal::Error> {
+        let mut risks = locked(&self.turn);
+        risks.review();
+        risks.failed.take().map(failure)
     }
     /// Puts a command into it.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, `UNSUPPORTED_FEATURE` for what such a queue does not do;
     /// the driver's own. Then nothing is put into it.
-    pub(super) fn put(&self, what: &Submission<'_, OpenCl>) -> ur_hal::Result<Option<Arc<End>>> {
-        platform::check_fork()?;
-        let (mut raws, mut kept, mut behind) = (vec![], vec![], vec![]);
-        for wait in what.waits {
-            if let Wait::Point(end) = wait {
-                match end.status() {
-                    Status::Complete => continue,
-                    Status::Failed => return Err(super::point::failure()),
-                    _ => depend(&mut behind, end.debts()),
-                }
-            }
-            if let Wait::Word(debt) = wait {
-                depend(&mut behind, std::iter::once(*debt));
-            }
-            raws.push(awaited(*wait, self.native.context(), &mut kept)?);
-        }
-        let turn = locked(&self.turn);
-        let at_risk = self.at_risk();
-        let last = at_risk.last().filter(|_| self.native.is_in_order());
-        if let Some(last) = last {
-            raws.push(last.event().raw());
-            depend(&mut behind, last.debts());
-        }
-        let is_risky = !behind.is_empty();
-        if raws.len() > 1 {
-            // Each once: where one that is named twice fails, Intel's runtime frees the waiting command's event under us.
-            raws.sort_unstable_by_key(|raw| raw.addr());
-            raws.dedup();
-        }
-        let wants = what.completion != Completion::None;
+    pub(super) fn put(
+        self: &Arc<Self>,
+        what: &Submission<'_, OpenCl>,
+    ) -> ur_hal::Result<Option<Arc<End>>> {
+        platform::check_process()?;
+        let mut awaited = Awaited::new(what.waits, self)?;
+        let mut behind = std::mem::take(&mut awaited.behind);
+        let mut risks = locked(&self.turn);
+        risks.check()?;
+        risks.review();
+        let is_behind_all = self.native.is_in_order() || what.order != Order::Free;
+        let before = if is_behind_all { &risks.owed } else { &risks.barred };
+        before.iter().for_each(|debt| debt.add_to(&mut behind));
         let mut made = None;
-        let event = Made((wants || is_risky).then_some(&mut made));
+        let event = Made((what.completion != Completion::None).then_some(&mut made));
         let profile = if what.completion.wants_point() { what.profile } else { Profile::Off };
         // Told before it runs: no later than that is it submitted.
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
-        execute(&self.native, self.can, (what.command, what.order), Waits(&raws), event)?;
-        self.put.fetch_add(1, AcqRel);
-        self.native.flush()?;
-        let Some(event) = made.map(Own::given) else { return Ok(None) };
-        let end = End::new(event, self.native.context(), (profile, submitted), behind);
-        if is_risky {
-            let mut risky = locked(&self.risky);
-            if self.native.is_in_order() {
-                risky.clear(); // it is behind them, and fails with them
+        let waits = Waits(&awaited.events);
+        match *what.command {
+            Command::HostCall(call) => {
+                let (before, seen) = (behind.clone(), Arc::new(OnceLock::new()));
+                behind.retain(Debt::is_of_others); // the others are seen with this
+                behind.push(Debt::Seen(Arc::clone(&seen)));
+                let call = move |is_good| {
+                    let outcome = outcome(&before, is_good);
+                    if outcome == Outcome::Succeeded {
+                        call.call();
+                    }
+                    let _ = seen.set(outcome); // this alone sets it
+                };
+                let place = |made: Made<'_>| place(&self.native, self.can, what.order, waits, made);
+                let is_barrier = what.order == Order::Both;
+                host_task::enqueue(&self.native, place, (call, is_barrier), event)?;
             }
-            risky.push(Arc::clone(&end));
+            _ => execute(&self.native, self.can, (what.command, what.order), waits, event)?,
         }
-        drop(turn);
+        let others = behind.iter().filter(|debt| debt.is_of_others());
+        others.clone().for_each(|debt| debt.add_to(&mut risks.owed));
+        if what.order == Order::Both {
+            risks.barred = others.cloned().collect();
+        }
+        let number = self.put.fetch_add(1, AcqRel) + 1;
+        drop(risks);
+        let Some(event) = made.map(Own::given) else { return Ok(None) };
+        let end = End::new(event, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {
-            end.wait()?;
+            end.wait(None)?;
         }
         Ok(what.completion.wants_point().then_some(end))
     }
@@ -207,28 +265,21 @@ impl Lane {
     /// # Errors
     /// As for [`put`](Self::put).
     pub(super) fn signal(
-        &self,
+        self: &Arc<Self>,
         what: &Submission<'_, OpenCl>,
         (counter, value): (&Arc<Counter>, u64),
     ) -> ur_hal::Result<()> {
         let (command, completion) = (&Command::Barrier, Completion::Point);
         let barrier = Submission { command, completion, profile: Profile::Off, ..*what };
         let end = self.put(&barrier)?.ok_or(ur_hal::ErrorKind::Unknown)?;
-        let (payer, of, paid) = (Arc::clone(counter), Arc::clone(&end), Arc::clone(&self.paid));
-        let told = native::call_when_over(end.event(), move |is_good| match is_good {
-            true if !of.is_doomed() => pay(&paid, &payer, value),
+        let (payer, paid) = (Arc::clone(counter), Arc::clone(&self.paid));
+        let behind = end.behind().to_vec();
+        let tell = move |is_good| match outcome(&behind, is_good) {
+            Outcome::Succeeded => pay(&paid, &payer, value),
             _ => payer.fail(),
-        });
+        };
+        let told = end.event(None).and_then(|event| native::call_when_over(event, tell));
         Ok(told.inspect_err(|_| counter.fail())?)
-    }
-}
-/// Adds what is owed to what is known to be.
-fn depend<'a>(behind: &mut Vec<PendingSignal>, owed: impl Iterator<Item = &'a PendingSignal>) {
-    let name = |debt: &PendingSignal| (debt.word_address(), debt.value());
-    for debt in owed {
-        if !behind.iter().any(|known| name(known) == name(debt)) {
-            behind.push(debt.clone());
-        }
     }
 }
 /// Has a counter reach a value. The driver tells of ends from several threads and in any order: what a later one has passed is
@@ -272,6 +323,25 @@ fn lanes(which: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
     all.retain(|one| !(one.is_gone.load(Acquire) && one.is_idle()));
     all.iter().filter(|one| which(one)).cloned().collect()
 }
+/// Called when the process exits. Intel's runtime crashes or hangs at its end over a queue that still has commands, unless its
+/// handle was released: so all that depends on nobody else ends now, and queues with the rest are released.
+extern "C" fn leave() {
+    /// Longer than commands take that depend on nobody. Functions of the application's may never end.
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let until = Instant::now() + PATIENCE;
+    for lane in lanes(|one| !one.is_idle()) {
+        let is_owed = !locked(&lane.turn).review().owed.is_empty();
+        if !is_owed && lane.ends_by(Some(until)).is_ok_and(|is_over| is_over) {
+            continue;
+        }
+        let mut risks = locked(&lane.turn);
+        risks.is_released = true;
+        lane.sent.store(u64::MAX, Release);
+        lane.native.raw().release().let_go();
+        drop(risks);
+        std::mem::forget(lane); // its reference has been given back
+    }
+}
 /// What was submitted so far to queues of a context; 0: of all.
 pub(super) fn moments(context: usize) -> Vec<Moment> {
     let of = |lane: Arc<Lane>| Moment { number: lane.put.load(Acquire), lane };
@@ -283,7 +353,6 @@ pub(super) fn moments(context: usize) -> Vec<Moment> {
 /// # Errors
 /// The driver's own.
 pub(super) fn wait_for_context(context: usize) -> Result<()> {
-    platform::check_fork()?;
     lanes(|one| context == 0 || one.context == context).iter().try_for_each(|one| one.drain())
 }
 /// Waits for all queues of a device and of its parts.
@@ -294,6 +363,5 @@ pub(super) fn wait_for_device(device: &Object<Device>) -> Result<()> {
     fn is_of(one: &DriverDevice, device: &DriverDevice) -> bool {
         one.raw() == device.raw() || one.parent().is_some_and(|parent| is_of(parent, device))
     }
-    platform::check_fork()?;
     lanes(|one| is_of(&one.device, device)).iter().try_for_each(|one| one.drain())
 }

@@ -82,7 +82,7 @@ impl Contexts for OpenCl {
         platform::compiler_option(option)
     }
     fn check_fork() -> Result<()> {
-        platform::check_fork()
+        platform::check_process()
     }
 }
 impl CoreBackend for OpenCl {

@@ -52,16 +52,9 @@ impl DriverPlatform {
 }
 
 /// What was found, once a process.
-#[derive(Debug)]
-struct Found {
-    /// In which of a line of forked processes the drivers were started.
-    fork: u64,
-    platforms: Vec<Arc<DriverPlatform>>,
-}
-fn found() -> &'static Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
+fn found() -> &'static [Arc<DriverPlatform>] {
+    static FOUND: OnceLock<Vec<Arc<DriverPlatform>>> = OnceLock::new();
     FOUND.get_or_init(|| {
-        let fork = ur_mapping::fork_count();
         let platforms = match driver::is_there() {
             true => works("the ICD loader", native::platforms()).unwrap_or_default(),
             false => {
@@ -70,8 +63,7 @@ fn found() -> &'static Found {
                 vec![]
             }
         };
-        let all = platforms.into_iter().filter_map(|raw| works("a platform", platform(raw))?);
-        Found { fork, platforms: all.collect() }
+        platforms.into_iter().filter_map(|raw| works("a platform", platform(raw))?).collect()
     })
 }
 fn platform(raw: RawPlatform) -> Result<Option<Arc<DriverPlatform>>> {
@@ -95,14 +87,14 @@ fn works<T>(what: &str, found: Result<T>) -> Option<T> {
 }
 /// Every root device, of every platform. Starts the drivers.
 pub fn devices() -> impl Iterator<Item = &'static Arc<DriverDevice>> {
-    found().platforms.iter().flat_map(|one| one.devices())
+    found().iter().flat_map(|one| one.devices())
 }
 /// # Errors
 /// `UNINITIALIZED` in a child that was forked after the drivers were started: their threads are the parent's.
-pub fn check_fork() -> Result<()> {
-    match found().fork == ur_mapping::fork_count() {
-        true => Ok(()),
-        false => Err(Error::new(
+pub fn check_process() -> Result<()> {
+    match driver::is_of_parent() {
+        false => Ok(()),
+        true => Err(Error::new(
             ErrorCode::Uninitialized,
             "OpenCL was started before this process was forked and does not work in the child: fork \
              first, or start another program",

@@ -5,11 +5,16 @@ use super::{
     cl::*,
     driver::{RawContext, RawEvent},
     error,
+    lane::Lane,
     native::{event as native, own::Own},
 };
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicBool, Ordering::*},
+use std::{
+    borrow::Borrow,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, Ordering::*},
+    },
+    time::Instant,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -19,17 +24,83 @@ use ur_hal::{ErrorKind, Profile, Status, Times, Wait};
 use ur_ipc::arena::{Any, LocalWake, PendingSignal, Progress, wait_any};
 use ur_lock::locked;
 
+/// What became of something.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Outcome {
+    Succeeded,
+    Failed,
+    /// It was behind a signal that never comes.
+    ExporterGone,
+}
+/// Something whose failure is that of the commands behind it, but that the driver is told of as if it had succeeded: see
+/// [`native::settle`].
+#[derive(Clone, Debug)]
+pub(super) enum Debt {
+    /// A signal that another process owes.
+    Word(PendingSignal),
+    /// What this process itself sees the end of.
+    Seen(Arc<OnceLock<Outcome>>),
+}
+impl Debt {
+    /// What became of it; `None` if it is pending.
+    fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Word(signal) => match signal.progress() {
+                Progress::Pending => None,
+                Progress::Complete => Some(Outcome::Succeeded),
+                Progress::Failed => Some(Outcome::ExporterGone),
+            },
+            Self::Seen(end) => end.get().copied(),
+        }
+    }
+    pub(super) fn is_pending(&self) -> bool {
+        self.outcome().is_none()
+    }
+    /// Whether others pay it, so that all commands of an in-order queue behind it fail with it.
+    pub(super) fn is_of_others(&self) -> bool {
+        matches!(self, Self::Word(_))
+    }
+    /// Whether the failure of `other` is one of this, too: of one counter's values the greatest says it all.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Word(one), Self::Word(two)) => {
+                one.word_address() == two.word_address() && one.value() >= two.value()
+            }
+            (Self::Seen(one), Self::Seen(two)) => Arc::ptr_eq(one, two),
+            _ => false,
+        }
+    }
+    /// Adds it to a list, unless that has it.
+    pub(super) fn add_to(&self, list: &mut Vec<Self>) {
+        if !list.iter().any(|known| known.covers(self)) {
+            list.retain(|known| !known.is_pending() || !self.covers(known));
+            list.push(self.clone());
+        }
+    }
+}
+/// What has failed of these, if anything has. Asks no driver.
+pub(super) fn failed(behind: &[Debt]) -> Option<Outcome> {
+    let outcomes = behind.iter().filter_map(Debt::outcome);
+    outcomes.filter(|&outcome| outcome != Outcome::Succeeded).max()
+}
+/// What became of a command behind these; `is_good`: as the driver tells.
+pub(super) fn outcome(behind: &[Debt], is_good: bool) -> Outcome {
+    let own = if is_good { Outcome::Succeeded } else { Outcome::Failed };
+    failed(behind).unwrap_or(own)
+}
+
 /// What the core knows as a point.
 #[derive(Debug)]
 pub struct End {
     event: Own<RawEvent>,
     /// Of what context. The event keeps it, so that no other has its name.
     context: RawContext,
+    /// Which command of which queue; `None` for an event that the application made.
+    from: Option<(Arc<Lane>, u64)>,
     profile: Profile,
     submitted: u64,
-    /// What other processes owe that it depends on. Intel's runtime completes markers whose dependency has failed as if it had
-    /// not, so that failures are passed on here.
-    behind: Vec<PendingSignal>,
+    /// What may fail before it.
+    behind: Vec<Debt>,
     /// Whether it was seen to be complete.
     is_settled: AtomicBool,
 }
@@ -37,26 +108,37 @@ impl End {
     /// Of a command of which these times are noted.
     pub(super) fn new(
         event: Own<RawEvent>,
-        context: RawContext,
+        (lane, number): (Arc<Lane>, u64),
         (profile, submitted): (Profile, u64),
-        behind: Vec<PendingSignal>,
+        behind: Vec<Debt>,
     ) -> Arc<Self> {
-        let is_settled = AtomicBool::new(false);
-        Arc::new(Self { event, context, profile, submitted, behind, is_settled })
+        let (context, is_settled) = (lane.native().context(), AtomicBool::new(false));
+        let from = Some((lane, number));
+        Arc::new(Self { event, context, from, profile, submitted, behind, is_settled })
     }
-    pub(super) fn event(&self) -> &Own<RawEvent> {
-        &self.event
+    /// Its event, of a command that was sent off, unless it is one of the queue `by` that waits for it.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub(super) fn event(&self, by: Option<&Lane>) -> Result<&Own<RawEvent>> {
+        match &self.from {
+            Some((lane, number)) if by.is_none_or(|by| !std::ptr::eq(by, &raw const **lane)) => {
+                lane.send(*number)?;
+            }
+            _ => {}
+        }
+        Ok(&self.event)
     }
-    /// How far the command has come.
-    pub(super) fn status(&self) -> Status {
+    /// How far the command has come, as the host or a queue asks.
+    pub(super) fn status(&self, by: Option<&Lane>) -> Status {
         if self.is_settled() {
             return Status::Complete;
         }
-        self.judged(native::status(&self.event))
+        self.judged(self.event(by).map_or(Status::Failed, native::status))
     }
     fn judged(&self, said: Status) -> Status {
         match said {
-            Status::Complete if self.is_doomed() => Status::Failed,
+            Status::Complete if failed(&self.behind).is_some() => Status::Failed,
             Status::Complete => {
                 self.is_settled.store(true, Release);
                 said
@@ -68,28 +150,36 @@ impl End {
     pub(super) fn is_settled(&self) -> bool {
         self.is_settled.load(Acquire)
     }
-    /// Whether something that it depends on has failed. Asks no driver.
-    pub(super) fn is_doomed(&self) -> bool {
-        self.behind.iter().any(|debt| debt.progress() == Progress::Failed)
+    /// What may fail, or has failed, before it.
+    pub(super) fn behind(&self) -> &[Debt] {
+        &self.behind
     }
-    /// What other processes owe that it depends on, as far as that is not paid.
-    pub(super) fn debts(&self) -> impl Iterator<Item = &PendingSignal> {
-        self.behind.iter().filter(|debt| debt.progress() != Progress::Complete)
-    }
-    /// Sleeps until it is over.
+    /// Sleeps until it is over, or the deadline has passed; whether it is over.
     ///
     /// # Errors
     /// Why it failed.
-    pub(super) fn wait(&self) -> ur_hal::Result<()> {
-        match self.is_settled() || self.judged(native::wait(&self.event)) == Status::Complete {
-            true => Ok(()),
-            false => Err(self.failure()),
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        if self.is_settled() {
+            return Ok(true);
+        }
+        let is_in_order = self.from.as_ref().is_some_and(|(lane, _)| lane.native().is_in_order());
+        let now = match deadline {
+            None if is_in_order => native::wait_in_order(&self.event),
+            _ => {
+                let nudge = || self.from.as_ref().map_or((), |(lane, _)| lane.nudge());
+                native::wait(self.event(None)?, nudge, deadline)
+            }
+        };
+        match self.judged(now) {
+            Status::Complete => Ok(true),
+            Status::Failed => Err(self.failure()),
+            _ => Ok(false),
         }
     }
     /// Why it failed. A device that cannot be used any more, or has run out of something, is the driver's own failure.
-    fn failure(&self) -> ur_hal::Error {
-        if self.is_doomed() {
-            return failure().because(ur_ipc::ErrorKind::ExporterGone);
+    pub(super) fn failure(&self) -> ur_hal::Error {
+        if let Some(outcome) = failed(&self.behind) {
+            return failure(outcome);
         }
         match native::raw_status(&self.event) {
             Ok(CL_DEVICE_NOT_AVAILABLE) => {
@@ -101,7 +191,7 @@ impl End {
                 | CL_OUT_OF_HOST_MEMORY
                 | CL_MEM_OBJECT_ALLOCATION_FAILURE),
             ) => error::failure("the command", status).into(),
-            _ => failure(),
+            _ => failure(Outcome::Failed),
         }
     }
     /// When it was submitted, began and ended. A timestamp and a signal are one moment.
@@ -112,7 +202,7 @@ impl End {
         if self.profile == Profile::Off {
             return Ok(None);
         }
-        let span = match self.status() {
+        let span = match self.status(None) {
             Status::Complete => {
                 let (began, ended) = native::span(&self.event)?;
                 Some((if self.profile == Profile::Phases { began } else { ended }, ended))
@@ -122,52 +212,126 @@ impl End {
         Ok(Some(Times { submitted: self.submitted, span }))
     }
 }
-/// What is said of a command that did not run, since something before it failed.
-pub(super) fn failure() -> ur_hal::Error {
-    ur_hal::Error::new(ErrorKind::DependencyFailed, "what a command waits for has failed")
+/// The error of a command before which something failed.
+pub(super) fn failure(outcome: Outcome) -> ur_hal::Error {
+    let why = "what a command waits for has failed";
+    let error = ur_hal::Error::new(ErrorKind::DependencyFailed, why);
+    match outcome {
+        Outcome::ExporterGone => error.because(ur_ipc::ErrorKind::ExporterGone),
+        _ => error,
+    }
 }
 
-/// What a wait stands for in a queue of a context: an event of the driver's, and what has to be kept until the command is
-/// there.
-///
-/// # Errors
-/// The driver's own; `OUT_OF_RESOURCES` without a thread.
-pub(super) fn awaited(
-    wait: Wait<'_, OpenCl>,
-    context: RawContext,
-    kept: &mut Vec<Own<RawEvent>>,
-) -> Result<RawEvent> {
-    let stands_in = |settle_by: &dyn Fn(Own<RawEvent>) -> Result<()>| {
-        let own = native::of_user(context)?;
-        settle_by(own.clone()).inspect_err(|_| native::settle(&own, false))?;
-        Ok::<_, Error>(own)
-    };
-    let own = match wait {
-        Wait::Point(end) if end.context == context => return Ok(end.event.raw()),
-        // Contexts of OpenCL do not know each other's events.
-        Wait::Point(end) => stands_in(&|own| {
-            let of = Arc::clone(end);
-            native::call_when_over(&end.event, move |is_good| {
-                native::settle(&own, is_good && !of.is_doomed());
-            })
-        })?,
-        Wait::Word(debt) => stands_in(&|own| watch(debt.clone(), own))?,
-    };
-    let raw = own.raw();
-    kept.push(own);
-    Ok(raw)
+/// An event of the host's that queues wait for in the place of others: of contexts whose events they do not know, of signals of
+/// other processes. Whatever it stands for holds it; it is completed when the last one lets go.
+struct StandIn {
+    event: Own<RawEvent>,
+    outcome: Arc<OnceLock<Outcome>>,
+}
+impl StandIn {
+    fn new(context: RawContext) -> Result<Arc<Self>> {
+        Ok(Arc::new(Self { event: native::of_user(context)?, outcome: Arc::default() }))
+    }
+    /// Has it stand for a command; if that `is_order`, its failure is none of those that wait.
+    fn follow(self: &Arc<Self>, end: &End, is_order: bool) -> Result<()> {
+        let (own, behind) = (Arc::clone(self), end.behind.clone());
+        native::call_when_over(end.event(None)?, move |is_good| {
+            let outcome = outcome(&behind, is_good);
+            if outcome != Outcome::Succeeded && !is_order {
+                let _ = own.outcome.set(outcome); // the first failure is told
+            }
+        })
+    }
+}
+impl Drop for StandIn {
+    fn drop(&mut self) {
+        let _ = self.outcome.set(Outcome::Succeeded); // unless something failed
+        native::settle(&self.event);
+    }
+}
+/// What a command waits for: events of the driver's, and what may fail of which the driver is not told.
+#[derive(Default)]
+pub(super) struct Awaited {
+    pub(super) events: Vec<RawEvent>,
+    pub(super) behind: Vec<Debt>,
+    /// There until the command is.
+    _stand_in: Option<Arc<StandIn>>,
+}
+impl Awaited {
+    /// Of a command that comes into this queue.
+    ///
+    /// # Errors
+    /// Why something of it has failed; the driver's own; `OUT_OF_RESOURCES` without a thread.
+    pub(super) fn new(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> ur_hal::Result<Self> {
+        if waits.is_empty() {
+            return Ok(Self::default());
+        }
+        let context = queue.native().context();
+        let (mut here, mut there, mut signals, mut behind) = (vec![], vec![], vec![], vec![]);
+        let mut may_last = false;
+        for wait in waits {
+            match *wait {
+                Wait::Point(end) | Wait::End(end) => {
+                    let is_order = matches!(wait, Wait::End(_));
+                    match end.status(Some(queue)) {
+                        Status::Complete => continue,
+                        Status::Failed if is_order => continue,
+                        Status::Failed => return Err(end.failure()),
+                        _ if is_order => may_last |= !end.behind.is_empty(),
+                        _ => end.behind.iter().for_each(|debt| debt.add_to(&mut behind)),
+                    }
+                    if end.context == context { &mut here } else { &mut there }
+                        .push((end, is_order));
+                }
+                Wait::Word(signal) => {
+                    Debt::Word(signal.clone()).add_to(&mut behind);
+                    signals.push(signal.clone());
+                }
+            }
+        }
+        // Each once: where one that is named twice fails, Intel's runtime frees the waiting command's event under us.
+        here.sort_unstable_by_key(|(end, is_order)| (Arc::as_ptr(end), *is_order));
+        here.dedup_by_key(|(end, _)| Arc::as_ptr(end));
+        let has_others = !there.is_empty() || !signals.is_empty();
+        if here.len() + usize::from(has_others) > 1 && (may_last || !behind.is_empty()) {
+            // Intel's runtime crashes at the end of a process in which a command still waits for several events.
+            there.append(&mut here);
+        }
+        if there.is_empty() && signals.is_empty() {
+            let events = here.iter().map(|(end, _)| Ok(end.event(Some(queue))?.raw()));
+            return Ok(Self { events: events.collect::<Result<_>>()?, behind, _stand_in: None });
+        }
+        let stand_in = StandIn::new(context)?;
+        if !there.is_empty() {
+            behind.retain(Debt::is_of_others); // the others are seen with these
+            behind.push(Debt::Seen(Arc::clone(&stand_in.outcome)));
+        }
+        there.iter().try_for_each(|(end, is_order)| stand_in.follow(end, *is_order))?;
+        signals
+            .into_iter()
+            .try_for_each(|signal| watch(Owed { signal, _stand_in: Arc::clone(&stand_in) }))?;
+        Ok(Self { events: vec![stand_in.event.raw()], behind, _stand_in: Some(stand_in) })
+    }
 }
 
-/// Signals that are owed, each with its event; and whether the thread runs.
-type Owed = (Vec<(PendingSignal, Own<RawEvent>)>, bool);
-/// What the watcher looks at: signals that are owed, each with the event that queues wait for in its place.
+/// A signal that is owed, and what queues wait for in its place.
+struct Owed {
+    signal: PendingSignal,
+    _stand_in: Arc<StandIn>,
+}
+impl Borrow<PendingSignal> for Owed {
+    fn borrow(&self) -> &PendingSignal {
+        &self.signal
+    }
+}
+/// The thread that waits for all of them, once it runs, and what it is not waiting for yet.
 #[derive(Default)]
 struct Watcher {
-    state: Mutex<Owed>,
+    state: Mutex<(Vec<Owed>, bool)>,
     wake: LocalWake,
 }
 static WATCHER: PerProcess<Watcher> = PerProcess::new();
-fn watch(debt: PendingSignal, event: Own<RawEvent>) -> Result<()> {
+fn watch(owed: Owed) -> Result<()> {
     let watcher = WATCHER.get();
     let mut state = locked(&watcher.state);
     if !state.1 {
@@ -176,27 +340,20 @@ fn watch(debt: PendingSignal, event: Own<RawEvent>) -> Result<()> {
             .map_err(|why| Error::no_thread(name, &why))?;
         state.1 = true;
     }
-    state.0.push((debt, event));
+    state.0.push(owed);
     drop(state);
     watcher.wake.signal();
     Ok(())
 }
 impl Watcher {
     fn run(&self) {
+        let mut all: Vec<Owed> = vec![];
         loop {
-            let all = locked(&self.state).0.clone();
-            let debts: Vec<_> = all.iter().map(|(debt, _)| debt).collect();
-            let Any::Ready(_) = wait_any(&debts, &self.wake, None) else { continue };
-            let mut state = locked(&self.state);
-            let (over, open) = std::mem::take(&mut state.0)
-                .into_iter()
-                .partition(|(debt, _)| debt.progress() != Progress::Pending);
-            state.0 = open;
-            drop(state);
-            let over: Vec<(PendingSignal, Own<RawEvent>)> = over;
-            for (debt, event) in over {
-                native::settle(&event, debt.progress() == Progress::Complete);
-            }
+            let Any::Ready(_) = wait_any(&all, &self.wake, None) else {
+                all.append(&mut locked(&self.state).0);
+                continue;
+            };
+            all.retain(|owed| owed.signal.progress() == Progress::Pending);
         }
     }
 }
@@ -216,5 +373,7 @@ pub(super) fn adopted(
         let why = "the native event is of another context";
         return Err(Error::new(ErrorCode::InvalidValue, why));
     }
-    Ok(End::new(Own::adopted(raw, is_owned)?, context, (Profile::Off, 0), vec![]))
+    let event = Own::adopted(raw, is_owned)?;
+    let (from, profile, is_settled) = (None, Profile::Off, AtomicBool::new(false));
+    Ok(Arc::new(End { event, context, from, profile, submitted: 0, behind: vec![], is_settled }))
 }

@@ -11,7 +11,7 @@ use super::{
     lane::Stream,
     mem::Pixels,
     memory::Memory,
-    native::{event as native, own::Tells, queue::NativeQueue, work::Ability},
+    native::{own::Tells, queue::NativeQueue, work::Ability},
     platform, point,
     point::End,
 };
@@ -53,7 +53,7 @@ impl Streams for OpenCl {
     const HAS_NATIVE_HANDLES: bool = true;
     type ArrivedPoint = Infallible;
     fn check_process() -> ur_hal::Result<()> {
-        Ok(platform::check_fork()?)
+        Ok(platform::check_process()?)
     }
     fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
         EventSharing::Words
@@ -63,7 +63,7 @@ impl Streams for OpenCl {
         device: &Arc<DriverDevice>,
         request: StreamRequest,
     ) -> ur_hal::Result<Stream> {
-        platform::check_fork()?;
+        platform::check_process()?;
         let is_in_order = !request.is_out_of_order;
         let extensions = context.extensions();
         let native = NativeQueue::new(context.raw(), device.raw(), is_in_order, extensions)?;
@@ -79,44 +79,34 @@ impl Streams for OpenCl {
         }
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        platform::check_fork()?;
-        Ok(stream.lane().native().flush()?)
+        Ok(stream.lane().send(u64::MAX)?)
     }
     fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+        Self::check_process()?;
         Ok(stream.lane().is_idle())
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
-        platform::check_fork()?;
         stream.lane().drain()?;
         deferred_free::sweep_all::<Memory>();
-        match stream.lane().take_failure() {
-            false => Ok(()),
-            true => Err(point::failure()),
-        }
+        stream.lane().take_failure().map_or(Ok(()), Err)
     }
     fn status(end: &Arc<End>) -> ur_hal::Result<Status> {
-        Ok(end.status())
+        Self::check_process()?;
+        Ok(end.status(None))
     }
     fn is_settled(end: &Arc<End>) -> bool {
-        end.is_settled() && platform::check_fork().is_ok()
+        end.is_settled() && platform::check_process().is_ok()
     }
     fn wait(end: &Arc<End>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
-        let Some(deadline) = deadline else { return end.wait().map(|()| true) };
-        let me = std::thread::current();
-        native::call_when_over(end.event(), move |_| me.unpark())?;
-        while !end.status().is_final() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            std::thread::park_timeout(left);
-        }
-        end.wait().map(|()| true)
+        Self::check_process()?;
+        end.wait(deadline)
     }
     fn times(end: &Arc<End>) -> ur_hal::Result<Option<Times>> {
+        Self::check_process()?;
         Ok(end.times()?)
     }
     fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
+        stream.lane().send(u64::MAX)?; // the application may wait in other queues for what it puts behind
         Ok(NativeHandle(stream.lane().native().raw().addr() as u64))
     }
     fn adopt_stream(
@@ -126,7 +116,7 @@ impl Streams for OpenCl {
         is_owned: bool,
         request: StreamRequest,
     ) -> ur_hal::Result<AdoptedStream<Self>> {
-        platform::check_fork()?;
+        platform::check_process()?;
         let refused = |kind, why: &'static str| Err(Error::new(kind, why));
         let Some(raw) = RawQueue::from_addr(handle.0 as usize) else {
             return refused(ErrorKind::InvalidValue, "the native queue is null");
@@ -150,7 +140,7 @@ impl Streams for OpenCl {
         !stream.lane().native().is_in_order()
     }
     fn native_point(end: &Arc<End>) -> ur_hal::Result<NativeHandle> {
-        Ok(NativeHandle(end.event().raw().addr() as u64))
+        Ok(NativeHandle(end.event(None)?.raw().addr() as u64))
     }
     fn adopt_point(
         context: &DriverContext,

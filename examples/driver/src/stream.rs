@@ -27,11 +27,19 @@ pub struct End {
     submitted: u64,
     state: Mutex<(Status, u64, u64)>,
     moved: Condvar,
+    /// The process whose thread settles it.
+    fork: u64,
 }
 impl End {
     fn new(profile: Profile) -> Arc<Self> {
         let state = Mutex::new((Status::Submitted, 0, 0));
-        Arc::new(Self { profile, submitted: now(), state, moved: Condvar::new() })
+        let (submitted, moved, fork) = (now(), Condvar::new(), fork_count());
+        Arc::new(Self { profile, submitted, state, moved, fork })
+    }
+    /// # Errors
+    /// `Uninitialized` in a forked child: nobody settles it there, or lets go of its lock.
+    fn check_fork(&self) -> Result<()> {
+        check_fork(self.fork)
     }
     fn begin(&self) {
         let mut state = locked(&self.state);
@@ -57,6 +65,14 @@ impl End {
             };
         }
         state.0
+    }
+}
+/// # Errors
+/// `Uninitialized` in a forked child of the process in which `fork` was counted, whose threads are not there.
+fn check_fork(fork: u64) -> Result<()> {
+    match fork == fork_count() {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::Uninitialized, "the stream's thread is the parent's")),
     }
 }
 fn failure() -> Error {
@@ -121,6 +137,8 @@ pub fn moments(context: usize) -> Vec<Moment> {
 /// A command on its way to the thread.
 struct Job {
     points: Vec<Arc<End>>,
+    /// What it follows, whether that fails or not.
+    ends: Vec<Arc<End>>,
     words: Vec<PendingSignal>,
     work: Work,
     end: Arc<End>,
@@ -141,12 +159,7 @@ pub struct Stream {
 }
 impl Stream {
     fn check_fork(&self) -> Result<()> {
-        match self.fork == fork_count() {
-            true => Ok(()),
-            false => {
-                Err(Error::new(ErrorKind::Uninitialized, "the stream's thread is the parent's"))
-            }
-        }
+        check_fork(self.fork)
     }
     /// Gives a command to the thread. All that can fail does so before anything is seen of it.
     pub fn put(
@@ -155,9 +168,10 @@ impl Stream {
         kept: Vec<Box<dyn Any + Send>>,
     ) -> Result<Option<Arc<End>>> {
         self.check_fork()?;
-        let (mut points, mut words) = (vec![], vec![]);
+        let (mut points, mut ends, mut words) = (vec![], vec![], vec![]);
         for wait in submission.waits {
             match wait {
+                Wait::End(end) => ends.push(Arc::clone(end)),
                 Wait::Point(end) if end.status() == Status::Failed => return Err(failure()),
                 Wait::Point(end) => points.push(Arc::clone(end)),
                 Wait::Word(debt) => words.push((*debt).clone()),
@@ -171,7 +185,7 @@ impl Stream {
         let end = End::new(submission.profile);
         let jobs = locked(&self.jobs);
         locked(&self.progress.counts).given += 1;
-        let job = Job { points, words, work, end: Arc::clone(&end), owed, kept };
+        let job = Job { points, ends, words, work, end: Arc::clone(&end), owed, kept };
         jobs.send(job).expect("the thread lives as long as the stream");
         drop(jobs);
         if submission.completion.is_awaited() && end.wait(None) == Status::Failed {
@@ -184,8 +198,9 @@ impl Stream {
 fn work(jobs: &Receiver<Job>, progress: &Progress) {
     // The last of the commands that a failure concerns: all that were given to the stream when it was seen.
     let mut fails = 0;
-    for (number, Job { points, words, work, end, owed, kept }) in (1..).zip(jobs) {
+    for (number, Job { points, ends, words, work, end, owed, kept }) in (1..).zip(jobs) {
         // All are waited for, also after one has failed.
+        ends.iter().for_each(|one| _ = one.wait(None));
         let failed = points.iter().filter(|one| one.wait(None) == Status::Failed).count();
         let lost = words.iter().filter(|one| one.wait(None) == Of::Failed).count();
         if failed + lost > 0 {
@@ -232,6 +247,7 @@ impl ur_hal::Streams for Example {
         stream.check_fork() // every command is on its way at once
     }
     fn is_idle(stream: &Stream) -> Result<bool> {
+        stream.check_fork()?;
         let counts = locked(&stream.progress.counts);
         Ok(counts.given == counts.done)
     }
@@ -246,15 +262,18 @@ impl ur_hal::Streams for Example {
         }
     }
     fn status(end: &Arc<End>) -> Result<Status> {
+        end.check_fork()?;
         Ok(end.status())
     }
     fn wait(end: &Arc<End>, deadline: Option<Instant>) -> Result<bool> {
+        end.check_fork()?;
         match end.wait(deadline) {
             Status::Failed => Err(failure()),
             status => Ok(status == Status::Complete),
         }
     }
     fn times(end: &Arc<End>) -> Result<Option<Times>> {
+        end.check_fork()?;
         let (status, began, ended) = *locked(&end.state);
         let began = if end.profile == Profile::Phases { began } else { ended };
         let span = (status == Status::Complete).then_some((began, ended));

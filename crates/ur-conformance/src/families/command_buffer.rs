@@ -42,7 +42,7 @@ pub fn cases() -> Vec<Case> {
 }
 type Buffer = ur_exp_command_buffer_handle_t;
 
-fn new(b: &Bench, in_order: bool) -> Verdict<Buffer> {
+pub fn new(b: &Bench, in_order: bool) -> Verdict<Buffer> {
     b.needs(ur_device_info_t::COMMAND_BUFFER_SUPPORT_EXP)?;
     let desc = ur_exp_command_buffer_desc_t {
         stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
@@ -76,7 +76,7 @@ fn fill_code(b: &Bench, to: Buffer, at: *mut c_void, byte: u8) -> Verdict<(ur_re
     );
     Ok((code, point))
 }
-fn fill(b: &Bench, to: Buffer, at: *mut c_void, byte: u8) -> Verdict<u32> {
+pub fn fill(b: &Bench, to: Buffer, at: *mut c_void, byte: u8) -> Verdict<u32> {
     let (code, point) = fill_code(b, to, at, byte)?;
     b.succeeded("urCommandBufferAppendUSMFillExp", code)?;
     Ok(point)

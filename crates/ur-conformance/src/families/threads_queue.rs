@@ -3,7 +3,7 @@
 use super::threads::{THREADS, back, sent};
 use crate::{
     bench::{
-        Bench,
+        Bench, Usm,
         share::{KINDS, Kind},
     },
     case::{Case, Verdict},
@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueEventsWaitWithBarrierExt", "the latest signal is the state", "eight threads signal one event, each from a queue of its own", signals;
         "urEnqueueHostTaskExp", "each function is called once", "host tasks of eight threads run once each, one after the other", tasks;
         "urQueueFinish, urQueueFlush", "several threads may finish one queue", "eight threads finish and flush one queue while others enqueue", finish;
+        "urEventWait, urQueueFinish", "waits of several threads", "eight threads wait for commands of an out-of-order queue each", out_of_order;
         "urContextCreate, urQueueCreate", "whole lives at once", "eight threads make a context and a queue, use and release them", lives;
     };
     for kind in KINDS {
@@ -129,6 +130,34 @@ fn signals(b: &Bench) -> Verdict {
     same!(b.status(back(event))?, ur_event_status_t::COMPLETE, "the status when all is done");
     must!(b, event.release(ur_event_handle_t(back(event))));
     Ok(())
+}
+fn out_of_order(b: &Bench) -> Verdict {
+    b.together(THREADS, |b, index| {
+        let queue = b.new_queue(ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE)?;
+        let at = b.alloc(Usm::Device, 64)?;
+        for round in 0..1000_usize {
+            let mut events: Vec<ur_event_handle_t> = Vec::new();
+            for _ in 0..3 {
+                let (count, list) = match events.last() {
+                    None => (0, null()),
+                    Some(last) => (1, &raw const *last),
+                };
+                let (mut event, byte) = (ur_event_handle_t::NULL, (&raw const round).cast());
+                must!(b, enqueue.usm_fill(queue, at, 3, byte, 63, count, list, &mut event));
+                events.push(event);
+            }
+            match (round + index) % 2 {
+                0 => b.wait(&[events[2].0])?,
+                _ => b.finish(queue)?,
+            }
+            for event in events {
+                same!(b.status(event.0)?, ur_event_status_t::COMPLETE, "a status after the wait");
+                must!(b, event.release(event));
+            }
+        }
+        must!(b, queue.release(queue));
+        Ok(())
+    })
 }
 static TASKS: AtomicUsize = AtomicUsize::new(0);
 static INSIDE: AtomicUsize = AtomicUsize::new(0);

@@ -182,10 +182,10 @@ fn child_lives_once(b: &Bench, s: &Shared) -> Verdict<(Duration, Death)> {
     judged.map(|()| (longest, death))
 }
 
-const DEAD: &str = "!UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS";
+pub const DEAD: &str = "!UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS";
 /// Repeats a round up to five times and succeeds if one takes less than 100 ms from the moment in which the
 /// kernel reports the death, because the machine may be busy. A round returns its time and the death.
-fn promptly(mut round: impl FnMut() -> Verdict<(Duration, Death)>) -> Verdict {
+pub fn promptly(mut round: impl FnMut() -> Verdict<(Duration, Death)>) -> Verdict {
     let (mut best, mut deaths) = (Duration::MAX, Vec::new());
     for _ in 0..5 {
         let (took, death) = round()?;
@@ -201,7 +201,7 @@ fn promptly(mut round: impl FnMut() -> Verdict<(Duration, Death)>) -> Verdict {
     )))
 }
 /// Checks that a peer's wait ended with the error for a dead exporter; returns how long after the death.
-fn ended(peer: &mut super::peer::Peer, death: Death) -> Verdict<(Duration, Death)> {
+pub fn ended(peer: &mut super::peer::Peer, death: Death) -> Verdict<(Duration, Death)> {
     let answer = peer.hear(super::peer::PATIENCE)?;
     let took = death.told.elapsed();
     ensure!(answer.starts_with(DEAD), "the wait ended with {answer}");

@@ -41,7 +41,8 @@ pub fn unhex(text: &str) -> Vec<u8> {
 pub struct Stage {
     pub bench: Bench,
     pub queues: HashMap<String, ur_queue_handle_t>,
-    objects: HashMap<String, (Kind, *mut c_void)>,
+    pub objects: HashMap<String, (Kind, *mut c_void)>,
+    pub recorded: HashMap<String, ur_exp_command_buffer_handle_t>,
     /// The handles that `Get` returned, by their bytes.
     given: HashMap<String, *mut c_void>,
     gates: HashMap<String, Gate>,
@@ -53,8 +54,8 @@ pub struct Stage {
 impl Stage {
     pub fn new(adapter: &'static crate::adapter::Adapter, subject: Subject) -> Self {
         let bench = Bench::new(adapter, subject);
-        let (queues, objects, given, gates) = Default::default();
-        Self { bench, queues, objects, given, gates, many: Vec::new(), unput: Vec::new() }
+        let (queues, objects, recorded, given, gates) = Default::default();
+        Self { bench, queues, objects, recorded, given, gates, many: Vec::new(), unput: Vec::new() }
     }
     pub fn play(mut self) {
         for line in std::io::stdin().lines().map_while(Result::ok) {
@@ -97,6 +98,9 @@ impl Stage {
                 | "reusable",
                 ..,
             ] => self.event(words),
+            ["record" | "run" | "call" | "calls" | "inherit", ..] => {
+                super::stage_queue::act(self, words)
+            }
             ["swarm" | "swarm-get", ..] => super::stage_threads::act(self, words),
             _ => super::stage_process::act(self, words),
         }
@@ -110,7 +114,7 @@ impl Stage {
     pub fn object(&self, name: &str) -> Result<(Kind, *mut c_void), Refusal> {
         self.objects.get(name).copied().ok_or_else(|| wrong(format!("there is no {name}")))
     }
-    fn raws(&self, names: &[&str]) -> Result<Vec<*mut c_void>, Refusal> {
+    pub fn raws(&self, names: &[&str]) -> Result<Vec<*mut c_void>, Refusal> {
         names.iter().map(|name| Ok(self.object(name)?.1)).collect()
     }
     pub fn queue(&mut self, name: &str) -> Result<ur_queue_handle_t, Refusal> {
@@ -118,7 +122,7 @@ impl Stage {
             return Ok(*queue);
         }
         let flags = match name {
-            "ooo" => ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE,
+            _ if name.starts_with("ooo") => ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE,
             _ => ur_queue_flags_t::default(),
         };
         let queue = self.bench.new_queue(flags)?;

@@ -225,7 +225,7 @@ impl<D: Replays> Records for D {
         let last = recording.last.take_if(|last| !is_under_way(last));
         drop(last);
         if let Some(last) = recording.last.as_ref().filter(|_| !is_captured) {
-            list.push(Wait::Point(&last.ended));
+            list.push(Wait::End(&last.ended));
         }
         let points = &mut recording.points;
         let is_aside = queue.is_in_order() && !recording.is_chain;

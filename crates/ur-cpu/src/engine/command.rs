@@ -12,6 +12,8 @@ use ur_ipc::arena::{Counter, PendingSignal, Progress};
 pub(crate) enum Dependency {
     /// A command of this process.
     Local(Arc<Completion>),
+    /// The end of a command of this process, whether it succeeded or failed.
+    End(Arc<Completion>),
     /// A pending signal of a shared event, of this or another process.
     Shared(PendingSignal),
 }
@@ -20,6 +22,7 @@ impl Dependency {
     pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
         match self {
             Self::Local(completion) => completion.outcome(),
+            Self::End(completion) => completion.outcome().map(|_| Ok(())),
             Self::Shared(debt) => ended(debt.progress()),
         }
     }
@@ -30,6 +33,7 @@ impl Dependency {
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         match self {
             Self::Local(completion) => completion.wait(),
+            Self::End(completion) => completion.wait().or(Ok(())),
             Self::Shared(debt) => {
                 ended(debt.wait(None)).expect("a wait without a deadline ends when its debt does")
             }

@@ -20,7 +20,7 @@ use std::{
     },
 };
 use ur_adapter::error::Result;
-use ur_hal::Profile;
+use ur_hal::{Profile, Status};
 
 /// The commands that are not complete, or that completed before an earlier one.
 #[derive(Debug, Default)]
@@ -193,6 +193,10 @@ impl Job {
                             completion.outcome().expect("it refuses followers when it ended");
                         self.released(ended.err().as_ref());
                     }
+                }
+                Dependency::End(completion) => {
+                    let job = Arc::clone(self);
+                    completion.call_at(Status::Complete, move |_| job.released(None));
                 }
                 Dependency::Shared(debt) => {
                     let watcher = watcher.expect("`submit` asks for one if a debt is among them");

@@ -285,6 +285,7 @@ impl Streams for InMemory {
         for wait in submission.waits {
             match wait {
                 Wait::Point(point) => points.push((*point).clone()),
+                Wait::End(_) => return Error::unsupported("waits for ends"),
                 Wait::Word(debt) => words.push((*debt).clone()),
             }
         }

@@ -98,6 +98,9 @@ impl Given {
 }
 impl Drop for Given {
     fn drop(&mut self) {
+        if is_of_parent() {
+            return;
+        }
         let (context, at) = (self.context.raw(), self.at.as_ptr());
         match &self.extensions {
             // SAFETY: ours, freed once; the core drops it when no command uses it.

@@ -1,6 +1,7 @@
 //! What the drivers give, as values that own it; the only unsafe code beside `driver.rs`.
 pub mod device;
 pub mod event;
+pub mod host_task;
 pub mod image;
 pub mod kernel;
 pub mod memory;

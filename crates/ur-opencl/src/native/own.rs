@@ -33,7 +33,7 @@ counted! {
     RawKernel: retain_kernel, release_kernel;
     RawEvent: retain_event, release_event;
 }
-/// A reference to an object. Dropped, it is given back.
+/// A reference to an object. Dropped, it is given back, but not in a forked child, where the driver does not work.
 #[derive(Debug)]
 pub struct Own<R: Counted>(R);
 impl<R: Counted> Own<R> {
@@ -58,13 +58,17 @@ impl<R: Counted> Own<R> {
 }
 impl<R: Counted> Clone for Own<R> {
     fn clone(&self) -> Self {
-        self.0.retain().let_go();
+        if !is_of_parent() {
+            self.0.retain().let_go();
+        }
         Self(self.0)
     }
 }
 impl<R: Counted> Drop for Own<R> {
     fn drop(&mut self) {
-        self.0.release().let_go();
+        if !is_of_parent() {
+            self.0.release().let_go();
+        }
     }
 }
 

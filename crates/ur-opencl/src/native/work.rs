@@ -5,7 +5,6 @@
     reason = "reads what queues hand back; copies between addresses that C gave"
 )]
 use super::{
-    event::{call_when_over, of_user, settle},
     memory::Reach,
     own::Own,
     queue::{Made, NativeQueue, Waits, given},
@@ -18,7 +17,7 @@ use std::{
 };
 use ur_adapter::error::{Error, Result};
 use ur_hal::{
-    Address, BoxCopy, BoxSpan, Command, HostCall, ImageCopy, ImageEnd, Order, Pattern, Range, Rows,
+    Address, BoxCopy, BoxSpan, Command, ImageCopy, ImageEnd, Order, Pattern, Range, Rows,
 };
 
 /// Work for a queue to run, by our function: plain values, of which it takes a copy. A pattern lies behind them.
@@ -130,7 +129,10 @@ impl Ability {
     }
 }
 /// A command that does nothing but hold its place. One that is behind all before it, and has a list, is behind both.
-fn place(
+///
+/// # Errors
+/// The driver's own.
+pub fn place(
     queue: &NativeQueue,
     can: Ability,
     order: Order,
@@ -183,7 +185,6 @@ pub fn execute(
         Command::Prefetch { .. } | Command::Advise { .. } => {
             return place(queue, can, order, waits, event);
         }
-        Command::HostCall(call) => return host_call(queue, call, waits, event),
         Command::Copy { to, from, bytes } => {
             if to.get().abs_diff(from.get()) >= bytes {
                 return queue.copy((to, from, bytes), waits, event);
@@ -228,8 +229,9 @@ pub fn execute(
             };
             return queue.pixels(object, part, host, waits, event);
         }
-        // These do not come here: the core or `queue.rs` makes others of them, or refuses.
-        Command::Signal(_)
+        // These do not come here: the core or `lane.rs` makes others of them, or refuses.
+        Command::HostCall(_)
+        | Command::Signal(_)
         | Command::AllocAsync { .. }
         | Command::FreeAsync(_)
         | Command::Graph(_)
@@ -242,31 +244,6 @@ pub fn execute(
         return Error::unsupported("fills with patterns of such lengths");
     }
     row_by_row(queue, &work, waits, event)
-}
-/// A function of the host's, which may wait for whatever it likes: it has a thread of its own, as those of the driver, and
-/// those that wait for the driver, must not be held up.
-fn host_call(queue: &NativeQueue, call: HostCall, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
-    let mut before = None;
-    queue.marker(waits, Made(Some(&mut before)))?;
-    let (before, over) = (given(before)?, of_user(queue.context())?);
-    let done = over.clone();
-    let told = call_when_over(&before, move |is_good| {
-        let own = done.clone();
-        let run = move || {
-            if is_good {
-                call.call();
-            }
-            settle(&own, is_good);
-        };
-        if ur_mapping::start_thread("causeway-host-task", run).is_err() {
-            settle(&done, false);
-        }
-    });
-    told.inspect_err(|_| settle(&over, false))?;
-    match queue.is_in_order() {
-        true => queue.barrier(Waits(&[over.raw()]), event),
-        false => queue.marker(Waits(&[over.raw()]), event),
-    }
 }
 /// Copies that one command stands for, each by itself.
 fn row_by_row(queue: &NativeQueue, work: &Work, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
