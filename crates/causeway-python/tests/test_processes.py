@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
+import sys
 import time
 
 import causeway_ipc as cw
 import numpy as np
 import pytest
-from conftest import Peer
+from conftest import PATIENCE, Peer
 
 OPEN_AND_WRITE = """
 opened = cw.open(sys.argv[1])
@@ -163,6 +165,37 @@ for thread in threads:
 print("done")
 """)
     assert other.hear() == "done"
+
+
+def test_a_handler_that_runs_while_a_fork_is_prepared_shares_and_forks() -> None:
+    code = """
+import os, signal
+
+def shared():
+    with cw.share(cw.empty(10)) as export:
+        return cw.open(export.ticket).shape == (10,)
+def forked():
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if shared() else 1)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+handled = []
+def handle(*_):
+    handled.append(shared() and (len(handled) > 2 or forked()))
+signal.signal(signal.SIGUSR1, handle)
+is_first = True
+def interrupt():
+    global is_first
+    if is_first:
+        is_first = False
+        signal.raise_signal(signal.SIGUSR1)
+os.register_at_fork(before=interrupt)  # before the module's own, which is then called first
+import causeway_ipc as cw
+assert shared() and forked() and shared() and forked()
+assert handled == [True], handled
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=PATIENCE, check=False)
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize(
