@@ -1,4 +1,5 @@
-//! What a forked child releases of its parent's objects stays the parent's: the child does not call the driver, which would
+//! A forked child is refused whatever it asks of a queue, of its parent's or a new one, instead of waiting for ever for threads
+//! that it does not have. What it releases of its parent's objects stays the parent's: the child does not call the driver, which would
 //! destroy what the parent still uses. On the software driver, which names each call.
 #![expect(
     unsafe_code,
@@ -7,15 +8,19 @@
     reason = "forks"
 )]
 mod c;
+#[path = "c/gate.rs"]
+mod gate;
 #[path = "c/spirv.rs"]
 mod spirv;
 
 use c::*;
+use gate::Gate;
 use std::{
     fs::File,
     io::Read,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    ptr::null,
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr::{null, null_mut},
 };
 use ur_sys::{ur_result_t as R, *};
 
@@ -25,8 +30,8 @@ fn said_by_a_child(work: impl FnOnce()) -> String {
     match unsafe { libc::fork() } {
         0 => unsafe {
             assert_eq!(libc::dup2(write.as_raw_fd(), 2), 2);
-            work();
-            libc::_exit(0)
+            let panicked = catch_unwind(AssertUnwindSafe(work)).is_err();
+            libc::_exit(i32::from(panicked))
         },
         child => {
             assert!(child > 0);
@@ -86,5 +91,98 @@ fn what_a_child_releases_stays_the_parents() {
     assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
     assert_eq!(call!(program.release(program)), R::SUCCESS);
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    zero.free(memory);
+}
+
+/// The parent's in-order queue, idle or with a command that is held up, and its out-of-order one.
+#[test]
+fn a_child_is_refused_whatever_it_asks_of_a_queue() {
+    let Some(zero) = Zero::new() else { return };
+    let (context, device, none) = (zero.context, zero.device, null_mut());
+    let (memory, byte, mut fetched) = (zero.device_memory(64), 7_u8, [0_u8; 64]);
+    let desc = ur_exp_command_buffer_desc_t {
+        stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
+        pNext: null(),
+        isUpdatable: 0,
+        isInOrder: 1,
+        enableProfiling: 0,
+    };
+    let mut buffer = ur_exp_command_buffer_handle_t::NULL;
+    let made = call!(command_buffer_exp.create_exp(context, device, &raw const desc, &mut buffer));
+    assert_eq!(made, R::SUCCESS);
+    let pattern: *const std::ffi::c_void = (&raw const byte).cast();
+    let (points, events) = (null(), null());
+    assert_eq!(
+        call!(command_buffer_exp.append_usm_fill_exp(
+            buffer,
+            memory,
+            pattern,
+            1usize,
+            64usize,
+            0,
+            points,
+            0,
+            events,
+            null_mut(),
+            null_mut(),
+            null_mut()
+        )),
+        R::SUCCESS
+    );
+    assert_eq!(call!(command_buffer_exp.finalize_exp(buffer)), R::SUCCESS);
+    let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let mut free = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(context, device, &raw const properties, &mut free)), R::SUCCESS);
+    let gate = Gate::shut();
+    let mut event = ur_event_handle_t::NULL;
+    for is_busy in [false, true] {
+        if is_busy {
+            gate.hold(zero.queue);
+        }
+        let to = &raw mut event;
+        let filled =
+            call!(enqueue.usm_fill(zero.queue, memory, 1usize, pattern, 64usize, 0, null(), to));
+        assert_eq!(filled, R::SUCCESS);
+        if !is_busy {
+            assert_eq!(call!(queue.finish(zero.queue)), R::SUCCESS);
+        }
+        said_by_a_child(|| {
+            unsafe { libc::alarm(60) }; // ends a child that hangs
+            let refused = |name: &str, code| assert_eq!(code, R::ERROR_UNINITIALIZED, "{name}");
+            let mut new = ur_queue_handle_t::NULL;
+            refused("create", call!(queue.create(context, device, null(), &mut new)));
+            let mut status = ur_event_status_t::COMPLETE;
+            let (name, at) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, (&raw mut status).cast());
+            refused("status", call!(event.get_info(event, name, 4usize, at, null_mut())));
+            refused("wait", call!(event.wait(1, &raw const event)));
+            for queue in [zero.queue, free] {
+                let (at, waits) = (fetched.as_mut_ptr().cast(), &raw const event);
+                let fetch = |count, waits| {
+                    call!(enqueue.usm_memcpy(queue, true, at, memory, 64usize, count, waits, none))
+                };
+                refused("a copy", fetch(0, null()));
+                refused("a copy behind an event", fetch(1, waits));
+                let barrier = call!(enqueue.events_wait_with_barrier(queue, 0, null(), none));
+                refused("a barrier", barrier);
+                let replay = call!(enqueue_exp.command_buffer_exp(queue, buffer, 0, null(), none));
+                refused("a command buffer", replay);
+                refused("flush", call!(queue.flush(queue)));
+                refused("finish", call!(queue.finish(queue)));
+                let mut native: ur_native_handle_t = 0;
+                let native = call!(queue.get_native_handle(queue, null_mut(), &mut native));
+                refused("native handle", native);
+            }
+        });
+        if is_busy {
+            gate.open();
+        }
+        assert_eq!(call!(event.wait(1, &raw const event)), R::SUCCESS);
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+    }
+    assert_eq!(zero.read::<u8, 64>(memory), [7; 64]);
+    assert_eq!(call!(command_buffer_exp.release_exp(buffer)), R::SUCCESS);
+    assert_eq!(call!(queue.release(free)), R::SUCCESS);
     zero.free(memory);
 }

@@ -190,9 +190,11 @@ impl Streams for Cpu {
         Ok(finished?)
     }
     fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
+        point.check_fork()?;
         Ok(point.status())
     }
     fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        point.check_fork()?;
         while let Some(deadline) = deadline
             && !point.status().is_final()
         {
@@ -209,6 +211,7 @@ impl Streams for Cpu {
         Ok(point.submitted_at().map(|submitted| Times { submitted, span }))
     }
     fn notify(point: &Arc<Completion>, at: Status, call: Notification) -> ur_hal::Result<()> {
+        point.check_fork()?;
         point.call_at(at, move |_| call());
         Ok(())
     }

@@ -85,6 +85,30 @@ fn in_a_forked_child_of_either_side_entries_on_inherited_objects_are_errors() {
         works(&mut exporter, &mut importer, &tickets);
     }
 }
+/// What a command's own event says in a child that was forked while the command was pending, also to queues that the child
+/// makes; what had ended by then is over in both.
+#[test]
+fn what_was_under_way_at_a_fork_ends_in_the_parent_alone() {
+    let place = Place::new();
+    let mut parent = place.peer();
+    parent.must("follow q done");
+    parent.must("wait done");
+    parent.must("gate q g");
+    parent.must("follow q inorder");
+    parent.must("follow ooo free inorder");
+    for event in ["inorder", "free"] {
+        for line in ["wait", "wait done", "status", "fresh follow q x", "fresh follow ooo x"] {
+            let why = parent.refused(&format!("fork {line} {event}"), "UNINITIALIZED");
+            assert!(why.contains("fork"), "{why}");
+        }
+    }
+    parent.must("fork wait done");
+    parent.must("fork fresh follow q x done");
+    parent.must("fork then fresh~follow~q~x wait~x finish~q");
+    parent.must("ungate g");
+    parent.must("wait inorder free");
+    parent.must("finish q");
+}
 #[test]
 fn a_forked_child_opens_and_shares_in_its_own_name() {
     let (_place, mut exporter, mut importer, tickets) = shared();

@@ -273,7 +273,7 @@ impl Records for LevelZero {
     ) -> Enqueued<Self> {
         let waits = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let waits: Vec<_> = events.iter().copied().chain(waits).collect();
-        let work = queue.stream().work();
+        let work = queue.stream().work()?;
         let mark = work.cache().take(false)?;
         let signals = signals(nodes, work, recording.is_profiled)?;
         let profile = if recording.is_profiled { Profile::Phases } else { queue.profile() };

@@ -71,8 +71,14 @@ impl Drop for Stream {
     }
 }
 impl Stream {
-    pub(super) fn work(&self) -> &Arc<QueueState> {
-        &self.0
+    /// Its lists.
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child: the lists are the parent's, and no driver thread completes anything here.
+    #[inline]
+    pub(super) fn work(&self) -> Result<&Arc<QueueState>> {
+        platform::check_fork()?;
+        Ok(&self.0)
     }
     /// Creates a stream over an existing command list, or with lists of its own.
     fn make(
@@ -81,6 +87,7 @@ impl Stream {
         request: StreamRequest,
         list: Option<NativeList>,
     ) -> Result<Self> {
+        platform::check_fork()?;
         let engines = device.compute()?;
         let priority = match request.priority {
             Priority::Low => ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -248,18 +255,19 @@ impl Streams for LevelZero {
     }
     #[inline]
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Made {
-        submit(&stream.0, submission)
+        submit(stream.work()?, submission)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.0.flush()?)
+        Ok(stream.work()?.flush()?)
     }
     fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
-        Ok(stream.0.is_idle()?)
+        Ok(stream.work()?.is_idle()?)
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.0.finish()?)
+        Ok(stream.work()?.finish()?)
     }
     fn status(point: &Point) -> ur_hal::Result<Status> {
+        Self::check_process()?;
         Ok(point.status())
     }
     #[inline]
@@ -270,6 +278,7 @@ impl Streams for LevelZero {
         }
     }
     fn wait(point: &Point, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+        Self::check_process()?;
         while let Some(deadline) = deadline
             && !point.status().is_final()
         {
@@ -333,7 +342,7 @@ impl Streams for LevelZero {
     }
     /// The immediate command list; of an out-of-order queue the first one.
     fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
-        Ok(NativeHandle(stream.0.first()?.raw().addr() as u64))
+        Ok(NativeHandle(stream.work()?.first()?.raw().addr() as u64))
     }
     /// An in-order stream over an existing immediate, in-order command list.
     fn adopt_stream(
@@ -382,7 +391,7 @@ impl HasStreams for LevelZero {
     /// If the queue's device cannot access the memory of a command, a thread executes it.
     #[inline]
     fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
-        let work = queue.stream().work();
+        let work = queue.stream().work()?;
         match Far::of(queue.context().borrow(), queue.device(), what.command)? {
             Some(far) => submit_far(work, what, far),
             None => submit(work, what),

@@ -18,6 +18,16 @@ pub(crate) enum Dependency {
     Shared(PendingSignal),
 }
 impl Dependency {
+    /// Checks that it is complete or will be.
+    ///
+    /// # Errors
+    /// As for [`Completion::check_fork`].
+    fn check_fork(&self) -> Result<()> {
+        match self {
+            Self::Local(completion) | Self::End(completion) => completion.check_fork(),
+            Self::Shared(_) => Ok(()), // the core refuses an inherited event
+        }
+    }
     /// The result; `None` while it is pending.
     pub(crate) fn outcome(&self) -> Option<Result<(), Failure>> {
         match self {
@@ -59,13 +69,16 @@ impl Dependencies {
     /// Adds a dependency, unless it is complete.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if it has failed.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if it has failed; as for [`Completion::check_fork`].
     pub(crate) fn add(&mut self, one: Dependency) -> Result<()> {
         match one.outcome() {
-            Some(Ok(())) => {}
+            Some(Ok(())) => return Ok(()),
             Some(Err(why)) => return Err(failed(&why)),
-            None if self.first.is_none() => self.first = Some(one),
-            None => self.rest.push(one),
+            None => one.check_fork()?,
+        }
+        match self.first {
+            None => self.first = Some(one),
+            Some(_) => self.rest.push(one),
         }
         Ok(())
     }

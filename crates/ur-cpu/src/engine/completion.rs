@@ -17,6 +17,7 @@ use std::{
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*, fence},
     },
 };
+use ur_adapter::error::{Error, ErrorCode};
 use ur_hal::Profile;
 pub(crate) use ur_hal::Status;
 
@@ -51,6 +52,11 @@ impl fmt::Display for Failure {
     }
 }
 
+/// The low half of the process's fork count: it fits where a completion has room.
+fn fork() -> u32 {
+    ur_mapping::fork_count() as u32
+}
+
 /// The times of a command, in nanoseconds of the device's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Times {
@@ -79,6 +85,8 @@ pub struct Completion {
     /// Whether `followers` has, or had, entries.
     followed: AtomicBool,
     gate: Gate,
+    /// The process that completes it, by (the low half of) its fork count.
+    fork: u32,
     times: [AtomicU64; 3],
     failure: OnceLock<Failure>,
     followers: Mutex<Followers>,
@@ -91,6 +99,7 @@ impl Completion {
             profile,
             followed: AtomicBool::new(false),
             gate: Gate::default(),
+            fork: fork(),
             times: Default::default(),
             failure: OnceLock::new(),
             followers: Mutex::default(),
@@ -114,6 +123,21 @@ impl Completion {
             Status::Complete => Some(Ok(())),
             Status::Failed => Some(Err(self.why())),
             _ => None,
+        }
+    }
+    /// Checks that it is complete or will be: a command that was pending when the process was forked never ends in the
+    /// child, whose copy no thread completes.
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in such a child.
+    pub(crate) fn check_fork(&self) -> Result<(), Error> {
+        match self.status().is_final() || self.fork == fork() {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::Uninitialized,
+                "this command was under way when the process was forked, and ends only in the parent: ask there, or \
+                 submit it anew to a queue of the child",
+            )),
         }
     }
     fn why(&self) -> Failure {

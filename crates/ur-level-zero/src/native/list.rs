@@ -3,7 +3,10 @@
 //! command, with the events that it waits for and signals.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
+    super::{
+        driver::{Outcome, RawDevice, RawEvent, RawList, driver},
+        platform::check_fork,
+    },
     context::NativeContext,
     memory::release,
 };
@@ -80,6 +83,7 @@ impl NativeList {
         ordinal: u32,
         next: *const c_void,
     ) -> Result<Self> {
+        check_fork()?;
         let desc = ze_command_list_desc_t {
             stype: ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
             pNext: next,
