@@ -378,7 +378,7 @@ impl<M: Memory> Freeing<M> {
             let found = Arc::clone(found);
             all.forget_name(&found);
             if found.holds.load(Relaxed) == 0 {
-                all.remove(at);
+                all.remove(&found);
             }
             Ok(Self(found))
         })
@@ -439,7 +439,7 @@ impl<M: Memory> Drop for Hold<M> {
         let last = write(|all: &mut Entries<Allocation<M>>| {
             let others = self.0.holds.fetch_sub(1, Relaxed) - 1; // under the lock
             let gone = others == 0 && self.0.is_freed();
-            gone.then(|| all.remove(self.0.base))
+            gone.then(|| all.remove(&self.0))
         });
         drop(last);
     }

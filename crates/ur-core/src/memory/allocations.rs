@@ -41,12 +41,19 @@ pub trait Allocated: Send + Sync + Sized + 'static {
 pub struct Allocations<A>(RwLock<Entries<A>>);
 impl<A> Default for Allocations<A> {
     fn default() -> Self {
-        Self(RwLock::new(Entries { at: AddressMap::new(), objects: HashMap::new() }))
+        Self(RwLock::new(Entries {
+            at: AddressMap::new(),
+            hidden: Vec::new(),
+            objects: HashMap::new(),
+        }))
     }
 }
 /// The allocations by address, and the address of each object that is not freed.
 pub struct Entries<A> {
     at: AddressMap<Arc<A>>,
+    /// Those that begin where a later one in `at` begins: threads that open one object at the same time import it more
+    /// than once for a moment, at the same addresses.
+    hidden: Vec<Arc<A>>,
     objects: HashMap<u64, Address>,
 }
 impl<A: Allocated> Entries<A> {
@@ -55,7 +62,8 @@ impl<A: Allocated> Entries<A> {
         self.objects.insert(one.object(), one.base().into());
         // An empty allocation has no addresses by which it could be found.
         if let Ok(range) = Range::new(one.base().into(), one.bytes()) {
-            self.at.insert(range, Arc::clone(one));
+            let before = self.at.insert(range, Arc::clone(one));
+            self.hidden.extend(before.filter(|before| !Arc::ptr_eq(before, one)));
         }
     }
     /// The allocation that begins at `at`.
@@ -75,9 +83,20 @@ impl<A: Allocated> Entries<A> {
     pub fn forget_name(&mut self, one: &A) {
         self.objects.remove(&one.object());
     }
-    /// Removes the allocation that begins at `at`.
-    pub fn remove(&mut self, at: UsmPtr) -> Option<Arc<A>> {
-        self.at.remove(at.into())
+    /// Removes an allocation. Another one that begins at the same address stays.
+    pub fn remove(&mut self, one: &Arc<A>) -> Option<Arc<A>> {
+        let is_it = |other: &Arc<A>| Arc::ptr_eq(other, one);
+        if !self.starting_at(one.base()).is_some_and(is_it) {
+            return Some(self.hidden.remove(self.hidden.iter().position(is_it)?));
+        }
+        let removed = self.at.remove(one.base().into());
+        let next = self.hidden.iter().rposition(|other| other.base() == one.base());
+        if let Some(next) = next.map(|next| self.hidden.remove(next))
+            && let Ok(range) = Range::new(next.base().into(), next.bytes())
+        {
+            self.at.insert(range, next);
+        }
+        removed
     }
 }
 
@@ -106,7 +125,7 @@ pub fn enter<A: Allocated>(one: A) -> Arc<A> {
 pub fn leave<A: Allocated>(one: &Arc<A>) {
     let last = write(|entries: &mut Entries<A>| {
         entries.forget_name(one);
-        entries.remove(one.base())
+        entries.remove(one)
     });
     drop(last);
 }
@@ -223,5 +242,22 @@ mod tests {
         leave(&smaller);
         assert_eq!(asked(0x1010, 16), Ok(false), "no allocation is there");
         assert!(!touches::<One>(at(1), usize::MAX));
+    }
+
+    #[test]
+    fn of_two_imports_of_one_object_the_one_that_stays_is_found() {
+        for is_first_to_leave in [true, false] {
+            let pair = [9, 10].map(|object| enter(One(at(0x8000), 64, object)));
+            let (leaves, stays) = match is_first_to_leave {
+                true => (&pair[0], &pair[1]),
+                false => (&pair[1], &pair[0]),
+            };
+            leave(leaves);
+            assert!(find::<One>(at(0x8020)).is_some_and(|found| Arc::ptr_eq(&found, stays)));
+            leave(leaves); // changes nothing
+            assert_eq!(asked(0x8020, 16), Ok(true));
+            leave(stays);
+            assert_eq!(asked(0x8020, 16), Ok(false));
+        }
     }
 }
