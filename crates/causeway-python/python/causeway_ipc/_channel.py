@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -55,12 +54,13 @@ class _Peer:
         try:
             if self._opened is not None:
                 _causeway.open_message(self._ticket)  # asks nobody as long as it is open
-            elif self._pending is None:
+            elif (pending := self._pending) is None:  # which another thread, or a handler, may change at any time
                 self._pending = PendingOpen(self._ticket, self._ring, self._side)
-            elif self._pending.done():
-                pending, self._pending = self._pending, None
+            elif pending.done():
                 self._opened = pending.result()
+                self._pending = None
         except CausewayError as error:
+            self._pending = None
             if not error.is_transient:
                 raise
             self._opened = None  # it is stopped: from now on it is asked on a thread
@@ -120,16 +120,19 @@ class Channel:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a channel is not pickled: send its ticket, and open that where arrays are to be received")
 
-    def send(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
+    def send(self, obj: object, *, stream: object = None, timeout: float | None = 60.0) -> None:
         """Hands over an array, or a mapping of arrays by their names, when there is room.
 
-        `stream` is the one that writes the array, where it is on a device.
+        `stream` is the one that writes the array, where it is on a device. Without a timeout (None) it waits as long as the receiver
+        lives.
         """
+        timeout = _waiting.limit(timeout)
         message, exports = self._ready_to_send(obj, stream)
         _wait(self._ring, _WRITER, lambda _: self._put(message, exports), timeout, lambda: self._full(timeout))
 
-    async def send_async(self, obj: object, *, stream: object = None, timeout: float = 60.0) -> None:
+    async def send_async(self, obj: object, *, stream: object = None, timeout: float | None = 60.0) -> None:
         """The same in an event loop."""
+        timeout = _waiting.limit(timeout)
         loop = asyncio.get_running_loop()
         if self._ready is not None and _is_of_sycl(stream):
             await loop.run_in_executor(None, stream.wait)  # type: ignore[attr-defined]
@@ -176,8 +179,9 @@ class Channel:
             if not self._ring.is_closed(_READER):  # which it says first
                 raise ExporterGone(f"the receiver is gone: {error}") from error
 
-    def close(self, timeout: float = 10.0) -> None:
+    def close(self, timeout: float | None = 10.0) -> None:
         """Waits until the receiver has taken what was sent, and closes; what it has not taken by then is lost."""
+        timeout = _waiting.limit(timeout)
         self._ring.close(_WRITER)
         try:
             if not self._is_over:
@@ -185,8 +189,9 @@ class Channel:
         finally:
             self._end()
 
-    async def close_async(self, timeout: float = 10.0) -> None:
+    async def close_async(self, timeout: float | None = 10.0) -> None:
         """The same in an event loop."""
+        timeout = _waiting.limit(timeout)
         self._ring.close(_WRITER)
         try:
             if not self._is_over:
@@ -241,18 +246,25 @@ class Receiver:
         self._ring = Ring(memory)
         self._life = _causeway.share(Event())
         if not self._ring.claim(self._life.ticket.encode()):
-            raise Closed("another process has opened this channel already: it is for two, so create another")
+            raise Closed("this process or another has opened this channel already: a channel has one receiver, so create another")
         self._ready, self._writer = ready, _Peer(self._ring, _READER, life.encode())
-        self._pending: tuple[int, PendingOpen] | None = None
+        self._opened: dict[int, Any] = {}
         self._refusal: str | None = None
         self._recent: Array | None = None
 
-    def receive(self, *, stream: object = None, timeout: float = 60.0) -> Any:
+    def receive(self, *, stream: object = None, timeout: float | None = 60.0) -> Any:
         """The next array, or dictionary of arrays. Raises `Closed` after the last.
 
-        What is submitted to `stream` from now on comes after what the sender's stream did, where the array is on a device. With
-        `math.inf` as the timeout it waits as long as the sender lives.
+        What is submitted to `stream` from now on comes after what the sender's stream did, where the array is on a device. Without
+        a timeout (None) it waits as long as the sender lives.
+
+        If the handler of a signal raises, the next call has what this one had taken. That is so for a call that Python code makes
+        by itself, `x = receiver.receive(timeout=5)`, and for `for x in receiver`, from CPython 3.11 on, without a debugger or another
+        tool that traces. Where C calls it, as `functools.partial`, `next`, `list` and, before 3.12, `receive(**options)` do, and on
+        CPython 3.10, the handler may run when the array has been returned and the caller does not have it yet: it is lost then.
+        Handlers run in the main thread only; no other thread loses anything.
         """
+        timeout = _waiting.limit(timeout)
         deadline = time.monotonic() + timeout
         rest = timeout
         while True:
@@ -266,8 +278,9 @@ class Receiver:
             if (received := self._hand_out(number)) is not None:
                 return received
 
-    async def receive_async(self, *, stream: object = None, timeout: float = 60.0) -> Any:
+    async def receive_async(self, *, stream: object = None, timeout: float | None = 60.0) -> Any:
         """The same in an event loop."""
+        timeout = _waiting.limit(timeout)
         deadline = time.monotonic() + timeout
         rest = timeout
         while True:
@@ -287,7 +300,8 @@ class Receiver:
         if number not in arrived:
             return None
         # CPython runs handlers of signals, and other threads, after calls of C and jumps back, of which there is none from
-        # here on until the caller of `receive` has what it returns (before 3.11, until it is back there).
+        # here on until the caller of `receive` has what it returns (before 3.11, until it is back there). Nothing here can
+        # know whether a caller that is C, as `next` is, got it: what was handed out once is not handed out again.
         received = arrived[number]
         del arrived[number]
         return received
@@ -300,31 +314,43 @@ class Receiver:
             return None
         number, ticket = fetched
         if ticket is None:
+            self._opened.pop(number, None)
             return number
         if (opened := self._open(number, ticket, rest)) is None:
             return None
         self._refusal = None
         if isinstance(opened, Array) and opened.nbytes <= _SMALL:
             self._recent = opened
-        return number if self._ring.accept(number, opened) else None  # the sender keeps it open until here
+        is_first = self._ring.accept(number, opened)  # the sender keeps it open until here
+        self._opened.pop(number, None)
+        return number if is_first else None
 
     def _open(self, number: int, ticket: bytes, rest: float) -> Any:
         """What a message names; None as long as the process that shares it does not answer: the message stays."""
+        kept = self._opened
         try:
-            pending = self._pending
-            if pending is None or pending[0] != number:
+            if number not in kept:
+                kept.clear()
+                # In one call of C: no handler of a signal comes between what opens it and what keeps it for the next `receive`.
                 if rest > _ANSWER:
-                    return _causeway.open_message(ticket)
-                pending = self._pending = number, PendingOpen(ticket, self._ring, _READER)
-            if not pending[1].done():
-                return None
-            self._pending = None
-            return pending[1].result()
+                    kept.update(zip((number,), map(_causeway.open_message, (ticket,))))
+                else:
+                    kept.update(zip((number,), map(PendingOpen, (ticket,), (self._ring,), (_READER,))))
+            opened = kept.get(number)
+            if not isinstance(opened, PendingOpen):
+                return opened
+            return opened.result() if opened.done() else None
         except CausewayError as error:
+            kept.pop(number, None)
             if error.is_transient:
                 self._refusal = str(error)
-            elif self._ring.advance(number):
-                raise  # it can never be opened
+            elif self._ring.advance(number):  # it can never be opened
+                if isinstance(error, Withdrawn) and self._ring.is_closed(_WRITER):
+                    raise Withdrawn(
+                        "the sender closed the channel before this array was received: the time of its close(timeout) was over;"
+                        " give it more, or receive sooner"
+                    ) from error
+                raise
             return None
 
     def _late(self, timeout: float) -> Exception:
@@ -357,6 +383,7 @@ class Receiver:
         self._ring.close(_READER)
         self._life.close()
         self._recent = None
+        self._opened.clear()
 
     def __enter__(self) -> Receiver:
         return self
@@ -368,10 +395,10 @@ class Receiver:
         """What comes until the sender closes the channel, however long it takes."""
         with contextlib.suppress(Closed):
             while True:
-                yield self.receive(timeout=math.inf)
+                yield self.receive(timeout=None)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         """The same in an event loop."""
         with contextlib.suppress(Closed):
             while True:
-                yield await self.receive_async(timeout=math.inf)
+                yield await self.receive_async(timeout=None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -13,6 +14,11 @@ T = TypeVar("T")
 
 class _Pending(Protocol):
     def done(self) -> bool: ...
+
+
+def limit(timeout: float | None) -> float:
+    """The seconds of a timeout: None is for ever."""
+    return math.inf if timeout is None else timeout
 
 
 def too_late(what: str, timeout: float) -> Timeout:
