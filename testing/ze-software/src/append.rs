@@ -60,7 +60,7 @@ entries! {
         list::get(list)?.append(Work::Nothing, false, Events { signal, ..Events::NONE })
     }
     fn zeCommandListAppendEventReset(list: ze_command_list_handle_t, of: ze_event_handle_t) {
-        let promise = flag(of)?.promise(false);
+        let promise = flag(of)?.promise(false, 0)?;
         let clear = Work::call(move || {
             promise.clear();
             Ok(())

@@ -25,36 +25,77 @@ use std::{
 use ur_lock::locked;
 use ze_sys::*;
 
-/// The number of promises of one event that can be pending at once before a later one stands for an earlier
-/// one.
-const RING: usize = 8;
+/// How many lists can owe one event a signal at the same time: slots of a cell.
+const SLOTS: usize = 50;
+/// The bits of a promise's number that name its slot; the others count.
+const SLOT_BITS: u32 = 6;
+const _: () = assert!(SLOTS <= 1 << SLOT_BITS);
+/// The bytes of a cell.
+pub const BYTES: usize = 2048;
 /// The number of cells in a page of this process.
-const PAGE: u32 = 256;
+const PAGE: u32 = 32;
 
+/// Where promises are kept one after the other: a later one begins when the earlier one is done, or is by the same list,
+/// whose commands run in order. So `done >= n` says that signal `n` was given, however often the event is used later.
 #[repr(C)]
-struct Stamp {
+struct Slot {
+    /// The latest promise, and the list that made it; 0: it may be of any.
+    last: AtomicU64,
+    owner: AtomicU64,
+    /// The latest signal that was given, and its times.
+    done: AtomicU64,
     start: AtomicU64,
     end: AtomicU64,
 }
+impl Slot {
+    /// Makes promise `n` of list `owner` here, unless another list's promise is pending. Threads and processes may race: who
+    /// changes `last` has the slot.
+    fn take(&self, owner: u64, n: u64) -> bool {
+        let (last, seen) = (self.last.load(SeqCst), self.owner.load(SeqCst));
+        let is_own = seen == owner;
+        if !is_own && self.done.load(SeqCst) < last {
+            return false;
+        }
+        let is_marked = is_own || swap(&self.owner, seen, owner);
+        let is_taken = is_marked && last < n && swap(&self.last, last, n);
+        if is_marked && !is_own && !is_taken {
+            // Another list was faster. It must not look like this one's: else this one would not wait for it.
+            swap(&self.owner, owner, 0);
+        }
+        is_taken
+    }
+    fn renew(&self) {
+        let all = [&self.last, &self.owner, &self.done, &self.start, &self.end];
+        all.into_iter().for_each(|word| word.store(0, SeqCst));
+    }
+}
+fn swap(word: &AtomicU64, from: u64, to: u64) -> bool {
+    word.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
+}
 /// The words of one event. All zeros: nothing was promised yet.
-#[repr(C, align(256))]
+#[repr(C, align(2048))]
 pub struct Cell {
     serial: AtomicU64,
     users: AtomicU32,
     wake: AtomicU32,
     waiters: AtomicU32,
+    /// How many promises were made, and the latest one.
+    count: AtomicU64,
     assigned: AtomicU64,
-    done: [AtomicU64; RING],
-    stamps: [Stamp; RING],
+    slots: [Slot; SLOTS],
 }
-const _: () = assert!(size_of::<Cell>() == 256);
-const fn place(n: u64) -> usize {
-    (n % RING as u64) as usize
-}
+const _: () = assert!(size_of::<Cell>() == BYTES);
 impl Cell {
-    /// Promises one more signal; returns its number, starting at 1.
-    pub fn promise(&self) -> u64 {
-        self.assigned.fetch_add(1, SeqCst) + 1
+    fn slot(&self, n: u64) -> &Slot {
+        &self.slots[(n % (1 << SLOT_BITS)) as usize % SLOTS]
+    }
+    /// Promises one more signal, by a command of list `owner`; returns its number. `None` if too many other lists owe one.
+    pub fn promise(&self, owner: u64) -> Option<u64> {
+        let count = self.count.fetch_add(1, SeqCst) + 1;
+        let numbers = (0..SLOTS as u64).map(|slot| count << SLOT_BITS | slot);
+        let n = numbers.into_iter().find(|n| self.slot(*n).take(owner, *n))?;
+        self.assigned.fetch_max(n, SeqCst);
+        Some(n)
     }
     /// The number of the latest promise; 0: none.
     pub fn latest(&self) -> u64 {
@@ -62,20 +103,20 @@ impl Cell {
     }
     /// Whether signal `n` was given.
     pub fn is_done(&self, n: u64) -> bool {
-        self.done[place(n)].load(SeqCst) >= n
+        self.slot(n).done.load(SeqCst) >= n
     }
     /// Gives signal `n`, with the start and the end of its command by the devices' clock.
     pub fn keep(&self, n: u64, (start, end): (u64, u64)) {
-        let stamp = &self.stamps[place(n)];
-        stamp.start.store(start, Relaxed);
-        stamp.end.store(end, Relaxed);
-        self.done[place(n)].fetch_max(n, SeqCst);
+        let slot = self.slot(n);
+        slot.start.store(start, Relaxed);
+        slot.end.store(end, Relaxed);
+        slot.done.fetch_max(n, SeqCst);
         self.wake_all();
     }
     /// The times of signal `n`.
     pub fn times(&self, n: u64) -> (u64, u64) {
-        let stamp = &self.stamps[place(n)];
-        (stamp.start.load(Relaxed), stamp.end.load(Relaxed))
+        let slot = self.slot(n);
+        (slot.start.load(Relaxed), slot.end.load(Relaxed))
     }
     /// Signals an event with two states, whose only promise has the number 1.
     pub fn set(&self, times: (u64, u64)) {
@@ -83,17 +124,18 @@ impl Cell {
     }
     /// Resets an event with two states.
     pub fn clear(&self) {
-        self.done[1].store(0, SeqCst);
+        self.slot(1).done.store(0, SeqCst);
         self.wake_all();
     }
     /// Restores the state without promises.
     pub fn renew(&self) {
+        self.count.store(0, SeqCst);
         self.assigned.store(0, SeqCst);
-        self.done.iter().for_each(|done| done.store(0, SeqCst));
+        self.slots.iter().for_each(Slot::renew);
     }
     /// The address of the word of signal `n`, for users that read the memory itself.
     pub fn address(&self, n: u64) -> u64 {
-        std::ptr::from_ref(&self.done[place(n)]).addr() as u64
+        std::ptr::from_ref(&self.slot(n).done).addr() as u64
     }
     fn wake_all(&self) {
         self.wake.fetch_add(1, SeqCst);
@@ -154,7 +196,7 @@ impl Page {
     pub fn new(count: u32) -> Answer<Arc<Self>> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         let file = rustix::fs::memfd_create("ze-software-events", flags).map_err(short)?;
-        rustix::fs::ftruncate(&file, u64::from(count) * 256).map_err(short)?;
+        rustix::fs::ftruncate(&file, u64::from(count) * BYTES as u64).map_err(short)?;
         // No process that opens it can shrink it.
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
         rustix::fs::fcntl_add_seals(&file, seals).map_err(short)?;
@@ -165,7 +207,7 @@ impl Page {
     /// # Errors
     /// As for [`Page::new`].
     pub fn map(file: OwnedFd, count: u32) -> Answer<Arc<Self>> {
-        let (bytes, access) = (count as usize * 256, ProtFlags::READ | ProtFlags::WRITE);
+        let (bytes, access) = (count as usize * BYTES, ProtFlags::READ | ProtFlags::WRITE);
         let null = std::ptr::null_mut();
         // SAFETY: a new mapping at an address that the system chooses.
         let at = unsafe { rustix::mm::mmap(null, bytes, access, MapFlags::SHARED, &file, 0) };
@@ -181,7 +223,7 @@ impl Drop for Page {
     fn drop(&mut self) {
         // SAFETY: the mapping of `map`, into which there are no references any more.
         let _unmapped =
-            unsafe { rustix::mm::munmap(self.cells.as_ptr().cast(), self.count as usize * 256) };
+            unsafe { rustix::mm::munmap(self.cells.as_ptr().cast(), self.count as usize * BYTES) };
     }
 }
 /// The driver's result for an error of the system.

@@ -107,6 +107,8 @@ pub struct Promise {
     number: Number,
     counter: bool,
     timed: bool,
+    /// The list of the command.
+    owner: u64,
 }
 impl Promise {
     /// Whether the event records times.
@@ -120,7 +122,8 @@ impl Promise {
             && self.counter
             && n.load(SeqCst) == self.hold.latest()
         {
-            n.store(self.hold.promise(), SeqCst);
+            let next = self.hold.promise(self.owner);
+            n.store(next.expect("the list has the slot of its previous run"), SeqCst);
         }
         let number = Number::Fixed(self.number.now());
         Self { hold: self.hold.clone(), number, ..*self }
@@ -191,18 +194,24 @@ impl Event {
         };
         Wait { hold: self.hold.clone(), number }
     }
-    /// The promise of a command that is appended. `moving`: to a list that may run repeatedly.
-    pub fn promise(&self, moving: bool) -> Promise {
+    /// The promise of a command that is appended to the list `owner`. `moving`: to a list that may run repeatedly.
+    ///
+    /// # Errors
+    /// `ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY` if too many other lists owe a signal.
+    pub fn promise(&self, moving: bool, owner: u64) -> Answer<Promise> {
         let (hold, counter) = (self.hold.clone(), self.is_counter());
         let timed = self.times != Times::None;
         if !counter {
-            return Promise { hold, number: Number::Fixed(1), counter, timed };
+            return Ok(Promise { hold, number: Number::Fixed(1), counter, timed, owner });
         }
-        let n = hold.promise();
+        let Some(n) = hold.promise(owner) else {
+            eprintln!("ze-software: too many lists owe one event a signal");
+            return Err(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+        };
         let shared = moving.then(|| Arc::new(AtomicU64::new(n)));
         locked(&self.moving).clone_from(&shared);
         let number = shared.map_or(Number::Fixed(n), Number::Moving);
-        Promise { hold, number, counter, timed }
+        Ok(Promise { hold, number, counter, timed, owner })
     }
     /// The number of the current state, and whether it is complete.
     fn status(&self) -> (u64, bool) {

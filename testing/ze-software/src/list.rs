@@ -16,7 +16,7 @@ use crate::{
 };
 use std::sync::{
     Arc, Mutex, MutexGuard,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
 };
 use ur_lock::locked;
 use ze_sys::*;
@@ -41,6 +41,8 @@ pub enum Way {
 /// A command list.
 pub struct List {
     pub way: Way,
+    /// No other list has it, in any process.
+    number: u64,
     pub device: Arc<Device>,
     context: usize,
     pub ordinal: u32,
@@ -63,6 +65,12 @@ impl Object for List {
 unsafe impl Send for List {}
 // SAFETY: as above.
 unsafe impl Sync for List {}
+
+/// A number for a list: the process's, and how many it has made.
+fn next_number() -> u64 {
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    u64::from(std::process::id()) << 32 | u64::from(NEXT.fetch_add(1, Relaxed))
+}
 
 /// The events of an append: the one that it signals and those that it waits for.
 #[derive(Clone, Copy)]
@@ -149,7 +157,7 @@ impl List {
                 return Err(ZE_RESULT_ERROR_INVALID_ARGUMENT);
             }
         }
-        Ok(Some(event.promise(recorded)))
+        event.promise(recorded, self.number).map(Some)
     }
     /// Appends a command. `free`: among such commands only the order of the list matters.
     ///
@@ -304,6 +312,7 @@ entries! {
         let mutable = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC;
         let list = List {
             way: Way::Recorded(Mutex::default()),
+            number: next_number(),
             device,
             context: context.expose_provenance(),
             ordinal: desc.commandQueueGroupOrdinal,
@@ -327,6 +336,7 @@ entries! {
         }
         engine(desc.ordinal, desc.index)?;
         let list = List {
+            number: next_number(),
             way: Way::Immediate(
                 engine::shared((device.index, desc.ordinal, desc.index)).unwrap_or_default(),
                 desc,

@@ -2,7 +2,7 @@
 //! descriptor or, if that is not accessible, through its socket; both are gone when the exporter has ended.
 #![expect(unsafe_code, reason = "the bytes of handles")]
 use crate::{
-    cell::{Opened, Own, Page, Seat, short},
+    cell::{BYTES, Opened, Own, Page, Seat, short},
     inject::Answer,
     pass,
 };
@@ -89,7 +89,9 @@ fn page(magic: [u8; 8], data: [c_char; 64]) -> Answer<(Ticket, Arc<Page>)> {
     }
     let file = reach(&ticket).or_else(|| pass::fetch(ticket.socket, ticket.file)).ok_or(refused)?;
     let stat = rustix::fs::fstat(&file).map_err(short)?;
-    if stat.st_ino != ticket.file || stat.st_size.unsigned_abs() != u64::from(ticket.count) * 256 {
+    if stat.st_ino != ticket.file
+        || stat.st_size.unsigned_abs() != u64::from(ticket.count) * BYTES as u64
+    {
         return Err(refused);
     }
     // Mapped only once, however many of its events are opened.

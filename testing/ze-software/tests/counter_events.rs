@@ -54,6 +54,52 @@ fn a_later_signal_that_is_done_first_releases_no_earlier_wait() {
     w.finish(waiting);
 }
 #[test]
+fn a_captured_wait_is_for_its_signal_however_often_the_event_is_used_later() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let event = w.counter(SHARED);
+    let (first, waiting) = (w.immediate(IN_ORDER), w.immediate(IN_ORDER));
+    w.barrier(first, event, &mut [gate]);
+    w.barrier(waiting, NONE, &mut [event]);
+    let others = [w.immediate(IN_ORDER), w.immediate(IN_ORDER)];
+    for used in 0..1000 {
+        w.barrier(others[used % 2], event, &mut []);
+        w.wait(event);
+        assert_eq!(ze!(w.ze, list.pfnHostSynchronize(waiting, 0)), ZE_RESULT_NOT_READY, "{used}");
+    }
+    // More of the list that is held up: its signals come in order.
+    for _ in 0..1000 {
+        w.barrier(first, event, &mut []);
+    }
+    let second = w.immediate(IN_ORDER);
+    w.barrier(second, NONE, &mut [event]);
+    assert_eq!(ze!(w.ze, list.pfnHostSynchronize(second, 20_000_000)), ZE_RESULT_NOT_READY);
+    ok!(w.ze, event.pfnHostSignal(gate));
+    w.finish(waiting);
+    w.finish(second);
+    w.wait(event);
+}
+#[test]
+fn a_signal_that_no_place_is_left_for_is_refused_and_nothing_else_changes() {
+    let w = World::new();
+    let pool = w.pool(HOST, 1);
+    let gate = w.event(pool, 0);
+    let event = w.counter(SHARED);
+    let lists: Vec<_> = (0..50).map(|_| w.immediate(IN_ORDER)).collect();
+    lists.iter().for_each(|list| w.barrier(*list, event, &mut [gate]));
+    let one_more = w.immediate(IN_ORDER);
+    let refused = ze!(w.ze, list.pfnAppendBarrier(one_more, event, 0, null_mut()));
+    assert_eq!(refused, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    lists.iter().for_each(|list| w.barrier(*list, event, &mut []));
+    assert!(!w.is_over(event));
+    ok!(w.ze, event.pfnHostSignal(gate));
+    lists.iter().for_each(|list| w.finish(*list));
+    w.wait(event);
+    w.barrier(one_more, event, &mut []);
+    w.wait(event);
+}
+#[test]
 fn a_recorded_list_signals_anew_with_each_run() {
     let w = World::new();
     let pool = w.pool(HOST, 1);
