@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         "urQueueRelease", "commands that never run keep no process", "a process ends with commands behind a signal that does not come", pending;
         "urEventRelease", "UR_RESULT_ERROR_UNINITIALIZED in a forked child, or as in its parent", "forked children ask, await and release what they inherited, and do not hang", inherited;
         "urEnqueueHostTaskExp", "a function is called or the call fails", "a function that no thread can be started for is called or refused", no_thread;
+        "urEnqueueEventsWaitWithBarrierExt, urEnqueueHostTaskExp", "what was submitted runs without a wait", "signals and functions of out-of-order queues come though no thread of their process waits", unattended;
     }
 }
 /// An importer that has opened an event as `there`, which its exporter owes a signal.
@@ -151,4 +152,22 @@ fn no_thread(b: &Bench) -> Verdict {
     peer.must("wait done")?;
     same!(peer.must("calls")?, "1", "calls of the function");
     Ok(())
+}
+fn unattended(b: &Bench) -> Verdict {
+    const THREADS: usize = 8;
+    const ROUNDS: usize = 100;
+    let place = Place::new(b)?;
+    let (mut exporter, mut importer) = (place.peer()?, place.peer()?);
+    let names: Vec<_> = (0..THREADS).map(|index| format!("e{index}")).collect();
+    for name in &names {
+        let ticket = exporter.shares("event", name)?;
+        importer.must(&format!("open event {name} {ticket}"))?;
+    }
+    let names = names.join(" ");
+    for _ in 0..ROUNDS {
+        exporter.must(&format!("swarm-signal {names}"))?;
+        importer.must(&format!("wait {names}"))?;
+    }
+    same!(exporter.must("calls")?, (THREADS * ROUNDS).to_string(), "calls of the functions");
+    exporter.ends()
 }

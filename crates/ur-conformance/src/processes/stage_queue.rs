@@ -23,7 +23,7 @@ use ur_lock::locked;
 use ur_sys::*;
 
 static CALLS: AtomicUsize = AtomicUsize::new(0);
-unsafe extern "C" fn called(_: *mut c_void) {
+pub unsafe extern "C" fn called(_: *mut c_void) {
     CALLS.fetch_add(1, SeqCst);
 }
 

@@ -1,15 +1,19 @@
 //! Commands in which several threads of a peer use one handle or one object at once.
-use super::stage::{Said, Stage, number, ok, unhex, wrong};
+use super::{
+    stage::{Refusal, Said, Stage, number, ok, unhex, wrong},
+    stage_queue::called,
+};
 use crate::{
-    bench::{Bench, share::Kind},
+    bench::{Bench, Usm, share::Kind},
     case::{Stop, Verdict},
-    ensure, same,
+    ensure, must, same,
 };
 use std::{
     ffi::c_void,
+    ptr::{null, null_mut, with_exposed_provenance_mut},
     time::{Duration, Instant},
 };
-use ur_sys::ur_result_t;
+use ur_sys::*;
 
 /// Maps an object. Where the driver allows only one mapping of each object, waits until no other thread has
 /// one.
@@ -63,12 +67,46 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
             let (kind, rounds) = (Kind::named(kind), number(rounds)?);
             let object = stage.object(name)?.1.expose_provenance();
             stage.bench.together(THREADS, |b, _| {
-                let object = std::ptr::with_exposed_provenance_mut(object);
+                let object = with_exposed_provenance_mut(object);
                 for _ in 0..rounds {
                     let given = b.get(kind, object)?;
                     same!(b.put_code(kind, given.data)?, ur_result_t::SUCCESS, "a put");
                 }
                 Ok::<(), Stop>(())
+            })?;
+            ok()
+        }
+        // Each thread puts fills into an out-of-order queue of its own, a function of the host's behind them, and a signal of
+        // its event behind all of it. Nobody waits here.
+        ["swarm-signal", ref names @ ..] => {
+            let queues = (0..names.len()).map(|index| stage.queue(&format!("ooo{index}")));
+            let queues: Vec<_> = queues
+                .map(|queue| Ok(queue?.0.expose_provenance()))
+                .collect::<Result<_, Refusal>>()?;
+            let events: Vec<_> =
+                stage.raws(names)?.into_iter().map(<*mut c_void>::expose_provenance).collect();
+            let at = stage.bench.alloc(Usm::Device, 64 * names.len())?.expose_provenance();
+            stage.bench.together(names.len(), |b, index| {
+                let handle = |all: &[usize]| with_exposed_provenance_mut(all[index]);
+                let (queue, event) = (ur_queue_handle_t(handle(&queues)), handle(&events));
+                let at = with_exposed_provenance_mut(at + 64 * index);
+                let (byte, none) = (7_u8, null_mut());
+                let mut last = [ur_event_handle_t::NULL; 1];
+                for round in 0..3 {
+                    let mut fill = ur_event_handle_t::NULL;
+                    let (count, list) = if round == 0 { (0, null()) } else { (1, last.as_ptr()) };
+                    let byte = (&raw const byte).cast();
+                    must!(b, enqueue.usm_fill(queue, at, 1, byte, 64, count, list, &mut fill));
+                    if round > 0 {
+                        must!(b, event.release(last[0]));
+                    }
+                    last = [fill];
+                }
+                let (call, list) = (Some(called as _), last.as_ptr());
+                let no_event = null_mut();
+                must!(b, enqueue_exp.host_task_exp(queue, call, none, null(), 1, list, no_event));
+                must!(b, event.release(last[0]));
+                b.signal(queue, event, &[])
             })?;
             ok()
         }
