@@ -20,6 +20,26 @@ fn again(folder: &Path, environment: &[(&str, &str)]) {
     let said = String::from_utf8_lossy(&said);
     assert!(out.status.success() && said.contains("1 passed"), "{said}");
 }
+/// Loaded alone under the first name, where a variable gives the devices to the second.
+#[test]
+fn who_lists_no_adapter_says_which_variable_decides() {
+    let mut again = Command::new(std::env::current_exe().expect("this test"));
+    again.args(["--ignored", "--exact", "the_first_name_has_no_adapter", "--nocapture"]);
+    again.env("UR_LOADER_USE_LEVEL_ZERO_V2", "1").env("UR_LOG_LEVEL_ZERO", "level:info");
+    let out = again.env_remove("UR_ADAPTERS_FORCE_LOAD").output().expect("it starts");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{said}");
+    assert_eq!(said.matches("Set UR_LOADER_USE_LEVEL_ZERO_V2=0").count(), 1, "{said}");
+}
+#[test]
+#[ignore = "a process of its own, started by the test above"]
+fn the_first_name_has_no_adapter() {
+    for _ in 0..2 {
+        let (mut count, get) = (7, ur_level_zero::TABLE_V1.adapter.get.unwrap());
+        assert_eq!(c::one::Call::call(get, (0, null_mut(), &mut count)), R::SUCCESS);
+        assert_eq!(count, 0);
+    }
+}
 /// What each of the processes of the tests below does.
 #[test]
 #[ignore = "a process of its own, started by the others"]

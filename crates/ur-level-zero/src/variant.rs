@@ -8,8 +8,12 @@
 //! | neither | `_v2` lists them if one is as new as Xe2 (IP version 20.1) |
 #![expect(unsafe_code, reason = "entries of the C ABI")]
 use super::{device, device_info, options::number};
-use std::sync::atomic::{AtomicU8, Ordering::*};
-use ur_sys::{ur_adapter_handle_t, ur_result_t};
+use std::sync::{
+    Once,
+    atomic::{AtomicU8, Ordering::*},
+};
+use ur_adapter::{log, object::Backend};
+use ur_sys::{ur_adapter_handle_t, ur_logger_level_t, ur_result_t};
 
 /// Linked into a program without a loader that has both.
 const ALONE: u8 = 0;
@@ -56,5 +60,26 @@ pub(super) fn is_chosen() -> bool {
         None if device::all().next().is_none() => return true, // there is no device to be listed twice
         None => device::all().any(|one| device_info::ip_version(one).is_ok_and(|ip| ip >= XE2)),
     };
-    v2 == (variant == V2)
+    let is_listed = v2 == (variant == V2);
+    if !is_listed {
+        tell_why(wished.is_some());
+    }
+    is_listed
+}
+/// Says once who lists the devices instead, for those who loaded this variant alone.
+fn tell_why(is_by_variable: bool) {
+    static TOLD: Once = Once::new();
+    let name =
+        |is_v2| if is_v2 { "libur_adapter_level_zero_v2" } else { "libur_adapter_level_zero" };
+    let (this, other) = (name(is_v2()), name(!is_v2()));
+    let wanted = u8::from(is_v2());
+    let because = match is_by_variable {
+        true => "UR_LOADER_USE_LEVEL_ZERO_V2 or SYCL_UR_USE_LEVEL_ZERO_V2 says so",
+        false => "it goes by the devices, as no variable says otherwise",
+    };
+    let why = format!(
+        "{this} lists no devices, because {other} does: {because}. Set UR_LOADER_USE_LEVEL_ZERO_V2={wanted} to have them \
+         here"
+    );
+    TOLD.call_once(|| log::say(Backend::LevelZero, ur_logger_level_t::INFO, &why));
 }
