@@ -3,7 +3,7 @@ use super::{
     DriverDevice, device,
     driver::{RawDriver, driver},
     extensions::Extensions,
-    native::driver as native,
+    native::{driver as native, fork},
     variant,
 };
 use std::{
@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{Error, Result},
     log,
     object::Backend,
 };
@@ -66,21 +66,16 @@ impl DriverPlatform {
     }
 }
 
-/// The drivers, enumerated once in a process.
-#[derive(Debug)]
-struct Found {
-    /// The process's fork count when the driver was initialised.
-    fork: u64,
-    platforms: Vec<Arc<DriverPlatform>>,
-}
-fn found() -> &'static Found {
-    static FOUND: OnceLock<Found> = OnceLock::new();
+/// The platforms, enumerated once in a process.
+fn found() -> &'static [Arc<DriverPlatform>] {
+    static FOUND: OnceLock<Vec<Arc<DriverPlatform>>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let platforms = find().unwrap_or_else(|error| {
             log::say(Backend::LevelZero, ur_logger_level_t::WARN, &error);
             vec![]
         });
-        Found { fork: ur_mapping::fork_count(), platforms }
+        fork::note_start();
+        platforms
     })
 }
 /// Enumerates the drivers. Without a driver or device the list is empty; that is no error. A driver that
@@ -111,20 +106,14 @@ pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
 }
 /// All platforms that have a supported device. Initialises the driver.
 pub fn all() -> &'static [Arc<DriverPlatform>] {
-    &found().platforms
+    found()
 }
 /// # Errors
 /// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
 /// work there.
 pub fn check_fork() -> Result<()> {
-    match found().fork == ur_mapping::fork_count() {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorCode::Uninitialized,
-            "Level Zero was started before this process was forked and does not work in the child: \
-             fork first, or start another program",
-        )),
-    }
+    found();
+    fork::check()
 }
 
 /// The platform names of Unified Runtime's own adapters, because programs select platforms by name.

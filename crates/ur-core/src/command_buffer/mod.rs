@@ -32,9 +32,6 @@ use ur_adapter::{
 };
 use ur_sys::*;
 
-/// Lists up to this length need no heap allocation.
-const FEW: usize = 8;
-
 /// A backend that executes recorded commands repeatedly. A backend without native recordings implements [`Replays`]
 /// instead.
 pub trait Records:

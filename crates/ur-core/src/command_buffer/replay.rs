@@ -17,7 +17,7 @@
 //!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
 //! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
 //!   not follow earlier executions, and later ones do not follow it.
-use super::{Change, Command, CommandBuffer, FEW, Node, Records, Step, refused};
+use super::{Change, Command, CommandBuffer, Node, Records, Step, refused, step::FEW};
 use crate::{
     command::{Place, Ready},
     event::{

@@ -1,5 +1,4 @@
 //! A recorded command: a copy that can be executed repeatedly.
-use super::FEW;
 use crate::{
     command::{Ready, Used},
     over_driver::mem::Mem,
@@ -15,6 +14,9 @@ use ur_hal::{
     Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types,
 };
 use ur_sys::ur_command_t;
+
+/// Lists up to this length need no heap allocation.
+pub(super) const FEW: usize = 8;
 
 /// One recorded command, with copies of everything that it refers to, and the objects that it uses.
 pub struct Step<D: HasStreams> {

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{RawContext, RawDevice, RawDriver, driver},
-    memory::release,
+    fork::release,
 };
 use std::ptr::null;
 use ur_adapter::error::Result;

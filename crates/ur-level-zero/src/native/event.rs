@@ -8,7 +8,7 @@ use super::{
     },
     context::NativeContext,
     counter::{Close, Counters, Maker, Sharing},
-    memory::release,
+    fork::release,
 };
 use std::{
     ptr::{null, null_mut},

@@ -6,8 +6,9 @@ use super::{
         driver::{RawImage, driver},
     },
     context::NativeContext,
+    fork::release,
     list::List,
-    memory::{pointer, release},
+    memory::pointer,
 };
 use std::{ptr, sync::Arc};
 use ur_adapter::error::Result;

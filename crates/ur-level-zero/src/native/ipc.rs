@@ -13,8 +13,9 @@ use super::{
         driver::{RawContext, driver},
     },
     context::NativeContext,
+    fork::release,
     import_fd::{Keepers, was_kept},
-    memory::{self, Piece, Sort, pointer, release},
+    memory::{self, Piece, Sort, pointer},
     physical_memory::{DMA_BUF, put_back},
 };
 use rustix::io::fcntl_dupfd_cloexec;

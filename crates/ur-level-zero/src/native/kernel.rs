@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawEvent, RawKernel, RawList, driver},
-    memory::release,
+    fork::release,
     module::{NativeModule, filled},
 };
 use std::{

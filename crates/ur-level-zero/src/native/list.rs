@@ -8,7 +8,7 @@ use super::{
         platform::check_fork,
     },
     context::NativeContext,
-    memory::release,
+    fork::release,
 };
 use std::{
     cell::Cell,

@@ -6,9 +6,9 @@ use super::{
         device::DriverDevice,
         driver::{self, Outcome, RawContext, RawDevice, RawDriver, driver},
         options,
-        platform::check_fork,
     },
     context::NativeContext,
+    fork::release,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
 use ur_adapter::error::{Error, ErrorCode, Result};
@@ -145,13 +145,6 @@ impl Drop for Piece {
 /// The address as a pointer.
 pub(super) fn pointer(at: u64) -> *mut c_void {
     ptr::with_exposed_provenance_mut(at as usize)
-}
-/// Calls `work`, which releases something. Does nothing in a forked child, where the objects belong to the
-/// parent. An error is logged, because callers are destructors.
-pub(super) fn release(work: impl FnOnce() -> Outcome) {
-    if check_fork().is_ok() {
-        work().let_go();
-    }
 }
 /// The descriptor that allows an allocation to exceed the device's normal limit; `None` if it does not, or if
 /// the application did not request this (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`).

@@ -9,6 +9,7 @@ pub mod driver;
 pub mod event;
 pub mod execute;
 mod fill;
+pub mod fork;
 pub mod image;
 mod import_fd;
 pub mod ipc;

@@ -3,7 +3,7 @@
 use super::{
     super::driver::{Outcome, RawBuildLog, RawContext, RawDevice, RawModule, driver},
     context::NativeContext,
-    memory::release,
+    fork::release,
 };
 use std::{
     ffi::{CStr, CString, c_void},

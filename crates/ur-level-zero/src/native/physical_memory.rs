@@ -6,9 +6,9 @@ use super::{
         driver::{RawDriver, RawPhysical, driver},
     },
     context::NativeContext,
+    fork::release,
     import_fd::{Keepers, close_if_left, was_kept},
     ipc::{duplicate, foreign, is_want},
-    memory::release,
     virtual_memory::page_size,
 };
 use std::{

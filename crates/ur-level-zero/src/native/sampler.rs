@@ -3,7 +3,7 @@
 use super::{
     super::driver::{RawDevice, RawSampler, driver},
     context::NativeContext,
-    memory::release,
+    fork::release,
 };
 use std::sync::Arc;
 use ur_adapter::error::Result;

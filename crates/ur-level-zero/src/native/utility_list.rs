@@ -7,8 +7,8 @@ use super::{
         driver::{RawDevice, RawList, driver},
     },
     context::NativeContext,
+    fork::release,
     list::List,
-    memory::release,
 };
 use std::sync::Arc;
 use ur_adapter::error::Result;

@@ -6,8 +6,9 @@ use super::{
         driver::{RawDriver, RawPhysical, driver},
     },
     context::NativeContext,
+    fork::release,
     ipc::is_want,
-    memory::{pointer, release},
+    memory::pointer,
     physical_memory::Physical,
     utility_list::UtilityList,
 };
