@@ -1,7 +1,9 @@
 //! Command buffers: commands that are recorded once and run repeatedly.
 use crate::{
+    adapter::Adapter,
     ask,
     bench::{Bench, Usm, word},
+    call,
     case::{Case, Stop, Verdict},
     cases, ensure, info, must,
     raw::Word,
@@ -10,7 +12,10 @@ use crate::{
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::atomic::{AtomicU8, Ordering::SeqCst},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU8, Ordering::SeqCst},
+    },
 };
 use ur_sys::*;
 
@@ -37,6 +42,7 @@ pub fn cases() -> Vec<Case> {
         "urGraphCreateExp, urGraphIsEmptyExp", "a new graph is empty", "a new graph is empty and has a number of its own", empty_graph;
         "urQueueBeginGraphCaptureExp, urQueueEndGraphCaptureExp, urGraphInstantiateGraphExp, urEnqueueGraphExp", "what is captured runs when the graph does", "captured commands run with the graph, twice, and not before", capture;
         "urEnqueueHostTaskExp, urEnqueueGraphExp", "what is captured runs when the graph does", "a captured host task runs in its place between the commands before and after it", host_task;
+        "urEnqueueGraphExp", "the graph and the queue may be released as soon as its commands run", "a captured host task destroys its graph, or releases its queue, while the graph is still being enqueued", release_own;
     });
     all
 }
@@ -325,6 +331,68 @@ fn host_task(b: &Bench) -> Verdict {
     must!(b, graph_exp.executable_graph_destroy_exp(runs));
     must!(b, graph_exp.destroy_exp(graph));
     Ok(())
+}
+type Runs = ur_exp_executable_graph_handle_t;
+/// What a captured host task releases, by handle: its own graph, or the queue.
+static OWN: Mutex<Option<(&Adapter, Result<usize, usize>)>> = Mutex::new(None);
+extern "C" fn release_one(_: *mut c_void) {
+    let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let at = std::ptr::with_exposed_provenance_mut;
+    let code = own.and_then(|(adapter, handle)| match handle {
+        Ok(graph) => {
+            let destroy = adapter.tables.graph_exp.executable_graph_destroy_exp?;
+            Some(call::Call::call(destroy, (ur_exp_executable_graph_handle_t(at(graph)),)))
+        }
+        Err(queue) => {
+            let release = adapter.tables.queue.release?;
+            Some(call::Call::call(release, (ur_queue_handle_t(at(queue)),)))
+        }
+    });
+    if code == Some(ur_result_t::SUCCESS) {
+        CALLS.fetch_add(1, SeqCst);
+    }
+}
+fn release_own(b: &Bench) -> Verdict {
+    const FILLS: usize = 500;
+    b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
+    let (at, none) = (b.alloc(Usm::Host, FILLS)?, null_mut());
+    let out_of_order = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    for round in 0..80_u8 {
+        let flags = if round & 2 == 0 { ur_queue_flags_t::default() } else { out_of_order };
+        let (queue, of_queue) = (b.new_queue(flags)?, round & 1 == 0);
+        let (mut graph, mut runs) = (ur_exp_graph_handle_t::NULL, Runs::NULL);
+        must!(b, queue_exp.begin_graph_capture_exp(queue));
+        let task: unsafe extern "C" fn(_) = release_one;
+        must!(b, enqueue_exp.host_task_exp(queue, Some(task), none, null(), 0, null(), null_mut()));
+        for n in 0..FILLS {
+            let pattern = (&raw const round).cast();
+            let to = at.wrapping_byte_add(n);
+            must!(b, enqueue.usm_fill(queue, to, 1, pattern, 1, 0, null(), null_mut()));
+        }
+        let last: unsafe extern "C" fn(_) = count;
+        let barrier = null_mut();
+        must!(b, enqueue.events_wait_with_barrier(queue, 0, null(), barrier));
+        must!(b, enqueue_exp.host_task_exp(queue, Some(last), none, null(), 0, null(), null_mut()));
+        must!(b, queue_exp.end_graph_capture_exp(queue, &mut graph));
+        must!(b, graph_exp.instantiate_graph_exp(graph, &mut runs));
+        must!(b, graph_exp.destroy_exp(graph));
+        CALLS.store(0, SeqCst);
+        let own = match of_queue {
+            true => Err(queue.0.expose_provenance()),
+            false => Ok(runs.0.expose_provenance()),
+        };
+        *OWN.lock().unwrap_or_else(PoisonError::into_inner) = Some((b.adapter, own));
+        must!(b, enqueue_exp.graph_exp(queue, runs, 0, null(), null_mut()));
+        while CALLS.load(SeqCst) < 2 {
+            std::thread::yield_now();
+        }
+        same!(b.read(at, FILLS)?, vec![round; FILLS], "what the commands behind the task wrote");
+        match of_queue {
+            true => must!(b, graph_exp.executable_graph_destroy_exp(runs)),
+            false => must!(b, queue.release(queue)),
+        }
+    }
+    b.free(at)
 }
 /// A graph into which the bench's queue records.
 fn recording(b: &Bench) -> Verdict<ur_exp_graph_handle_t> {

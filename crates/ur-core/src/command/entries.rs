@@ -7,6 +7,7 @@ use super::{
     usm_async::{allocate, free},
 };
 use crate::{c_arguments, memory::allocation::Usm, over_driver::OverDriver};
+use smallvec::SmallVec;
 use ur_adapter::{
     api::{CommandApi, EnqueueApi, EnqueueExpApi, Request},
     command::{Appended, Asked, CompletionRequest, Enqueued},
@@ -15,7 +16,25 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     shim::BarrierEvent,
 };
+use ur_hal::Command;
 use ur_sys::*;
+
+/// The objects of a call that may run functions of the caller's on the host, on any thread, before it returns: such a
+/// function may release them.
+struct Kept<D: TakesCommands> {
+    _queue: Owned<D::Queue>,
+    _events: SmallVec<[Owned<D::Event>; 8]>,
+}
+impl<D: TakesCommands> Kept<D> {
+    /// Retains the queue and the wait list.
+    ///
+    /// # Errors
+    /// `INVALID_QUEUE` or `INVALID_EVENT` if another thread released one meanwhile.
+    fn new(queue: Borrowed<'_, D::Queue>, events: &[Borrowed<'_, D::Event>]) -> Result<Self> {
+        let events = events.iter().map(|event| event.own()).collect::<Result<_>>()?;
+        Ok(Self { _queue: queue.own()?, _events: events })
+    }
+}
 
 /// Enqueues a request. Each entry passes one kind of request only; inlining lets the compiler drop the code for all
 /// other kinds.
@@ -32,6 +51,8 @@ fn enqueue<D: TakesCommands>(
     let room = Room::new();
     let mut ready = Ready::default();
     ready.resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
+    let is_host_task = matches!(ready.command, Command::HostCall(_));
+    let _kept = is_host_task.then(|| Kept::<D>::new(queue, events)).transpose()?;
     D::submit(queue, &ready, events, report)
 }
 /// Appends a request to a command buffer.
@@ -182,9 +203,9 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         want_event: bool,
     ) -> Enqueued<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
-        let queue = queue.own()?; // the function may release the caller's reference
-        let call = || c_arguments::call_native(function, queue.borrow(), data);
-        D::submit_native(queue.borrow(), &call, events, CompletionRequest::event(want_event))
+        let _kept = Kept::<D>::new(queue, events)?;
+        let call = || c_arguments::call_native(function, queue, data);
+        D::submit_native(queue, &call, events, CompletionRequest::event(want_event))
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, D::Queue>,
@@ -192,6 +213,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
+        let buffer = buffer.own()?;
+        let _kept = Kept::<D>::new(queue, events)?;
         buffer.execute(queue, events, CompletionRequest::event(want_event))
     }
     fn enqueue_graph_exp(
@@ -200,6 +223,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
     ) -> Enqueued<D> {
-        D::submit_graph(queue, graph, events, CompletionRequest::event(want_event))
+        let graph = graph.own()?;
+        let _kept = Kept::<D>::new(queue, events)?;
+        D::submit_graph(queue, graph.borrow(), events, CompletionRequest::event(want_event))
     }
 }

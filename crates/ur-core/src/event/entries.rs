@@ -200,7 +200,8 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
             ur_execution_info_t::COMPLETE => Status::Complete,
             _ => return Err(ErrorCode::UnsupportedEnumeration.into()),
         };
-        let kept = event.own()?; // the caller may release it before or during the callback
+        let event = event.own()?; // the caller may release it before or during the callback, which may run now
+        let kept = event.clone();
         let Some(pending) = event.pending()?.filter(|_| wanted != Status::Submitted) else {
             callback.call(&kept, status);
             return Ok(());
