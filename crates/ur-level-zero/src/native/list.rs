@@ -3,12 +3,9 @@
 //! command, with the events that it waits for and signals.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::{
-        driver::{Outcome, RawDevice, RawEvent, RawList, driver},
-        platform::check_fork,
-    },
+    super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
     context::NativeContext,
-    fork::release,
+    fork::{check as check_fork, release},
 };
 use std::{
     cell::Cell,
