@@ -24,7 +24,7 @@ impl Dependency {
     /// As for [`Completion::check_fork`].
     fn check_fork(&self) -> Result<()> {
         match self {
-            Self::Local(completion) | Self::End(completion) => completion.check_fork(),
+            Self::Local(completion) | Self::End(completion) => Ok(completion.check_fork()?),
             Self::Shared(_) => Ok(()), // the core refuses an inherited event
         }
     }

@@ -17,8 +17,7 @@ use std::{
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*, fence},
     },
 };
-use ur_adapter::error::{Error, ErrorCode};
-use ur_hal::Profile;
+use ur_hal::{Error, ErrorKind, Profile};
 pub(crate) use ur_hal::Status;
 
 fn status_of(raw: u8) -> Status {
@@ -134,7 +133,7 @@ impl Completion {
         match self.status().is_final() || self.fork == fork() {
             true => Ok(()),
             false => Err(Error::new(
-                ErrorCode::Uninitialized,
+                ErrorKind::Uninitialized,
                 "this command was under way when the process was forked, and ends only in the parent: ask there, or \
                  submit it anew to a queue of the child",
             )),
