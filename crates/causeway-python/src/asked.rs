@@ -1,20 +1,30 @@
 //! What callers give that is no array: times and text.
 use crate::failure::{Failure, Result};
-use pyo3::{exceptions::PyTypeError, prelude::*};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyString};
 use std::time::Duration;
 
 /// That something should have been text.
 pub fn no_text(rule: &str, object: &Bound<'_, PyAny>) -> PyErr {
+    if object.is_instance_of::<PyString>() {
+        let sentence = format!(
+            "{rule} of whole characters, and this one has half of a surrogate pair: decode it anew"
+        );
+        return Failure::misuse(sentence).into();
+    }
     match object.get_type().name() {
         Ok(name) => PyTypeError::new_err(format!("{rule}, and not {name}")),
         Err(error) => error,
     }
 }
-/// A deadline in seconds.
+/// How long a caller waits: without a number, or with an infinite one, for ever.
+pub fn patience(timeout: Option<f64>) -> Result<Duration> {
+    timeout.filter(|&limit| limit != f64::INFINITY).map_or(Ok(Duration::MAX), seconds)
+}
+/// A time in seconds.
 pub fn seconds(seconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         Failure::misuse(format!(
-            "a time of {seconds} seconds cannot be: every wait has a deadline, and what expires does so later"
+            "a time of {seconds} seconds cannot be: give a number from 0 on, or None where there is no limit"
         ))
     })
 }

@@ -1,6 +1,6 @@
 //! DLPack's structures and capsules, made and read; no other file but `exchange` knows them.
 #![expect(unsafe_code, reason = "capsules hold C structures")]
-use crate::{dtype::DType, layout::Layout, memory::Memory};
+use crate::{dtype::DType, failure::Failure, layout::Layout, memory::Memory};
 use pyo3::{exceptions::PyBufferError, ffi, intern, prelude::*, types::PyCapsule, types::PyDict};
 use std::{
     ffi::{CStr, c_void},
@@ -180,8 +180,34 @@ pub struct Seen {
     pub keep: Py<PyAny>,
 }
 
+/// Refuses tensors of PyTorch whose memory others may not have, or which has other values than the tensor shows.
+///
+/// # Errors
+/// `InvalidUse`, which says what to share.
+pub fn is_plain(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    let is = |name, method: bool| -> PyResult<bool> {
+        let Some(asked) = object.getattr_opt(name)? else { return Ok(false) };
+        if method { asked.call0()?.is_truthy() } else { asked.is_truthy() }
+    };
+    let sentence = if is(intern!(py, "requires_grad"), false)? {
+        "this tensor requires a gradient, which does not reach into other processes: share tensor.detach()"
+    } else if is(intern!(py, "is_conj"), true)? {
+        "this tensor shows the conjugates of what is in its memory, which no other library would know: share tensor.resolve_conj()"
+    } else if is(intern!(py, "is_neg"), true)? {
+        "this tensor shows the negatives of what is in its memory, which no other library would know: share tensor.resolve_neg()"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::misuse(sentence).into())
+}
+
 /// Looks at an object through its `__dlpack__`, without taking the tensor out of the capsule.
+///
+/// # Errors
+/// `InvalidUse` for what its library does not let others have.
 pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
+    is_plain(object)?;
     let py = object.py();
     let options = PyDict::new(py);
     options.set_item("max_version", (1, 0))?;
@@ -192,10 +218,18 @@ pub fn consume(object: &Bound<'_, PyAny>, on_host: bool) -> PyResult<Seen> {
     let capsule = match method.call((), Some(&options)) {
         Err(error) if error.is_instance_of::<pyo3::exceptions::PyTypeError>(py) => {
             options.del_item("max_version")?; // before DLPack 1.0
-            method.call((), Some(&options))?
+            method.call((), Some(&options))
         }
-        capsule => capsule?,
+        capsule => capsule,
     };
+    let capsule = capsule.map_err(|error| match error.is_instance_of::<PyBufferError>(py) {
+        true => {
+            let why = error.value(py);
+            let sentence = format!("the library of this array does not let others have it ({why}): share a plain, dense copy");
+            Failure::misuse(sentence).into()
+        }
+        false => error,
+    })?;
     let capsule = capsule.cast_into::<PyCapsule>()?;
     let named = |name: &CStr| capsule.pointer_checked(Some(name)).ok();
     let tensor = if let Some(managed) = named(VERSIONED) {

@@ -35,6 +35,40 @@ const TYPES: [(&str, u8, u8, Option<&str>); 23] = [
     ("float8_e8m0fnu", 14, 8, None),
 ];
 
+/// Says of a type that is not known here what to do: `typestr` is NumPy's type string, and `name` what its library calls it.
+pub fn unknown(typestr: &str, name: &str) -> String {
+    let what = match name {
+        "" => typestr.to_owned(),
+        name => format!("{name} ({typestr})"),
+    };
+    let advice = match (typestr.starts_with('>'), typestr.get(1..2)) {
+        (true, Some("i" | "u" | "f" | "c")) => {
+            "they are not in this machine's byte order: share array.astype(array.dtype.newbyteorder('='))"
+        }
+        (_, Some("f")) => "share array.astype('float64'), as far as that is exact enough",
+        (_, Some("c")) => "share array.astype('complex128'), as far as that is exact enough",
+        (_, Some("M" | "m")) => {
+            "share array.view('int64'), and view what is opened as this type again"
+        }
+        (_, Some("S" | "V")) => {
+            "share numpy.ascontiguousarray(array).view('uint8'), its bytes, and view what is opened as this type again"
+        }
+        (_, Some("U")) => {
+            "share numpy.ascontiguousarray(array).view('uint32'), its characters, and view what is opened as this type again"
+        }
+        (_, Some("O")) => {
+            "they are objects of this process: make an array of numbers of them, or pickle them"
+        }
+        _ => "convert them to a type of numbers that NumPy has",
+    };
+    format!("elements of type {what} cannot be shared: {advice}")
+}
+/// Says of a name that is no type's which there are.
+pub fn no_type(name: &str) -> String {
+    let names = TYPES.map(|(name, ..)| name).join(", ");
+    format!("there are no shared arrays of {name:?}: take one of {names}")
+}
+
 impl DType {
     /// The type with this name, of which NumPy, PyTorch and ml_dtypes have the same.
     pub fn named(name: &str) -> Option<Self> {

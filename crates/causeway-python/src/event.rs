@@ -4,7 +4,7 @@
     reason = "streams are handles of the driver's, which the caller vouches for"
 )]
 use crate::{
-    asked::seconds,
+    asked::patience,
     failure::{Failure, Result},
     gate::released,
     session::{Session, stay_reachable},
@@ -187,11 +187,11 @@ impl Event {
     #[pyo3(signature = (stream=None))]
     fn wait(&self, py: Python<'_>, stream: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         if stream.map(is_of_sycl).transpose()? == Some(true) {
-            return self.synchronize(py, 60.0);
+            return self.synchronize(py, Some(60.0));
         }
         let queue = self.queue(stream)?;
         if self.session.is_cpu() {
-            return self.synchronize(py, 60.0);
+            return self.synchronize(py, Some(60.0));
         }
         let waited = released(py, || match queue.wait_for(&[&self.event]) {
             // A queue tells once that something it waited for will never come, which may have been another event.
@@ -203,9 +203,9 @@ impl Event {
         Ok(waited.map_err(Failure::from)?)
     }
     /// Waits until the latest record is done.
-    #[pyo3(signature = (timeout=60.0))]
-    fn synchronize(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
-        let timeout = seconds(timeout)?;
+    #[pyo3(signature = (timeout=Some(60.0)))]
+    fn synchronize(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
+        let timeout = patience(timeout)?;
         let begun = Instant::now();
         let pending = self.pending(py)?;
         loop {

@@ -60,7 +60,7 @@ mod _causeway {
 
 use crate::{
     array::Array,
-    dtype::DType,
+    dtype::{DType, no_type},
     failure::{Failure, Result},
     gate::released,
     session::Session,
@@ -83,8 +83,7 @@ fn empty(
 }
 
 fn element(dtype: &str) -> Result<DType> {
-    let unknown = || Failure::misuse(format!("elements of type {dtype} cannot be shared"));
-    DType::named(dtype).ok_or_else(unknown)
+    DType::named(dtype).ok_or_else(|| Failure::misuse(no_type(dtype)))
 }
 /// Bytes of an element.
 #[pyfunction]

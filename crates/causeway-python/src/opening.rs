@@ -1,7 +1,7 @@
 //! Opening: what comes out of a ticket.
 use crate::{
     array::Array,
-    asked::{no_text, seconds},
+    asked::{no_text, patience},
     body::{Body, Contents},
     event::Event,
     failure::{Failure, Result},
@@ -13,7 +13,10 @@ use crate::{
     share::{Export, WORD, ticket_of},
 };
 use causeway::{Buffer, Ticket, text};
-use pyo3::{prelude::*, types::PyDict};
+use pyo3::{
+    prelude::*,
+    types::{PyDict, PyString},
+};
 use std::{
     sync::{
         Arc,
@@ -28,17 +31,20 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Opens what a ticket names: an array, a dictionary of arrays, an event, or the reading side of a channel.
 #[pyfunction]
-#[pyo3(signature = (ticket, *, device=None, timeout=10.0))]
+#[pyo3(signature = (ticket, *, device=None, timeout=Some(10.0)))]
 pub fn open<'py>(
     py: Python<'py>,
     ticket: &Bound<'py, PyAny>,
     device: Option<&str>,
-    timeout: f64,
+    timeout: Option<f64>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let timeout = seconds(timeout)?;
+    let timeout = patience(timeout)?;
     let ticket = match ticket.cast::<Export>() {
         Ok(export) => Given::Body(export.get().body()),
-        Err(_) => Given::Text(ticket.extract().map_err(|_| no_text("a ticket is text", ticket))?),
+        Err(_) if ticket.is_instance_of::<PyString>() => {
+            Given::Text(ticket.extract().map_err(|_| Failure::damaged())?) // half of a surrogate pair is no character
+        }
+        Err(_) => return Err(no_text("a ticket is text", ticket)),
     };
     let begun = Instant::now();
     let opened = loop {

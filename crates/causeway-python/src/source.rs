@@ -3,7 +3,7 @@
 use crate::{
     array::Array,
     dlpack,
-    dtype::DType,
+    dtype::{DType, unknown},
     failure::{Failure, Result},
     gate::released,
     host,
@@ -260,9 +260,7 @@ fn interface_of(
             let name = object.getattr("dtype").and_then(|dtype| dtype.getattr("name"));
             let name = name.and_then(|name| name.extract::<String>()).unwrap_or_default();
             let named = DType::named(&name).filter(|_| !typestr.starts_with('>'));
-            named.ok_or_else(|| {
-                Failure::misuse(format!("elements of type {typestr} {name} cannot be shared"))
-            })?
+            named.ok_or_else(|| Failure::misuse(unknown(&typestr, &name)))?
         }
     };
     let shape: Vec<i64> = interface.as_any().get_item("shape")?.extract()?;

@@ -2,7 +2,7 @@
 //! call of C. Nothing is ordered on streams. This module's own table is `exchange`'s.
 #![expect(unsafe_code, reason = "functions of C, and what they give")]
 use crate::{
-    dlpack::{ManagedVersioned, Tensor, read, versioned},
+    dlpack::{self, ManagedVersioned, Tensor, read, versioned},
     failure::Failure,
     layout::Layout,
     memory::Memory,
@@ -82,22 +82,11 @@ fn table_of(kind: &Bound<'_, PyType>) -> Option<&'static Table> {
 /// says what is wrong with an array that cannot be shared.
 ///
 /// # Errors
-/// `InvalidUse` for a tensor whose memory has other values than it shows, of which PyTorch does not say so itself.
+/// As for [`dlpack::is_plain`].
 pub fn see(object: &Bound<'_, PyAny>) -> PyResult<Option<Seen>> {
     let py = object.py();
     let Some(table) = table_of(&object.get_type()) else { return Ok(None) };
-    // What PyTorch's table does not ask: whether others may have the memory, and whether it has the values that the tensor shows.
-    let is = |name, method: bool| -> PyResult<bool> {
-        let Some(asked) = object.getattr_opt(name)? else { return Ok(false) };
-        if method { asked.call0()?.is_truthy() } else { asked.is_truthy() }
-    };
-    if is(intern!(py, "is_neg"), true)? {
-        let sentence = "this tensor shows the negatives of what is in its memory, which no other library would know: share tensor.resolve_neg()";
-        return Err(Failure::misuse(sentence).into());
-    }
-    if is(intern!(py, "requires_grad"), false)? || is(intern!(py, "is_conj"), true)? {
-        return Ok(None);
-    }
+    dlpack::is_plain(object)?; // which PyTorch's table does not ask
     Ok(seen_by(py, table, object))
 }
 fn seen_by(py: Python<'_>, table: &Table, object: &Bound<'_, PyAny>) -> Option<Seen> {

@@ -97,15 +97,16 @@ def test_storages_over_arrays_travel_in_place() -> None:
 
 def test_what_pytorchs_exchange_table_does_not_ask_is_asked_here() -> None:
     tensor = torch.tensor([1 + 2j, 3 + 4j])
-    with pytest.raises(BufferError, match="conj"):  # their memory has other values than they show
+    with pytest.raises(cw.InvalidUse, match="resolve_conj"):  # their memory has other values than they show
         cw.share(tensor.conj())
     with pytest.raises(cw.InvalidUse, match="resolve_neg"):
         cw.share(tensor.conj().imag)
-    with pytest.raises(Exception, match="gradient|grad"):
+    with pytest.raises(cw.InvalidUse, match="detach"):
         cw.share(torch.nn.Parameter(torch.ones(3)))
-    for unfit in [torch.eye(3).to_sparse(), torch.ones(3, device="meta")]:
-        with pytest.raises(Exception):
-            cw.share(unfit)
+    with pytest.raises(cw.InvalidUse, match="a plain, dense copy"):
+        cw.share(torch.eye(3).to_sparse())
+    with pytest.raises(Exception):
+        cw.share(torch.ones(3, device="meta"))
     with cw.share(tensor.conj().resolve_conj()) as export:
         assert cw.open(export).tolist() == [1 - 2j, 3 - 4j]
 

@@ -62,7 +62,11 @@ _SPELT = {kind.__name__: name for kind, name in _BUILTIN.items()} | {
     f"{letter}{size}": f"{kind}{8 * size}"
     for letter, kind, sizes in [("i", "int", (1, 2, 4, 8)), ("u", "uint", (1, 2, 4, 8)), ("f", "float", (2, 4, 8)), ("c", "complex", (8, 16))]
     for size in sizes
-}
+} | {
+    "half": "float16", "single": "float32", "double": "float64", "csingle": "complex64", "cdouble": "complex128", "bool_": "bool",
+    "byte": "int8", "short": "int16", "intc": "int32", "longlong": "int64", "intp": "int64",
+    "ubyte": "uint8", "ushort": "uint16", "uintc": "uint32", "ulonglong": "uint64", "uintp": "uint64",
+}  # fmt: skip
 """How NumPy spells types, too."""
 
 

@@ -127,7 +127,7 @@ def describe(obj: object) -> tuple[bytes, str, list[int]]:
     character = view.format.lstrip("@=<>!") if view.format[0] not in others or view.itemsize == 1 else ""
     name = "bool" if character == "?" else f"{_KINDS[character]}{8 * view.itemsize}" if character in _KINDS else None
     if name is None:
-        raise TypeError(f"elements of the format {view.format!r} cannot be shared")
+        raise TypeError(f"elements of the format {view.format!r} cannot be shared: memoryview(…).cast('B') has their bytes")
     return view.tobytes(), name, list(view.shape)
 
 
