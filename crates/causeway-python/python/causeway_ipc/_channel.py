@@ -260,8 +260,7 @@ class Receiver:
 
         If the handler of a signal raises, the next call has what this one had taken. That is so for a call that Python code makes
         by itself, `x = receiver.receive(timeout=5)`, and for `for x in receiver`, from CPython 3.11 on, without a debugger or another
-        tool that traces. Where C calls it, as `functools.partial`, `next`, `list` and, before 3.12, `receive(**options)` do, and on
-        CPython 3.10, the handler may run when the array has been returned and the caller does not have it yet: it is lost then.
+        tool that traces. Where C calls it, as `functools.partial`, `next` and `list` do, in `receive(**options)`, and on CPython 3.10, the handler may run when the array has been returned and the caller does not have it yet: it is lost then.
         Handlers run in the main thread only; no other thread loses anything.
         """
         timeout = _waiting.limit(timeout)
