@@ -29,8 +29,10 @@ pub struct Memory {
 /// Where memory comes from.
 #[derive(Clone)]
 enum Origin {
-    /// It was allocated here.
-    Made,
+    /// It was allocated here. A copy of what was for reading only is not for this process to write either, if it opens it.
+    Made {
+        is_for_reading: bool,
+    },
     /// It was opened from a ticket of other memory of this process, in which it begins at that byte.
     Own(Arc<Memory>, usize),
     Opened(Opened),
@@ -60,13 +62,21 @@ pub struct Offer {
 impl Memory {
     /// At least one byte of a device's memory; what is in it is unspecified. `policy` says who may open and write it.
     pub fn allocate(session: &Arc<Session>, bytes: usize, policy: Policy) -> Result<Arc<Self>> {
+        Self::made(session, bytes, policy, false)
+    }
+    fn made(
+        session: &Arc<Session>,
+        bytes: usize,
+        policy: Policy,
+        is_for_reading: bool,
+    ) -> Result<Arc<Self>> {
         if bytes as u64 > session.memory && session.memory > 0 {
             let (has, name) = (session.memory, session.name());
             let sentence = format!("{bytes} bytes cannot be: {name} has {has} in all");
             return Err(Failure::new("OutOfMemory", sentence));
         }
         let buffer = Buffer::with_policy(&session.context, bytes.max(1), policy)?;
-        Ok(Self::known(session, buffer, Origin::Made, None))
+        Ok(Self::known(session, buffer, Origin::Made { is_for_reading }, None))
     }
     /// # Errors
     /// `InvalidUse` for memory that was not made for what is `wanted`, where anything is.
@@ -87,7 +97,12 @@ impl Memory {
     }
     /// Whether this process may write it.
     pub fn is_writable(&self) -> bool {
-        self.buffer.is_writable()
+        let is_for_reading = match &self.origin {
+            Origin::Made { is_for_reading } => *is_for_reading,
+            Origin::Own(whole, _) => !whole.is_writable(),
+            Origin::Opened(_) => false,
+        };
+        self.buffer.is_writable() && !is_for_reading
     }
     /// Opens a ticket; `is_for_same_user` is what it says of who may.
     pub fn open(
@@ -105,7 +120,8 @@ impl Memory {
     /// The memory of this process that a ticket of it has opened: what came back is shared, and sent, as what it is.
     fn made_here(session: &Arc<Session>, opened: &Buffer<u8>) -> Option<Origin> {
         let found = Self::find(opened.address(), opened.len())?;
-        let is_made = matches!(found.origin, Origin::Made) && Arc::ptr_eq(&found.session, session);
+        let is_made =
+            matches!(found.origin, Origin::Made { .. }) && Arc::ptr_eq(&found.session, session);
         let start = opened.address() - found.address();
         is_made.then_some(Origin::Own(found, start))
     }
@@ -223,7 +239,7 @@ impl Memory {
     /// Whether any process of its exporter's user may open it, as far as is known here.
     pub fn is_for_same_user(&self) -> bool {
         match &self.origin {
-            Origin::Made => self.buffer.policy().access == Access::SameUser,
+            Origin::Made { .. } => self.buffer.policy().access == Access::SameUser,
             Origin::Own(whole, _) => whole.is_for_same_user(),
             Origin::Opened(opened) => opened.is_for_same_user,
         }
@@ -236,7 +252,7 @@ impl Memory {
     pub fn is_open_elsewhere(&self) -> bool {
         match &self.origin {
             // An adapter that does not know it has it kept no longer than until it was received.
-            Origin::Made => self.buffer.is_open_elsewhere().unwrap_or(false),
+            Origin::Made { .. } => self.buffer.is_open_elsewhere().unwrap_or(false),
             Origin::Own(whole, _) => whole.is_open_elsewhere(),
             Origin::Opened(_) => false,
         }
@@ -277,6 +293,14 @@ impl Memory {
     ) -> Result<(Arc<Self>, Layout)> {
         let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
         let copy = Self::allocate(to, range.len(), policy)?;
+        self.copy_into(copy, layout, range)
+    }
+    fn copy_into(
+        &self,
+        copy: Arc<Self>,
+        layout: &Layout,
+        range: Range<usize>,
+    ) -> Result<(Arc<Self>, Layout)> {
         let mut bytes = vec![0; range.len().min(PIECE)];
         for start in range.clone().step_by(PIECE) {
             let piece = &mut bytes[..(range.end - start).min(PIECE)];
@@ -293,8 +317,11 @@ impl Memory {
         if !self.is_for_same_user() {
             return Err(Failure::new("Withdrawn", RESTRICTED));
         }
-        let policy = Policy { access: Access::SameUser, is_read_only: !self.is_writable() };
-        self.copy(layout, &self.session, policy)
+        let is_read_only = !self.is_writable();
+        let policy = Policy { access: Access::SameUser, is_read_only };
+        let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
+        let copy = Self::made(&self.session, range.len(), policy, is_read_only)?;
+        self.copy_into(copy, layout, range)
     }
 }
 /// Bytes that a copy moves at once.

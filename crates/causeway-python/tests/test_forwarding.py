@@ -150,6 +150,19 @@ def test_a_copy_of_what_an_ended_process_made_is_no_more_open_than_that_was(opti
     sender.join(30)
 
 
+def test_a_copy_of_what_is_for_reading_is_for_reading_in_the_process_that_made_the_copy() -> None:
+    take, give = multiprocessing.Pipe(duplex=False)
+    maker = multiprocessing.get_context("spawn").Process(target=make_and_end, args=(give, {"read_only": True}))
+    maker.start()
+    received = take.recv()
+    maker.join(30)
+    give.send((received, received.numpy()))
+    array, view = take.recv()
+    assert array.is_read_only and not view.flags.writeable and array.tolist()[0] == 3
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 5
+
+
 def make_and_stay(outbox: Any, options: dict[str, Any]) -> None:
     array = cw.empty(LARGE, "int64", **options)
     array[:] = 3
@@ -241,6 +254,7 @@ def test_an_array_that_cannot_be_opened_is_an_error_and_no_end_of_a_pool() -> No
         assert "lost" in repr(lost)
         with pytest.raises(cw.Withdrawn):
             pool.apply_async(first_of, (Deaf(),)).get(30)
+        assert pool.apply_async(len, ({Deaf(): 1},)).get(30) == 1, "it may be a key"
         assert pool.apply_async(first_of, (np.full(LARGE, 4.0),)).get(30) == 4
 
 

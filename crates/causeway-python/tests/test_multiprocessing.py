@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import multiprocessing
+import os
+import signal
+import sys
+import threading
 import time
+from multiprocessing import connection
 from typing import Any
 
 import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
-from causeway_ipc import _causeway
+from causeway_ipc import _causeway, _outbox
 
 METHODS = ["spawn", "fork", "forkserver"]
 LARGE = 1 << 17
@@ -136,3 +142,172 @@ def test_what_a_process_has_sent_and_dropped_is_given_back() -> None:
     gc.collect()
     with pytest.raises(cw.Withdrawn, match="keep the export"):
         cw.open(ticket)
+
+
+def send_and_stop(pipe: Any) -> None:
+    pipe.send(np.full(LARGE, 1.0))
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def send(pipe: Any) -> None:
+    pipe.send(np.full(LARGE, 2.0))
+
+
+def test_a_stopped_sender_is_waited_for_and_holds_up_nobody_else() -> None:
+    context = multiprocessing.get_context("spawn")
+    of_stopped, give = context.Pipe(duplex=False)
+    stopped = context.Process(target=send_and_stop, args=(give,))
+    stopped.start()
+    received: list[Any] = []
+    receiver = threading.Thread(target=lambda: received.append(of_stopped.recv()), daemon=True)
+    try:
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED)
+        receiver.start()
+        of_other, give = context.Pipe(duplex=False)
+        other = context.Process(target=send, args=(give,))
+        other.start()
+        assert of_other.recv()[0] == 2
+        assert receiver.is_alive(), "what another process has sent is received meanwhile"
+        os.kill(stopped.pid, signal.SIGCONT)
+        receiver.join(30)
+        assert received[0][0] == 1
+        for process in [stopped, other]:
+            process.join(30)
+            assert process.exitcode == 0, "the sender knows that it was received, and ends"
+    finally:
+        stopped.kill()
+
+
+@pytest.mark.parametrize("calls", [1, 3])
+def test_a_sender_that_does_not_answer_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+    opens, asked = _causeway.open, dict[str, int]()
+
+    def open_late(ticket: str, **options: Any) -> Any:
+        asked[ticket] = asked.get(ticket, 0) + 1
+        if asked[ticket] <= calls:
+            raise cw.Busy("it does not answer")
+        return opens(ticket, **options)
+
+    one, other = multiprocessing.Pipe()
+    one.send(np.ones(LARGE))
+    monkeypatch.setattr(_outbox, "_marks", {})
+    monkeypatch.setattr(_causeway, "open", open_late)
+    assert other.recv().sum() == LARGE
+    assert list(asked.values()) == [calls + 1] * 2, "the bytes of the sender, and the array"
+    assert settled()
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, cw.LimitReached])
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_sender_hears_of_what_its_receiver_gave_up(monkeypatch: pytest.MonkeyPatch, failure: type[BaseException], at: int) -> None:
+    opens, calls = _causeway.open, list[str]()
+
+    def fail_once(ticket: str, **options: Any) -> Any:
+        calls.append(ticket)
+        if len(calls) == at + 1:
+            raise failure("a test")
+        return opens(ticket, **options)
+
+    one, other = multiprocessing.Pipe()
+    one.send(np.ones(LARGE))
+    monkeypatch.setattr(_outbox, "_marks", {})
+    monkeypatch.setattr(_causeway, "open", fail_once)
+    with pytest.raises(failure):
+        other.recv()
+    assert settled()
+
+
+class AtLine:
+    """Does something before a certain line, counted from the beginning, of those that send."""
+
+    FILES = {_outbox.__file__, cw_multiprocessing.__file__, connection.__file__}
+
+    def __init__(self, line: int, does: Any) -> None:
+        self.left, self.does = line, does
+
+    def __call__(self, frame: Any, event: str, _: object) -> Any:
+        if frame.f_code.co_filename not in self.FILES:
+            return None
+        # The interpreter looks for no signal where it leaves a `with`.
+        is_with = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith("with ")
+        if event == "line" and not is_with:
+            self.left -= 1
+            if self.left == -1:
+                self.does()
+        return self
+
+
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupted_send_leaves_nothing_behind(failure: type[BaseException]) -> None:
+    def interrupt() -> None:
+        raise failure
+
+    line, kept, is_whole = 0, 0, False
+    assert settled()
+    while not is_whole:
+        take, give = multiprocessing.Pipe(duplex=False)
+        tracing = sys.gettrace()
+        sys.settrace(AtLine(line, interrupt))
+        try:
+            give.send(cw.empty(4))
+            is_whole = True
+        except failure:
+            pass
+        finally:
+            sys.settrace(tracing)
+        give.close()
+        cw_multiprocessing.outstanding()  # gives back what was taken back
+        try:
+            assert take.recv().shape == (4,), "what was written can be received"
+            kept += 1
+        except EOFError:
+            assert not is_whole
+        assert settled(), f"before line {line}"
+        line += 1
+    assert line > 40 and kept > 1, "it was interrupted before and after it was written"
+
+
+def test_what_interrupts_a_send_may_send(peer: Any) -> None:
+    program = peer("""
+import multiprocessing, threading
+import causeway_ipc.multiprocessing as m
+sys.path.insert(0, sys.argv[1])
+from test_multiprocessing import AtLine, settled
+array, line, sent = cw.empty(4), 0, [True]
+def send_another():
+    sent.append(True)
+    give_other.send(array)
+while sent:
+    sent.clear()
+    take, give = multiprocessing.Pipe(duplex=False)
+    take_other, give_other = multiprocessing.Pipe(duplex=False)
+    if line % 2:
+        m._outbox._outboxes.clear()  # the first message of a process
+    sys.settrace(AtLine(line // 2, send_another))
+    give.send(array)
+    sys.settrace(None)
+    assert take.recv().shape == (4,)
+    assert not sent or take_other.recv().shape == (4,)
+    assert settled()
+    line += 1
+print(line > 80)
+""", os.path.dirname(__file__))
+    assert program.hear() == "True"
+
+
+def test_more_messages_than_there_may_be_are_a_limit(peer: Any) -> None:
+    program = peer("""
+import os
+from multiprocessing.reduction import ForkingPickler
+import causeway_ipc.multiprocessing as m
+m._outbox._PLACES = 16
+m.install()
+for _ in range(16):
+    ForkingPickler.dumps(cw.empty(4))
+try:
+    ForkingPickler.dumps(cw.empty(4))
+except cw.LimitReached as error:
+    print(isinstance(error, BlockingIOError) and error.is_transient and "receive some" in str(error), flush=True)
+os._exit(0)
+""")
+    assert program.hear() == "True"

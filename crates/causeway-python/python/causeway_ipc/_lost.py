@@ -38,7 +38,7 @@ class Lost:
     __len__ = __iter__ = __getitem__ = __setitem__ = __contains__ = __bool__ = __float__ = __int__ = __index__ = _raise
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __neg__ = __abs__ = _raise
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = _raise
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = object.__hash__  # it may be a key of a message: the loop that receives it makes the dict
 
 
 _LOOPS = {"worker", "_handle_results"}

@@ -8,18 +8,20 @@ asks the sender for a copy, by the same byte, and is told the copy's ticket in a
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from multiprocessing import process, util
 from typing import Any, NamedTuple
 
 from . import _causeway
 from ._causeway import Array, Event, Export, Pending
-from ._errors import CausewayError, ExporterGone, Freed, Withdrawn
+from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Withdrawn
 from ._lost import lost_in_pools
 
 _PLACES = 4096
@@ -47,6 +49,7 @@ class _Sent(NamedTuple):
     kept: Array | Export
     ready: Pending | None
     answer: Array | None
+    message: _Message | None
 
 
 def _is_over(ready: Pending | None) -> bool:
@@ -56,69 +59,105 @@ def _is_over(ready: Pending | None) -> bool:
         return True  # it failed, which receivers are told where they wait
 
 
+class _Message:
+    """What is pickled, or sent, in one call. What it has posted is taken back if it fails before any of it was written."""
+
+    def __init__(self, outer: _Message | None) -> None:
+        self.has_failed: bool = False
+        self.outer: _Message | None = None if outer is None or outer.has_failed else outer
+        self.written: list[int] = []
+
+    @property
+    def is_void(self) -> bool:
+        return self.has_failed or (self.outer is not None and self.outer.is_void)
+
+    def write(self, write: Callable[..., int], handle: int, data: Any) -> int:
+        before = len(self.written)
+        try:
+            # One step for the interpreter: no signal's handler runs between the write and the record of it.
+            self.written.extend(map(write, (handle,), (data,)))
+        except OSError:
+            self.has_failed = len(self.written) == before  # else a handler has raised it, and it was written
+            raise
+        return self.written[-1]
+
+
+class TooManyMessages(LimitReached, BlockingIOError):
+    """As many messages as there may be are on their way."""
+
+    is_transient = True
+
+
 class Outbox:
-    """What this process has sent and nobody has opened yet, and what others still have open."""
+    """What this process has sent and nobody has opened yet, and what others still have open.
+
+    Handlers of signals, and `__del__`, may send at any point of this, and raise. So nothing here waits for a lock that the same thread
+    may hold, and each change is one operation of a `dict`: a place is taken as long as it is in `_sent`.
+    """
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._lock = threading.Lock()
+        self._sweeping, self._starting = threading.Lock(), threading.Lock()
         self._arrived = _causeway.empty([_PLACES], "uint8", None)
         self._marks = self._arrived.memoryview()
         self._marks[:] = bytes(_PLACES)
         self._ticket = _causeway.share(self._arrived)
-        self._sent: dict[int, _Sent] = {}
+        self._sent: dict[int, _Sent | None] = {}
         self._open: list[Array] = []
-        self._free = list(range(_PLACES))
+        self._turns = itertools.count()
         self._sweeper: threading.Timer | None = None
         self._pause = _SWEEP
 
     def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
         """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
-        answer = None
+        answer, answers = None, None
         if of_another:
             answer = _causeway.empty([_ANSWER], "uint8", None)
             answer.memoryview()[0] = 0
-        with self._lock:
-            self._sweep()
-            if not self._free:
-                raise BlockingIOError(f"{_PLACES} messages are on their way and none was received: receive some first")
-            place = self._free.pop()
-            self._sent[place] = _Sent(kept, ready, answer)
-            self._pause = _SWEEP
-            self._look_again()
-        _note(self, place)
-        answers = None if answer is None else _causeway.standing(answer)[0]
+            answers = _causeway.standing(answer)[0]
+        self._sweep()
+        place = self._take(_Sent(kept, ready, answer, _current()))
+        self._pause = _SWEEP
+        self._look_again()
         return receive, (ticket, self._ticket.ticket, place, answers)
 
-    def take_back(self, place: int) -> None:
-        """Forgets a message that was not sent."""
-        with self._lock:
-            if self._sent.pop(place, None) is not None:
-                self._marks[place] = _UNDER_WAY
-                self._free.append(place)
+    def _take(self, sent: _Sent) -> int:
+        for turn in itertools.islice(self._turns, _PLACES):
+            place = turn % _PLACES
+            if self._sent.setdefault(place, sent) is sent:
+                return place
+        raise TooManyMessages(f"{_PLACES} messages are on their way and none was received: receive some first")
 
     def outstanding(self) -> int:
-        with self._lock:
-            self._sweep()
-            return len(self._sent)
+        self._sweep()
+        return len(self._sent)
 
-    def _sweep(self) -> None:
-        for place, (_, ready, answer) in list(self._sent.items()):
-            if self._marks[place] == _ARRIVED and _is_over(ready):
-                kept = self._sent.pop(place).kept
-                if isinstance(kept, Array):
-                    self._open += _causeway.open_elsewhere([kept])
-                self._marks[place] = _UNDER_WAY
-                self._free.append(place)
-            elif self._marks[place] == _COPY and answer is not None and answer.memoryview()[0] == 0:
-                self._copy(place)
-        # A few of them each time, more than come: what is closed is given back as fast as others are sent.
-        oldest, self._open = self._open[:_FEW], self._open[_FEW:]
-        self._open += _causeway.open_elsewhere(oldest)
+    def _sweep(self, all_open: bool = False) -> None:
+        if self._sweeping.locked():
+            return  # another thread looks, or this one, which a handler has interrupted
+        with self._sweeping:
+            for place, sent in self._sent.copy().items():
+                self._look_at(place, sent)
+            # A few of them each time, more than come: what is closed is given back as fast as others are sent.
+            few = len(self._open) if all_open else _FEW
+            self._open = self._open[few:] + _causeway.open_elsewhere(self._open[:few])
 
-    def _copy(self, place: int) -> None:
+    def _look_at(self, place: int, sent: _Sent | None) -> None:
+        if sent is not None:
+            if self._marks[place] == _COPY and sent.answer is not None and sent.answer.memoryview()[0] == 0:
+                self._copy(place, sent)
+            has_arrived = self._marks[place] == _ARRIVED and _is_over(sent.ready)
+            if not has_arrived and not (sent.message is not None and sent.message.is_void):
+                return
+            if has_arrived and isinstance(sent.kept, Array):
+                self._open += _causeway.open_elsewhere([sent.kept])
+            self._sent[place] = None
+        # The place is free when its mark is: who is interrupted here leaves that to the next look.
+        self._marks[place] = _UNDER_WAY
+        del self._sent[place]
+
+    def _copy(self, place: int, sent: _Sent) -> None:
         """Answers a receiver that could not open the ticket of the process that made an array."""
-        sent = self._sent[place]
         assert isinstance(sent.kept, Array) and sent.answer is not None
         try:
             ticket, copy = _causeway.standing_copy(sent.kept)
@@ -132,7 +171,11 @@ class Outbox:
         view[0] = kind  # last: the receiver looks here first
 
     def _look_again(self) -> None:
-        if self._sweeper is None and (self._sent or self._open):
+        if not self._sent and not self._open:
+            return
+        if self._starting.locked() or (self._sweeper is not None and self._sweeper.is_alive()):
+            return
+        with self._starting:
             sweeper = threading.Timer(self._pause, self._swept)
             sweeper.daemon = True
             try:
@@ -142,12 +185,12 @@ class Outbox:
             self._sweeper = sweeper
 
     def _swept(self) -> None:
-        with self._lock:
-            self._sweeper = None
-            self._sweep()
-            self._open = _causeway.open_elsewhere(self._open)
-            self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
-            self._look_again()
+        if threading.current_thread() is not self._sweeper:
+            return  # another has been started meanwhile
+        self._sweep(all_open=True)
+        self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
+        self._sweeper = None
+        self._look_again()
 
     def drain(self) -> None:
         """Waits for the receivers of what is under way."""
@@ -179,15 +222,15 @@ class Outbox:
             )
 
 
-_outbox: Outbox | None = None
-_outbox_lock = threading.Lock()
+_outboxes: dict[str, Outbox] = {}
+"""This process's own, once it has sent anything."""
 
 
 def _forget_parent() -> None:
     """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outbox, _outbox_lock, _marks, _marks_lock
-    _inherited.extend([_outbox, _marks])  # neither used nor given back here
-    _outbox, _outbox_lock, _marks, _marks_lock = None, threading.Lock(), {}, threading.Lock()
+    global _outboxes, _marks
+    _inherited.extend([_outboxes, _marks])  # neither used nor given back here
+    _outboxes, _marks = {}, {}
 
 
 class _AtTheEnd:
@@ -204,8 +247,9 @@ class _AtTheEnd:
 
 
 def _drain() -> None:
-    if _outbox is not None and _outbox.pid == os.getpid():
-        _outbox.drain()
+    for outbox in _outboxes.copy().values():
+        if outbox.pid == os.getpid():
+            outbox.drain()
 
 
 _at_the_end = _AtTheEnd()
@@ -214,11 +258,7 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _ours() -> Outbox:
-    global _outbox
-    with _outbox_lock:
-        if _outbox is None:
-            _outbox = Outbox()
-        return _outbox
+    return _outboxes.get("ours") or _outboxes.setdefault("ours", Outbox())
 
 
 def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
@@ -233,49 +273,76 @@ def send_event(event: Event, ready: Pending | None = None) -> tuple[Any, ...]:
 
 def outstanding() -> int:
     """How many messages of this process are on their way."""
-    return _outbox.outstanding() if _outbox is not None else 0
+    return sum(outbox.outstanding() for outbox in _outboxes.copy().values())
 
 
-_noted = threading.local()
+_thread = threading.local()
 
 
-def _note(outbox: Outbox, place: int) -> None:
-    if (places := getattr(_noted, "places", None)) is not None:
-        places.append((outbox, place))
+def _current() -> _Message | None:
+    """What this thread pickles, or sends, at the moment."""
+    return getattr(_thread, "message", None)
 
 
-@contextmanager
-def all_or_nothing(failures: type[BaseException] = BaseException) -> Iterator[None]:
-    """What was posted inside is taken back if it fails: a message that was not written as a whole is received by nobody."""
-    outer = getattr(_noted, "places", None)
-    places: list[tuple[Outbox, int]] = []
-    _noted.places = places
+def all_or_nothing(call: Callable[..., Any], *arguments: Any, sends: bool = False) -> None:
+    """Calls it. What it posted is taken back if it fails, unless it `sends` and was interrupted when something was written already:
+    nobody receives a message of which nothing was written, or whose writing failed."""
+    outer = _current()
+    message = _Message(None if sends else outer)
     try:
-        yield
-    except failures:
-        for outbox, place in places:
-            outbox.take_back(place)
+        _thread.message = message
+        call(*arguments)
+    except BaseException:
+        message.has_failed = message.has_failed or not message.written
         raise
-    else:
-        if outer is not None:
-            outer += places
     finally:
-        _noted.places = outer
+        _thread.message = outer
+
+
+def recorded(write: Callable[..., int]) -> Callable[..., int]:
+    """A function that writes as `write` does; the message that this thread sends knows of it."""
+    message = _current()
+    return write if message is None else partial(message.write, write)
 
 
 _marks: dict[str, memoryview] = {}
-_marks_lock = threading.Lock()
 
 
 def _marks_of(ticket: str) -> memoryview:
     """The bytes in which a sender hears what has arrived. They stay open as long as the sender lives."""
-    with _marks_lock:
-        if (marks := _marks.get(ticket)) is None:
-            for other in [other for other in _marks if not _lives(other)]:
-                del _marks[other]  # which has a whole block of the memory of an ended process
-            opened: Array = _causeway.open(ticket)
-            marks = _marks[ticket] = opened.memoryview()
-        return marks
+    if (marks := _marks.get(ticket)) is None:
+        opened: Array = _open_while_alive(ticket)
+        marks = _marks.setdefault(ticket, opened.memoryview())
+        for other in list(_marks):
+            if other != ticket and not _lives(other):
+                _marks.pop(other, None)  # which has a whole block of the memory of an ended process
+    return marks
+
+
+def _open_while_alive(ticket: str) -> Any:
+    """Opens a ticket. A process that does not answer, because it is stopped or has much to do, is asked again as long as it lives."""
+    while True:
+        try:
+            return _causeway.open(ticket)
+        except Timeout:
+            time.sleep(0.01)
+
+
+def _tell(marks: str, place: int) -> None:
+    """Tells a sender that its message was given up, as soon as it answers: it would wait for ever at its end."""
+
+    def mark() -> None:
+        while True:
+            try:
+                _marks_of(marks)[place] = _ARRIVED
+                return
+            except CausewayError as error:
+                if not error.is_transient:
+                    return
+            time.sleep(0.1)  # a limit of this process was reached
+
+    with suppress(RuntimeError):  # the interpreter ends
+        threading.Thread(target=mark, daemon=True).start()
 
 
 def _lives(ticket: str) -> bool:
@@ -306,9 +373,12 @@ def receive(ticket: str, marks: str, place: int, answers: str | None) -> Any:
         arrived = _marks_of(marks)
     except _DEAD as error:
         raise type(error)(_SENDER_GONE) from error
+    except BaseException:
+        _tell(marks, place)
+        raise
     try:
         try:
-            return _causeway.open(ticket)
+            return _open_while_alive(ticket)
         except _DEAD as error:
             if answers is None:
                 raise type(error)(_SENDER_GONE) from error
@@ -320,17 +390,18 @@ def receive(ticket: str, marks: str, place: int, answers: str | None) -> Any:
 def _copy_of(arrived: memoryview, place: int, answers: str, marks: str, error: CausewayError) -> Any:
     """A copy of an array whose maker is gone, from the process that sent it on."""
     try:
-        answer = _causeway.open(answers).memoryview()
+        answer = _open_while_alive(answers).memoryview()
         arrived[place] = _COPY
         deadline = time.monotonic() + _PATIENCE
         while answer[0] == 0:
             if time.monotonic() > deadline:
                 raise ExporterGone(f"{_MAKER_GONE} (the sender did not answer within {_PATIENCE:.0f} s)")
             time.sleep(0.005)
-            _causeway.open(marks)  # the sender lives
+            if not _lives(marks):
+                raise ExporterGone(_MAKER_GONE)
         said = bytes(answer[5 : 5 + int.from_bytes(answer[1:5], "little")]).decode()
         if answer[0] == _FAILURE:
             raise type(error)(said) from error
-        return _causeway.open(said)
+        return _open_while_alive(said)
     except _DEAD as gone:
         raise type(gone)(_MAKER_GONE if str(gone) == str(error) else str(gone)) from error

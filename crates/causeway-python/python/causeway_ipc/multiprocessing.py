@@ -212,18 +212,21 @@ def _takes_back_what_fails() -> None:
     if getattr(ForkingPickler.dump, "_is_causeway", False):
         return
     plain_dump, plain_send = ForkingPickler.dump, connection.Connection.send
+    plain_write: Any = getattr(connection.Connection, "_send")  # every write of a connection
 
     def dump(self: ForkingPickler, obj: Any) -> None:
-        with _outbox.all_or_nothing():
-            plain_dump(self, obj)
+        _outbox.all_or_nothing(plain_dump, self, obj)
 
     def send(self: Any, obj: Any) -> None:
-        with _outbox.all_or_nothing(OSError):
-            plain_send(self, obj)
+        _outbox.all_or_nothing(plain_send, self, obj, sends=True)
+
+    def write(self: Any, data: Any, write: Any = os.write) -> None:
+        plain_write(self, data, _outbox.recorded(write))
 
     dump._is_causeway = True  # type: ignore[attr-defined]
     setattr(ForkingPickler, "dump", dump)
     setattr(connection.Connection, "send", send)
+    setattr(connection.Connection, "_send", write)
 
 
 def install(*, linger: float | None = None) -> None:
