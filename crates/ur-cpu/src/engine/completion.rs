@@ -17,8 +17,8 @@ use std::{
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::*, fence},
     },
 };
-use ur_hal::{Error, ErrorKind, Profile};
 pub(crate) use ur_hal::Status;
+use ur_hal::{Error, ErrorKind, Profile};
 
 fn status_of(raw: u8) -> Status {
     [Status::Submitted, Status::Running, Status::Complete, Status::Failed][usize::from(raw)]
