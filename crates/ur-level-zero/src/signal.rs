@@ -9,6 +9,7 @@ use super::{
     native::{
         counter::Counters,
         event::{EventKind, EventMaker, Spare},
+        fork,
     },
     options,
     reusable::lost,
@@ -424,6 +425,9 @@ impl Signal {
 }
 impl Drop for Signal {
     fn drop(&mut self) {
+        if fork::check().is_err() {
+            return; // another thread may have held a lock of the cache at the fork
+        }
         let cache = self.work.cache();
         let timed = self.times.is_some();
         if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {

@@ -173,6 +173,9 @@ impl<D: Dialect> std::ops::Deref for Pooled<D> {
 }
 impl<D: Dialect> Drop for Pooled<D> {
     fn drop(&mut self) {
+        if device::check_fork::<D>().is_err() {
+            return; // another thread may have held the pool's lock at the fork
+        }
         let mut idle =
             self.pool.idle[usize::from(self.timing)].lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {

@@ -8,7 +8,7 @@ use super::{
     },
     context::NativeContext,
     counter::{Close, Counters, Maker, Sharing},
-    fork::release,
+    fork::{self, release},
 };
 use std::{
     ptr::{null, null_mut},
@@ -253,7 +253,9 @@ impl Drop for PooledEvent {
     fn drop(&mut self) {
         // SAFETY: owned, and destroyed once.
         release(|| unsafe { driver().event_destroy(self.raw) });
-        self.pool.give_back(self.index);
+        if fork::check().is_ok() {
+            self.pool.give_back(self.index); // in a forked child another thread may have held the pool's lock
+        }
     }
 }
 
