@@ -440,7 +440,8 @@ def test_many_channels_in_one_event_loop(peer: type[Peer]) -> None:
 def test_a_for_waits_as_long_as_it_takes_and_ctrl_c_ends_it(peer: type[Peer]) -> None:
     channel = cw.Channel()
     receiver = peer("""
-import itertools
+import itertools, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the tests may run where it is ignored
 looks = itertools.count(1)
 def monotonic():
     look = next(looks)
