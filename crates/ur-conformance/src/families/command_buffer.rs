@@ -356,6 +356,12 @@ fn release_own(b: &Bench) -> Verdict {
     const FILLS: usize = 500;
     b.needs(ur_device_info_t::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP)?;
     let (at, none) = (b.alloc(Usm::Host, FILLS)?, null_mut());
+    // The rounds wait for calls, which must come.
+    let (queue, task): (_, unsafe extern "C" fn(_)) = (b.queue()?, count);
+    CALLS.store(0, SeqCst);
+    must!(b, enqueue_exp.host_task_exp(queue, Some(task), none, null(), 0, null(), null_mut()));
+    b.finish(queue)?;
+    same!(CALLS.load(SeqCst), 1, "calls of a host task");
     let out_of_order = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
     for round in 0..80_u8 {
         let flags = if round & 2 == 0 { ur_queue_flags_t::default() } else { out_of_order };
