@@ -280,17 +280,10 @@ fn two_fills(
     cuda: &Cuda,
     at: [*mut c_void; 2],
 ) -> (ur_exp_command_buffer_handle_t, ur_event_handle_t) {
-    let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
-    let desc = ur_exp_command_buffer_desc_t {
-        stype,
-        pNext: null(),
-        isUpdatable: 0,
-        isInOrder: 1,
-        enableProfiling: 0,
-    };
     let mut recorded = ur_exp_command_buffer_handle_t::NULL;
     let (context, device) = (cuda.context, cuda.device);
-    let code = call!(command_buffer_exp.create_exp(context, device, &desc, &mut recorded));
+    let code =
+        call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut recorded));
     assert_eq!(code, R::SUCCESS);
     let (pattern, mut event, none) = (7_u8, NO_EVENT, null_mut());
     for at in at {

@@ -92,17 +92,10 @@ fn recorded_copies_and_fills_of_memory_that_the_device_does_not_reach_are_done_e
     }
     let apart = Apart::new();
     let [here, there] = apart.memory;
-    let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
-    let desc = ur_exp_command_buffer_desc_t {
-        stype,
-        pNext: null(),
-        isUpdatable: 0,
-        isInOrder: 1,
-        enableProfiling: 0,
-    };
     let mut buffer = ur_exp_command_buffer_handle_t::NULL;
     let (context, device, none) = (apart.context, apart.devices[0], null_mut());
-    let code = call!(command_buffer_exp.create_exp(context, device, &raw const desc, &mut buffer));
+    let code =
+        call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut buffer));
     assert_eq!(code, R::SUCCESS);
     let add = |from: *const c_void, to: *mut c_void, bytes: usize| {
         let (waits, events, point, event, command) =

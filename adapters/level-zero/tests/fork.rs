@@ -100,15 +100,9 @@ fn a_child_is_refused_whatever_it_asks_of_a_queue() {
     let Some(zero) = Zero::new() else { return };
     let (context, device, none) = (zero.context, zero.device, null_mut());
     let (memory, byte, mut fetched) = (zero.device_memory(64), 7_u8, [0_u8; 64]);
-    let desc = ur_exp_command_buffer_desc_t {
-        stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
-        pNext: null(),
-        isUpdatable: 0,
-        isInOrder: 1,
-        enableProfiling: 0,
-    };
     let mut buffer = ur_exp_command_buffer_handle_t::NULL;
-    let made = call!(command_buffer_exp.create_exp(context, device, &raw const desc, &mut buffer));
+    let made =
+        call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut buffer));
     assert_eq!(made, R::SUCCESS);
     let pattern: *const std::ffi::c_void = (&raw const byte).cast();
     let (points, events) = (null(), null());

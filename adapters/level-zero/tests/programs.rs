@@ -487,13 +487,7 @@ fn the_driver_changes_launches_of_a_command_buffer_in_their_place() {
     let made = built(&zero, &spirv::set());
     let (set, array) = (kernel(made, c"set"), zero.device_memory(64));
     zero.write(array, &[0u32; 16]);
-    let desc = ur_exp_command_buffer_desc_t {
-        stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
-        pNext: null(),
-        isUpdatable: 1,
-        isInOrder: 1,
-        enableProfiling: 0,
-    };
+    let desc = ur_exp_command_buffer_desc_t { isUpdatable: 1, ..IN_ORDER_COMMANDS };
     let (mut buffer, mut command) =
         (ur_exp_command_buffer_handle_t::NULL, ur_exp_command_buffer_command_handle_t::NULL);
     let (context, device) = (zero.context, zero.device);

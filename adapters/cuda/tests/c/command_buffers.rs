@@ -18,13 +18,10 @@ pub struct Recorded<'one> {
 }
 impl<'one> Recorded<'one> {
     pub fn new(one: &'one One, is_in_order: bool, is_profiled: bool) -> Self {
-        let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
         let desc = ur_exp_command_buffer_desc_t {
-            stype,
-            pNext: null(),
-            isUpdatable: 0,
             isInOrder: is_in_order.into(),
             enableProfiling: is_profiled.into(),
+            ..IN_ORDER_COMMANDS
         };
         let mut handle = ur_exp_command_buffer_handle_t::NULL;
         let (context, device) = (one.context, one.device);

@@ -21,6 +21,14 @@ macro_rules! call {
         )
     };
 }
+/// A command buffer whose commands follow one another, without updates and times.
+pub const IN_ORDER_COMMANDS: ur_exp_command_buffer_desc_t = ur_exp_command_buffer_desc_t {
+    stype: ur_structure_type_t::EXP_COMMAND_BUFFER_DESC,
+    pNext: null(),
+    isUpdatable: 0,
+    isInOrder: 1,
+    enableProfiling: 0,
+};
 pub struct One {
     pub device: ur_device_handle_t,
     pub context: ur_context_handle_t,

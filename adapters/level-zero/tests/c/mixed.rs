@@ -145,17 +145,10 @@ impl Made {
     }
     /// A command buffer, finalized.
     fn record(&mut self) -> Option<()> {
-        let stype = ur_structure_type_t::EXP_COMMAND_BUFFER_DESC;
-        let desc = ur_exp_command_buffer_desc_t {
-            stype,
-            pNext: null(),
-            isUpdatable: 0,
-            isInOrder: 1,
-            enableProfiling: 0,
-        };
+        let desc = &crate::c::IN_ORDER_COMMANDS;
         let mut buffer = ur_exp_command_buffer_handle_t::NULL;
         let code =
-            call!(command_buffer_exp.create_exp(self.context, self.device(0), &desc, &mut buffer));
+            call!(command_buffer_exp.create_exp(self.context, self.device(0), desc, &mut buffer));
         if code != R::SUCCESS {
             return None;
         }
