@@ -251,9 +251,9 @@ impl PooledEvent {
 }
 impl Drop for PooledEvent {
     fn drop(&mut self) {
-        // SAFETY: owned, and destroyed once.
-        release(|| unsafe { driver().event_destroy(self.raw) });
         if fork::check().is_ok() {
+            // SAFETY: owned, and destroyed once.
+            unsafe { driver().event_destroy(self.raw) }.let_go();
             self.pool.give_back(self.index); // in a forked child another thread may have held the pool's lock
         }
     }
