@@ -5,10 +5,14 @@ use crate::{cl::*, driver::*};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut},
-    sync::Arc,
+    sync::{Arc, Mutex},
 };
-use ur_adapter::error::{ErrorCode, Result};
+use ur_adapter::{
+    error::{ErrorCode, Result},
+    per_process::PerProcess,
+};
 use ur_hal::Address;
+use ur_lock::locked;
 
 /// The events that a command waits for.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +42,26 @@ pub struct NativeQueue {
     context: RawContext,
     extensions: Arc<Extensions>,
     is_in_order: bool,
+    /// Whether the driver may destroy it once this is gone, and has to be done with it before.
+    is_left: bool,
+}
+/// Out-of-order queues that nobody uses any more. Intel's runtime says that a command is over while a thread of its own still holds
+/// the command; if that is the last to hold the queue, it destroys the queue, waits for itself, and all others for it. So these are
+/// released when the driver has ended what they had. That waits in the driver, which its own threads, where the last user of a
+/// queue may end, must not: it is for threads that make further queues.
+static LEFT: PerProcess<Mutex<Vec<Own<RawQueue>>>> = PerProcess::new();
+fn release_left() {
+    for one in std::mem::take(&mut *locked(LEFT.get())) {
+        // SAFETY: live. What fails is told by nobody any more.
+        unsafe { driver().finish(one.raw()) }.let_go();
+    }
+}
+impl Drop for NativeQueue {
+    fn drop(&mut self) {
+        if self.is_left {
+            locked(LEFT.get()).push(self.raw.clone());
+        }
+    }
 }
 impl NativeQueue {
     /// A new one, which notes the times of its commands.
@@ -50,6 +74,7 @@ impl NativeQueue {
         is_in_order: bool,
         extensions: &Arc<Extensions>,
     ) -> Result<Self> {
+        release_left();
         /// `CL_QUEUE_PROPERTIES`
         const NAME: u64 = CL_QUEUE_PROPERTIES as u64;
         let order = if is_in_order { 0 } else { CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
@@ -63,7 +88,7 @@ impl NativeQueue {
             false => unsafe { driver().create_queue_of_1_2(context, device, all) },
         };
         let (raw, extensions) = (Own::given(made?), Arc::clone(extensions));
-        Ok(Self { raw, context, extensions, is_in_order })
+        Ok(Self { raw, context, extensions, is_in_order, is_left: !is_in_order })
     }
     /// One that C brought.
     ///
@@ -78,7 +103,8 @@ impl NativeQueue {
         let flags = raw.number(CL_QUEUE_PROPERTIES)?;
         let is_in_order = flags & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
         let raw = Own::adopted(raw, is_owned)?;
-        Ok(Self { raw, context, extensions: Arc::clone(extensions), is_in_order })
+        let (extensions, is_left) = (Arc::clone(extensions), is_owned && !is_in_order);
+        Ok(Self { raw, context, extensions, is_in_order, is_left })
     }
     /// The driver's name of it.
     pub fn raw(&self) -> RawQueue {
