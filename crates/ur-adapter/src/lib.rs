@@ -15,7 +15,6 @@ pub mod log;
 pub mod memory;
 pub mod object;
 pub mod partition;
-pub mod per_process;
 pub mod pool;
 pub mod region;
 pub mod share;

@@ -3,10 +3,7 @@
 //! A handle points at a slot of a per-kind slab whose memory is never freed. The header of a slot can therefore always
 //! be read, and a released handle yields an error code until its slot is reused.
 #![expect(unsafe_code, reason = "handles are pointers given to C")]
-use crate::{
-    error::{ErrorCode, Result},
-    per_process::PerProcess,
-};
+use crate::error::{ErrorCode, Result};
 use spin::{
     mutex::{SpinMutex, SpinMutexGuard},
     relax::Yield,
@@ -24,6 +21,7 @@ use std::{
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
+use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
 
 /// The backend to which an object belongs; the numbers are those of `ur_backend_t`.

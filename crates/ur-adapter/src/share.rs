@@ -9,13 +9,13 @@ use crate::{
     error::{Error, ErrorCode, Reason, Result},
     memory::{HostBytes, UsmPtr},
     object::{Borrowed, Owned},
-    per_process::PerProcess,
 };
 use handles::Given;
 pub use opens::Opens;
 use std::sync::{Mutex, MutexGuard};
 use ur_ipc::{ENVELOPE_LEN, Kind, Offer};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// What an address refers to.
 #[derive(Debug)]

@@ -1,14 +1,12 @@
 //! Values looked up by their type: state that exists once per adapter or object, for generic code, which cannot have
 //! statics of its own.
-use crate::{
-    object::{Body, Slab},
-    per_process::PerProcess,
-};
+use crate::object::{Body, Slab};
 use std::{
     any::{Any, TypeId},
     fmt,
     sync::OnceLock,
 };
+use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
 
 type Value = dyn Any + Send + Sync;

@@ -7,7 +7,7 @@ use super::{
     mapping::{Side, Writers},
 };
 use std::sync::Arc;
-use ur_adapter::{error::Result, memory::UsmPtr, object::Backend, per_process::PerProcess};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Backend};
 use ur_core::memory::{
     allocation::{self, DeferredItem, Home, Pooled, Usm},
     allocations::Allocations,
@@ -15,6 +15,7 @@ use ur_core::memory::{
 };
 use ur_core::over_driver::{physical_mem, usm_pool};
 use ur_hal::{Access, MemoryKind, Range};
+use ur_mapping::PerProcess;
 use ur_system::opened::Mapped;
 
 /// The source of the chunks of pools.

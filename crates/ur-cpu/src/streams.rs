@@ -31,7 +31,6 @@ use std::{
 use ur_adapter::{
     error::Result,
     object::{Borrowed, Owned},
-    per_process::PerProcess,
 };
 use ur_core::{
     command::{Ready, Used},
@@ -43,6 +42,7 @@ use ur_hal::{
     Submission, Times, Wait,
 };
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// A stream as the core holds it.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use std::{
     fmt,
     sync::{Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicUsize},
 };
-use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
 use ur_core::over_driver::share::OpenedObjects;
 use ur_hal::Granularity;
+use ur_mapping::PerProcess;
 
 /// The state of a dialect's memory; empty after a fork.
 pub struct Registry<D: Dialect> {

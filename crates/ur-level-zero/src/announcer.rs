@@ -11,9 +11,10 @@ use std::{
     },
     time::Duration,
 };
-use ur_adapter::{error::Error, log, object::Backend, per_process::PerProcess};
+use ur_adapter::{error::Error, log, object::Backend};
 use ur_hal::Status;
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 use ur_sys::ur_logger_level_t;
 
 /// The sleep between polls without progress: doubles from the first value to the second.

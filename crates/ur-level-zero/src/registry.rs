@@ -9,9 +9,9 @@ use std::{
     fmt,
     sync::{PoisonError, RwLock},
 };
-use ur_adapter::per_process::PerProcess;
 use ur_core::memory::allocations::Allocations;
 use ur_core::over_driver::share::OpenedObjects;
+use ur_mapping::PerProcess;
 
 /// The state of this backend's memory; empty after a fork.
 pub struct Registry {

@@ -23,12 +23,12 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Object,
-    per_process::PerProcess,
 };
 use ur_core::memory::deferred_free;
 use ur_hal::{Command, Completion, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// A stream's handle.
 #[derive(Debug)]

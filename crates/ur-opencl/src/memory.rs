@@ -14,7 +14,6 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Backend, Borrowed, Object},
-    per_process::PerProcess,
 };
 use ur_core::{
     memory::{
@@ -33,6 +32,7 @@ use ur_hal::{
     Access, Address, Allocates, Granularity, KnownMemory, MemoryKind, MemoryRequest, Range,
     VirtualMemory,
 };
+use ur_mapping::PerProcess;
 use ur_sys::ur_exp_external_mem_type_t;
 use ur_system::{
     backing::{ALIGNMENT, Behind, Block},

@@ -16,13 +16,11 @@ use std::{
     },
     time::Instant,
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    per_process::PerProcess,
-};
+use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_hal::{ErrorKind, Profile, Status, Times, Wait};
 use ur_ipc::arena::{Any, LocalWake, PendingSignal, Progress, wait_any};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// What became of something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -11,10 +11,10 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    per_process::PerProcess,
 };
 use ur_hal::{Memory, MemoryRequest, Range};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// Blocks of this size in bytes and above have a mapping of their own or a part of a segment.
 pub const LARGE: usize = 1 << 20;

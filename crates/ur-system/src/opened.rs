@@ -11,12 +11,12 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    per_process::PerProcess,
 };
 use ur_core::over_driver::share::{contradiction, too_large};
 use ur_hal::{Access, Range};
 use ur_ipc::{Arrived, ArrivedPayload, Payload, SharedMemory};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// The arrived memory, the object's place in it, and the object's size.
 fn received(arrived: Arrived) -> Result<(Arc<SharedMemory>, Behind, usize)> {

@@ -10,7 +10,6 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Backend, Borrowed, Object, Owned},
-    per_process::PerProcess,
 };
 use ur_core::{
     memory::{
@@ -29,6 +28,7 @@ use ur_core::{
 };
 use ur_hal::{Access, Allocates, MemoryRequest, Range};
 use ur_ipc::SharedMemory;
+use ur_mapping::PerProcess;
 use ur_sys::*;
 
 // Kinds of objects that the core has, over this driver.

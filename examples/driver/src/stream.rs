@@ -10,7 +10,6 @@ use std::{
     },
     time::Instant,
 };
-use ur_adapter::per_process::PerProcess;
 use ur_core::memory::deferred_free;
 use ur_hal::{
     Command, Error, ErrorKind, EventSharing, Profile, Result, Signal, Status, StreamRequest,
@@ -18,6 +17,7 @@ use ur_hal::{
 };
 use ur_ipc::arena::{Counter, PendingSignal, Progress as Of};
 use ur_lock::{locked, unpoisoned};
+use ur_mapping::PerProcess;
 use ur_mapping::{fork_count, start_thread};
 
 /// The end of a command: how far it has come, and when it began and ended.

@@ -1,12 +1,13 @@
 //! What an adapter has opened, keyed by the address that each open returned and by which it is closed.
 use super::refused;
-use crate::{error::Result, memory::UsmPtr, per_process::PerProcess};
+use crate::{error::Result, memory::UsmPtr};
 use std::{
     collections::HashMap,
     fmt,
     sync::{Mutex, MutexGuard},
 };
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// The opens of an adapter, keyed by address.
 pub struct Opens<T>(PerProcess<Mutex<HashMap<usize, Vec<T>>>>);

@@ -202,7 +202,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_adapter::per_process::PerProcess;
+    use ur_mapping::PerProcess;
 
     struct One(UsmPtr, usize, u64);
     impl Allocated for One {

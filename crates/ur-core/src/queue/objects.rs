@@ -24,11 +24,11 @@ use ur_adapter::{
     command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Body, Borrowed, Kind, Owned, Slab, Tag},
-    per_process::PerProcess,
 };
 use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 use ur_sys::{ur_command_t, ur_queue_flags_t, ur_queue_native_desc_t};
 
 pub(crate) type Context<D> = <D as Objects>::Context;

@@ -9,8 +9,8 @@ use std::sync::{
     Arc, Weak,
     atomic::{AtomicU64, Ordering::*},
 };
-use ur_adapter::per_process::PerProcess;
 use ur_core::memory::deferred_free;
+use ur_mapping::PerProcess;
 
 /// The number of the last submitted command, and the number up to which all are complete.
 #[derive(Debug)]

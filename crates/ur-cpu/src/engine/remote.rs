@@ -11,8 +11,9 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use ur_adapter::{error::Result, per_process::PerProcess};
+use ur_adapter::error::Result;
 use ur_ipc::arena::{Any, LocalWake, PendingSignal, wait_any};
+use ur_mapping::PerProcess;
 
 /// How long the thread stays with nothing to watch.
 const IDLE: Duration = Duration::from_secs(2);

@@ -15,7 +15,7 @@ use std::{
     },
     time::Duration,
 };
-use ur_adapter::per_process::PerProcess;
+use ur_mapping::PerProcess;
 
 /// How long a thread stays without work.
 const IDLE: Duration = Duration::from_secs(2);

@@ -9,11 +9,9 @@ use std::{
     sync::{Condvar, Mutex, PoisonError},
     time::Duration,
 };
-use ur_adapter::{
-    error::{Error, Result},
-    per_process::PerProcess,
-};
+use ur_adapter::error::{Error, Result};
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// Enqueues the call of a function behind what `place` puts into the queue. The function is told whether that succeeded.
 ///

@@ -7,12 +7,10 @@ use std::{
     ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut},
     sync::{Arc, Mutex},
 };
-use ur_adapter::{
-    error::{ErrorCode, Result},
-    per_process::PerProcess,
-};
+use ur_adapter::error::{ErrorCode, Result};
 use ur_hal::Address;
 use ur_lock::locked;
+use ur_mapping::PerProcess;
 
 /// The events that a command waits for.
 #[derive(Clone, Copy, Debug)]

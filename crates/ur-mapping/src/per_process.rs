@@ -26,7 +26,7 @@ impl<T: Default> PerProcess<T> {
     /// This process's value.
     pub fn get(&self) -> &T {
         // Miri neither forks nor has the page that counts forks.
-        let fork = if cfg!(miri) { 0 } else { ur_mapping::fork_count() };
+        let fork = if cfg!(miri) { 0 } else { crate::fork_count() };
         let make = || Box::new(Link { fork, value: T::default(), next: OnceLock::new() });
         let mut link = self.0.get_or_init(make);
         while link.fork != fork {
