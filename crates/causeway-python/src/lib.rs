@@ -34,7 +34,7 @@ mod _causeway {
     #[pymodule_export]
     use super::{
         array::Array,
-        devices, empty,
+        devices, empty, empty_like,
         event::{Event, Pending},
         finish,
         gate::{after_fork, after_fork_in_child, before_fork},
@@ -63,8 +63,11 @@ use crate::{
     dtype::{DType, no_type},
     failure::{Failure, Result},
     gate::released,
+    memory::Memory,
     session::Session,
+    source::{Source, locate},
 };
+use causeway::Policy;
 
 /// An array in shareable memory of a device, contents unspecified.
 #[pyfunction]
@@ -80,6 +83,20 @@ fn empty(
     let policy = share::wanted(access, read_only)?.unwrap_or_default();
     let element = element(dtype)?;
     Ok(released(py, || Array::allocate(&Session::named(device)?, element, &shape, policy))?)
+}
+
+/// As [`empty`], with the type and the shape of another array, its dimensions in the same order in memory, on the same device.
+#[pyfunction]
+fn empty_like(object: &Bound<'_, PyAny>) -> PyResult<Array> {
+    let (session, layout) = match locate(object)? {
+        Source::Shareable(memory, layout) => (memory.session.clone(), layout),
+        Source::Host(host) => (Session::cpu()?, host.layout),
+        Source::Device { session, layout, .. } => (session, layout),
+    };
+    let layout = layout.dense();
+    let allocate = || Memory::allocate(&session, layout.bytes(), Policy::default());
+    let memory = released(object.py(), allocate)?;
+    Ok(Array { memory, layout })
 }
 
 fn element(dtype: &str) -> Result<DType> {

@@ -120,7 +120,7 @@ impl Ring {
         };
         // SAFETY: the array's library keeps its elements as long as `object`, or `locate` keeps them; the block is
         // longer than they are, and in nobody's use.
-        unsafe { host::gather_to(address, &layout, to) };
+        unsafe { host::gather_to(address, &layout.in_order(), to) };
         let mut message = vec![IN_BLOCK];
         message.extend_from_slice(&number.to_le_bytes());
         body::put_layout(&mut message, &placed);

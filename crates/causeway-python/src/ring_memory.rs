@@ -320,6 +320,5 @@ impl RingMemory {
 
 /// The layout of an array as it lies in a block, if it fits into one.
 pub fn in_block(layout: &Layout) -> Option<Layout> {
-    let placed = Layout::contiguous(layout.dtype, &layout.shape)?;
-    (placed.bytes() <= BLOCK && !placed.is_empty()).then_some(placed)
+    (layout.bytes() <= BLOCK && !layout.is_empty()).then(|| layout.dense())
 }

@@ -150,11 +150,18 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         };
     }
     let views = object.py().import("causeway_ipc._views")?;
-    let (bytes, dtype, shape): (Py<PyBytes>, String, Vec<i64>) =
+    let (bytes, dtype, mut shape, is_reversed): (Py<PyBytes>, String, Vec<i64>, bool) =
         views.call_method1("describe", (object,))?.extract()?;
+    if is_reversed {
+        shape.reverse();
+    }
     let layout = DType::named(&dtype).and_then(|dtype| Layout::contiguous(dtype, &shape));
-    let layout = layout
+    let mut layout = layout
         .ok_or_else(|| Failure::misuse(format!("elements of type {dtype} cannot be shared")))?;
+    if is_reversed {
+        layout.shape.reverse();
+        layout.strides.reverse();
+    }
     Ok(Source::Host(HostArray { layout, from: HostMemory::Bytes(bytes) }))
 }
 

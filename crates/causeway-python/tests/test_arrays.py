@@ -198,6 +198,9 @@ def test_what_speaks_a_protocol_can_be_shared() -> None:
     ]:  # fmt: skip
         with cw.share(given) as export:
             np.testing.assert_array_equal(np.asarray(cw.open(export)), expected)
+    with cw.share(memoryview(np.asfortranarray(source))) as export:
+        opened = np.asarray(cw.open(export))
+        assert (opened == source).all() and opened.flags.f_contiguous
     for given in [None, "text", [1, 2], object()]:
         with pytest.raises(TypeError):
             cw.share(given)

@@ -31,6 +31,24 @@ def test_arrays_come_in_order_and_all_of_them(peer: type[Peer]) -> None:
     assert other.end() == 0
 
 
+def test_small_arrays_arrive_in_the_order_in_which_their_elements_lie(peer: type[Peer]) -> None:
+    cube = np.arange(24).reshape(2, 3, 4)
+    sent = [
+        (np.asfortranarray(cube[0]), [1, 3]), (cube.transpose(2, 0, 1), [1, 12, 4]), (cube[:, ::2, ::-1], [8, 4, 1]),
+        (cw.array(cube.T), [1, 4, 12]), (np.broadcast_to(cube[0, 0], (3, 4)), [4, 1]),
+    ]  # fmt: skip
+    with cw.Channel(capacity=len(sent)) as channel:
+        for array, _ in sent:
+            channel.send(array)
+        code = """
+for array in cw.open(sys.argv[1]):
+    print([stride // array.itemsize for stride in array.strides], array.tolist())
+"""
+        other = peer(code, channel.ticket)
+        for array, strides in sent:
+            assert other.hear() == f"{strides} {array.tolist()}"
+
+
 def test_nothing_is_sent_beyond_the_capacity() -> None:
     channel = cw.Channel(capacity=2)
     receiver = cw.open(channel.ticket)

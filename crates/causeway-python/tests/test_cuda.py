@@ -257,10 +257,12 @@ class ndarray:
         self.__cuda_array_interface__, self.keep = interface, keep
         self.shape, self.dtype, self.ptr = interface["shape"], np.dtype(interface["typestr"]), interface["data"][0]
         self.nbytes = self.dtype.itemsize * int(np.prod(self.shape))
+        self.strides = interface.get("strides")
         self.device = types.SimpleNamespace(id=0, type="cuda", index=0)
     def __setitem__(self, key, other):
         stream = ctypes.c_void_p(current_stream())
         sizes = ctypes.c_uint64(self.ptr), ctypes.c_uint64(other.ptr), ctypes.c_size_t(self.nbytes)
+        assert self.strides == other.strides  # CuPy's copies elements, this one bytes
         assert key is ... and cuda.cuMemcpyAsync(*sizes, stream) == 0
     def numpy(self):
         return cw.array(self).numpy()
@@ -282,7 +284,8 @@ def interface(values):
     assert cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(values.nbytes)) == 0
     host = ctypes.c_uint64(values.ctypes.data)
     assert cuda.cuMemcpyAsync(address, host, ctypes.c_size_t(values.nbytes), None) == cuda.cuCtxSynchronize() == 0
-    return {"shape": values.shape, "typestr": values.dtype.str, "data": (address.value, False), "version": 3}
+    strides = None if values.flags.c_contiguous else values.strides
+    return {"shape": values.shape, "typestr": values.dtype.str, "data": (address.value, False), "strides": strides, "version": 3}
 def allocated(values):
     return module.ndarray(interface(values), None)
 """
@@ -400,6 +403,25 @@ sys.stdin.read()
 """, sender.hear())  # fmt: skip
     assert receiver.hear() == "received"
     assert sender.hear() == "0 1 2 3 0"
+
+
+def test_what_is_copied_on_the_device_keeps_the_order_of_its_elements(peer: Any) -> None:
+    sender = peer(CUPY + """
+print(connection.address, flush=True)
+with connection.accept() as connection:
+    connection.send(allocated(np.asfortranarray(np.arange(12.0).reshape(3, 4))))
+    connection.send(allocated(np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0)))
+    connection.recv()
+""")  # fmt: skip
+    receiver = peer(CUPY + """
+matrix, cube = connection.recv(), connection.recv()
+cuda.cuCtxSynchronize()
+print(matrix.strides, (matrix.numpy() == np.arange(12.0).reshape(3, 4)).all())
+print(cube.strides, (cube.numpy() == np.arange(24).reshape(2, 3, 4).transpose(1, 2, 0)).all())
+connection.send(None)
+""", sender.hear())  # fmt: skip
+    assert receiver.hear() == "(8, 24) True"
+    assert receiver.hear() == "(32, 8, 96) True"
 
 
 def test_tensors_storages_and_events_of_torch_travel_on_the_device_and_in_order(peer: Any) -> None:

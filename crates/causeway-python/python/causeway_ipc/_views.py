@@ -112,8 +112,8 @@ def iterate(array: Array) -> Iterator[Array]:
     return (array[number] for number in range(len(array)))
 
 
-def describe(obj: object) -> tuple[bytes, str, list[int]]:
-    """Bytes, type and shape of an object that speaks the buffer protocol and nothing else."""
+def describe(obj: object) -> tuple[bytes, str, list[int], bool]:
+    """Bytes, type and shape of an object that speaks the buffer protocol and nothing else, and whether the bytes are in Fortran's order."""
     try:
         view: Any = memoryview(obj)  # type: ignore[arg-type]
     except TypeError:
@@ -128,7 +128,7 @@ def describe(obj: object) -> tuple[bytes, str, list[int]]:
     name = "bool" if character == "?" else f"{_KINDS[character]}{8 * view.itemsize}" if character in _KINDS else None
     if name is None:
         raise TypeError(f"elements of the format {view.format!r} cannot be shared: memoryview(…).cast('B') has their bytes")
-    return view.tobytes(), name, list(view.shape)
+    return view.tobytes("A"), name, list(view.shape), view.f_contiguous and not view.c_contiguous
 
 
 def sycl_device(obj: Any, interface: dict[str, Any]) -> str:

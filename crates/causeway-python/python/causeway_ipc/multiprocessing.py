@@ -116,7 +116,7 @@ def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[
     `view_of` makes an array of the same library of one of this module's.
     """
     if not _causeway.is_shareable(array):
-        shared = view_of(_causeway.empty(list(array.shape), _dtype_of(array), device))
+        shared = view_of(_causeway.empty_like(array))
         shared[...] = array  # on the stream
         array = shared
     ready = _ready_on(device)
