@@ -2,23 +2,24 @@
 //! the memory. Bytes come from other processes: what is read here is bounded, and checked again against the memory.
 use crate::{
     dtype::DType,
-    layout::{Layout, MOST_DIMENSIONS},
+    layout::{Layout, Lengths, MOST_DIMENSIONS},
 };
+use std::borrow::Cow;
 
 /// The first byte of what follows.
 const VERSION: u8 = 3;
 
 /// What a ticket says.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Body {
+pub struct Body<'a> {
     /// Name of the backend.
-    pub backend: String,
+    pub backend: &'a str,
     /// The device's UUID as hexadecimal digits, if it has one.
-    pub uuid: Option<String>,
+    pub uuid: Option<&'a str>,
     /// Whether any process of the exporter's user may open it. A hint for those who pass a copy on: it says no more of the
     /// memory than its exporter did.
     pub is_for_same_user: bool,
-    pub contents: Contents,
+    pub contents: Cow<'a, Contents>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -31,14 +32,14 @@ pub enum Contents {
     Channel(Vec<u8>, Layout, Option<Vec<u8>>),
 }
 
-impl Body {
+impl<'a> Body<'a> {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(512); // more than an array's has
         out.push(VERSION);
         put(&mut out, self.backend.as_bytes());
-        put(&mut out, self.uuid.as_deref().unwrap_or_default().as_bytes());
+        put(&mut out, self.uuid.unwrap_or_default().as_bytes());
         out.push(u8::from(self.is_for_same_user));
-        match &self.contents {
+        match &*self.contents {
             Contents::Array(ticket, layout) => {
                 out.push(0);
                 put(&mut out, ticket);
@@ -69,7 +70,7 @@ impl Body {
         out
     }
     /// `None` unless the bytes are exactly what [`encode`](Self::encode) makes of something.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
         let mut from = Reader(bytes);
         if from.byte()? != VERSION {
             return None;
@@ -90,7 +91,7 @@ impl Body {
                 }
                 let mut arrays = Vec::new();
                 for _ in 0..from.number()? {
-                    let (name, memory) = (from.text()?, from.number()?);
+                    let (name, memory) = (from.text()?.to_owned(), from.number()?);
                     if memory >= tickets.len() {
                         return None;
                     }
@@ -106,6 +107,7 @@ impl Body {
             }
             _ => return None,
         };
+        let contents = Cow::Owned(contents);
         from.0.is_empty().then_some(Self { backend, uuid, is_for_same_user, contents })
     }
 }
@@ -152,8 +154,8 @@ impl<'a> Reader<'a> {
         self.0 = rest;
         Some(taken)
     }
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
+    fn text(&mut self) -> Option<&'a str> {
+        str::from_utf8(self.bytes()?).ok()
     }
     fn layout(&mut self) -> Option<Layout> {
         let [code, bits] = self.take()?;
@@ -163,7 +165,7 @@ impl<'a> Reader<'a> {
         if dimensions > MOST_DIMENSIONS {
             return None;
         }
-        let mut values = [Vec::new(), Vec::new()];
+        let mut values = [Lengths::new(), Lengths::new()];
         for list in &mut values {
             for _ in 0..dimensions {
                 list.push(i64::from_le_bytes(self.take()?));

@@ -268,13 +268,13 @@ pub unsafe fn read(tensor: &Tensor) -> PyResult<(usize, (i32, i32), Layout)> {
     let list = |at: *mut i64| match at.is_null() || dimensions == 0 {
         true => None,
         // SAFETY: a list of as many numbers as the tensor has dimensions, by the caller's promise.
-        false => Some(unsafe { std::slice::from_raw_parts(at, dimensions) }.to_vec()),
+        false => Some(unsafe { std::slice::from_raw_parts(at, dimensions) }),
     };
     let wrong = || PyBufferError::new_err("a tensor of this shape cannot be shared");
     let shape = list(tensor.shape).unwrap_or_default();
-    let mut layout = Layout::contiguous(dtype, &shape).ok_or_else(wrong)?;
+    let mut layout = Layout::contiguous(dtype, shape).ok_or_else(wrong)?;
     if let Some(strides) = list(tensor.strides) {
-        layout.strides = strides;
+        layout.strides = strides.into();
     }
     layout.reach().ok_or_else(wrong)?;
     let offset = usize::try_from(tensor.byte_offset).unwrap_or(0);

@@ -1,8 +1,12 @@
 //! How an array lies in a piece of memory: arithmetic that neither overflows nor leaves the memory.
 use crate::dtype::DType;
+use smallvec::SmallVec;
 
 /// The most dimensions, as in NumPy 2.
 pub const MOST_DIMENSIONS: usize = 64;
+
+/// Lengths or strides, one for each dimension. Those of few dimensions lie in the layout itself.
+pub type Lengths = SmallVec<[i64; 4]>;
 
 /// Where the elements of an array are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -10,16 +14,16 @@ pub struct Layout {
     pub dtype: DType,
     /// Bytes from the beginning of the memory to the first element.
     pub offset: usize,
-    pub shape: Vec<i64>,
+    pub shape: Lengths,
     /// In elements, as in DLPack.
-    pub strides: Vec<i64>,
+    pub strides: Lengths,
 }
 
 impl Layout {
     /// Row after row from the beginning of the memory; `None` if a length is negative, the bytes cannot be counted, or
     /// the dimensions are too many.
     pub fn contiguous(dtype: DType, shape: &[i64]) -> Option<Self> {
-        let mut strides = vec![1_i64; shape.len()];
+        let mut strides = Lengths::from_elem(1, shape.len());
         let mut next = 1_i64;
         for (stride, &length) in strides.iter_mut().zip(shape).rev() {
             *stride = next;
@@ -27,7 +31,7 @@ impl Layout {
         }
         next.checked_mul(i64::try_from(dtype.size()).ok()?)?;
         let few = shape.len() <= MOST_DIMENSIONS && shape.iter().all(|&length| length >= 0);
-        few.then(|| Self { dtype, offset: 0, shape: shape.to_vec(), strides })
+        few.then(|| Self { dtype, offset: 0, shape: shape.into(), strides })
     }
     /// Elements; the product fits, since the bytes could be counted or lie in memory.
     pub fn count(&self) -> usize {

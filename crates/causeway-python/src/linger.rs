@@ -9,10 +9,9 @@
 //! A thread, which runs only as long as there is something to give back, gives back what nobody opened again in time, and at
 //! once what nobody can open again.
 use crate::{gate, session::Session};
-use causeway::{Buffer, Ticket};
+use causeway::{Buffer, Ticket, fork_count};
 use std::{
     collections::HashMap,
-    process,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError},
     thread,
     time::{Duration, Instant},
@@ -36,7 +35,7 @@ const PART_OF_DEVICE: u64 = 32;
 struct Kept {
     /// The address of its allocation.
     allocation: usize,
-    ticket: Arc<[u8]>,
+    ticket: Arc<Ticket<Buffer<u8>>>,
     until: Instant,
     _buffer: Buffer<u8>,
 }
@@ -44,8 +43,8 @@ struct Kept {
 type Place = (usize, usize);
 #[derive(Default)]
 struct State {
-    /// The process whose they are.
-    pid: u32,
+    /// The `fork_count` of the process whose they are.
+    fork: u64,
     /// The interpreter ends: nothing stays any more.
     is_over: bool,
     has_thread: bool,
@@ -115,16 +114,16 @@ fn state() -> Option<MutexGuard<'static, Option<State>>> {
         // Also in a child that was forked meanwhile, for ever.
         Err(TryLockError::WouldBlock) => return None,
     };
-    let pid = process::id();
-    if state.as_ref().is_none_or(|state| state.pid != pid) {
-        std::mem::forget(state.replace(State { pid, ..State::default() }));
+    let fork = fork_count();
+    if state.as_ref().is_none_or(|state| state.fork != fork) {
+        std::mem::forget(state.replace(State { fork, ..State::default() }));
     }
     Some(state)
 }
 
 /// Keeps memory of another process open that was just closed. It waits for nobody: where it cannot be, the memory is
 /// closed now.
-pub fn keep(session: &Arc<Session>, buffer: &Buffer<u8>, ticket: &Arc<[u8]>) {
+pub fn keep(session: &Arc<Session>, buffer: &Buffer<u8>, ticket: &Arc<Ticket<Buffer<u8>>>) {
     let patience = patience();
     if patience.is_zero() || session.usable().is_err() {
         return;
@@ -132,7 +131,7 @@ pub fn keep(session: &Arc<Session>, buffer: &Buffer<u8>, ticket: &Arc<[u8]>) {
     let Ok(allocation) = buffer.allocation() else { return };
     let length = allocation.len();
     let is_small = session.is_cpu() && length < LEAST_ON_HOST;
-    if is_small || !Ticket::<Buffer<u8>>::from_bytes(&**ticket).object_stands() {
+    if is_small || !ticket.object_stands() {
         return;
     }
     let of = Arc::as_ptr(session).addr();
@@ -178,8 +177,7 @@ fn give_back_due() -> bool {
     // One that is busy with it has only just put something there.
     let Some(mut guard) = state() else { return false };
     let Some(state) = guard.as_mut() else { return true };
-    let stands = |kept: &Kept| Ticket::<Buffer<u8>>::from_bytes(&*kept.ticket).object_stands();
-    let is_due = |kept: &Kept| kept.until <= now || !stands(kept);
+    let is_due = |kept: &Kept| kept.until <= now || !kept.ticket.object_stands();
     let due = state.kept.iter().filter(|(_, kept)| is_due(kept)).map(|(place, _)| *place);
     let due: Vec<Place> = due.collect();
     let gone: Vec<Kept> = due.into_iter().filter_map(|place| state.take(place)).collect();

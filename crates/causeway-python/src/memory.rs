@@ -7,11 +7,11 @@ use crate::{
     loan::Loan,
     session::{Session, stay_reachable},
 };
-use causeway::{Access, Buffer, Export, Policy, Ticket};
+use causeway::{Access, Buffer, Export, Policy, Ticket, fork_count};
 use std::{
     collections::BTreeMap,
     ops::Range,
-    process, ptr,
+    ptr,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
@@ -41,13 +41,13 @@ enum Origin {
 #[derive(Clone)]
 struct Opened {
     /// It is sent on by this ticket.
-    ticket: Arc<[u8]>,
+    ticket: Arc<Ticket<Buffer<u8>>>,
     /// Whether any process of its exporter's user may open it.
     is_for_same_user: bool,
 }
 
-/// The memory of the process with this number by its addresses; one may be open several times.
-static LIVE: Mutex<(u32, ByAddress)> = Mutex::new((0, BTreeMap::new()));
+/// The memory of the process with this `fork_count` by its addresses; one may be open several times.
+static LIVE: Mutex<(u64, ByAddress)> = Mutex::new((0, BTreeMap::new()));
 type ByAddress = BTreeMap<usize, Vec<Weak<Memory>>>;
 
 /// What other processes open.
@@ -107,13 +107,13 @@ impl Memory {
     /// Opens a ticket; `is_for_same_user` is what it says of who may.
     pub fn open(
         session: &Arc<Session>,
-        ticket: &[u8],
+        ticket: Ticket<Buffer<u8>>,
         is_for_same_user: bool,
     ) -> Result<Arc<Self>> {
-        let buffer = session.context.open(&Ticket::<Buffer<u8>>::from_bytes(ticket))?;
+        let buffer = session.context.open(&ticket)?;
         let origin = match Self::made_here(session, &buffer) {
             Some(own) => own,
-            None => Origin::Opened(Opened { ticket: ticket.into(), is_for_same_user }),
+            None => Origin::Opened(Opened { ticket: Arc::new(ticket), is_for_same_user }),
         };
         Ok(Self::known(session, buffer, origin, None))
     }
@@ -208,7 +208,7 @@ impl Memory {
             }
             None => 0,
         };
-        Some((opened.ticket.to_vec(), start))
+        Some((opened.ticket.as_bytes().to_vec(), start))
     }
     /// A ticket that opens as long as this process keeps the memory, and where its memory begins; that of another process
     /// opens as long as it is offered there.
@@ -260,8 +260,7 @@ impl Memory {
     /// Opens the ticket of memory of another process once more, which may have been withdrawn there.
     pub fn opens(&self) -> Result<()> {
         let Origin::Opened(opened) = &self.origin else { return Ok(()) };
-        let ticket = Ticket::<Buffer<u8>>::from_bytes(&*opened.ticket);
-        self.session.context.open(&ticket).map(drop).map_err(Failure::from)
+        self.session.context.open(&opened.ticket).map(drop).map_err(Failure::from)
     }
     /// The address of so many bytes from `at` on, where the host can write them.
     pub fn on_host(&self, at: usize, bytes: usize) -> Option<usize> {
@@ -353,9 +352,9 @@ impl Drop for Memory {
 
 fn live<T>(with: impl FnOnce(&mut ByAddress) -> T) -> T {
     let mut live = LIVE.lock().unwrap_or_else(PoisonError::into_inner);
-    if live.0 != process::id() {
+    if live.0 != fork_count() {
         // What a forked child inherited is not mapped there: other memory of its own may have the addresses.
-        *live = (process::id(), BTreeMap::new());
+        *live = (fork_count(), BTreeMap::new());
     }
     with(&mut live.1)
 }

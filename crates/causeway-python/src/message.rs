@@ -22,13 +22,13 @@ const LONGEST: usize = 256 << 20;
 /// How long a new thread is waited for: an exporter that is not stopped answers by then, mostly.
 const SOON: Duration = Duration::from_millis(1);
 
-fn text(bytes: &[u8]) -> Given {
-    Given::Text(String::from_utf8_lossy(bytes).into_owned())
+fn open_text(bytes: &[u8]) -> Result<Opened> {
+    Opened::new(&Given::Text(&String::from_utf8_lossy(bytes)), None)
 }
 /// Asks the exporter once, who has two seconds to answer.
 fn open_once(message: &[u8]) -> Result<Opened> {
-    let [IN_MEMORY, ticket @ ..] = message else { return Opened::new(&text(message), None) };
-    let Opened::Array(array) = Opened::new(&text(ticket), None)? else {
+    let [IN_MEMORY, ticket @ ..] = message else { return open_text(message) };
+    let Opened::Array(array) = open_text(ticket)? else {
         return Err(Failure::damaged());
     };
     let range = array.layout.within(array.memory.len()).ok_or_else(Failure::damaged)?;
@@ -37,7 +37,7 @@ fn open_once(message: &[u8]) -> Result<Opened> {
     }
     let mut bytes = vec![0; range.len()];
     array.memory.read(range.start, &mut bytes)?;
-    Opened::new(&text(&bytes), None)
+    open_text(&bytes)
 }
 
 /// Opens what a message names. An exporter that does not answer within two seconds is `Busy`.

@@ -60,9 +60,9 @@ pub fn open<'py>(
 }
 
 /// A ticket as it was given.
-pub enum Given {
-    Text(String),
-    Body(Body),
+pub enum Given<'a> {
+    Text(&'a str),
+    Body(Body<'a>),
 }
 /// What came out of a ticket.
 pub enum Opened {
@@ -73,27 +73,27 @@ pub enum Opened {
     Channel(Array, Option<Event>, String),
 }
 impl Opened {
-    pub fn new(ticket: &Given, device: Option<&str>) -> Result<Self> {
+    pub fn new(ticket: &Given<'_>, device: Option<&str>) -> Result<Self> {
         let text = match ticket {
             Given::Text(text) => text,
             Given::Body(body) => return Self::of(body.clone(), device),
         };
-        let kind = text.trim().split('-').nth(1).unwrap_or_default().to_ascii_lowercase();
-        if kind == "mem" {
+        let kind = text.trim().split('-').nth(1).unwrap_or_default();
+        if kind.eq_ignore_ascii_case("mem") {
             return Self::bytes(text, device);
         }
-        let body = Body::decode(&text::decode(WORD, text)?).ok_or_else(Failure::damaged)?;
-        Self::of(body, device)
+        let bytes = text::decode(WORD, text)?;
+        Self::of(Body::decode(&bytes).ok_or_else(Failure::damaged)?, device)
     }
-    fn of(body: Body, device: Option<&str>) -> Result<Self> {
+    fn of(body: Body<'_>, device: Option<&str>) -> Result<Self> {
         let session = match device {
             Some(_) => Session::named(device)?,
-            None => Session::for_ticket(&body.backend, body.uuid.as_deref())?,
+            None => Session::for_ticket(body.backend, body.uuid)?,
         };
         let is_for_same_user = body.is_for_same_user;
-        match body.contents {
+        match body.contents.into_owned() {
             Contents::Array(ticket, layout) => {
-                let memory = Memory::open(&session, &ticket, is_for_same_user)?;
+                let memory = Memory::open(&session, Ticket::from_bytes(ticket), is_for_same_user)?;
                 Ok(Self::Array(Array::checked(memory, layout)?))
             }
             Contents::Arrays(tickets, arrays) => {
@@ -106,7 +106,8 @@ impl Opened {
             Contents::Event(ticket) => Ok(Self::Event(Event::open(session, ticket)?)),
             Contents::Channel(ticket, layout, event) => {
                 let cpu = Session::cpu()?;
-                let memory = Memory::open(&cpu, &ticket, is_for_same_user)?;
+                let whole = Ticket::from_bytes(ticket.as_slice());
+                let memory = Memory::open(&cpu, whole, is_for_same_user)?;
                 let memory = Array::checked(memory, layout.clone())?;
                 let life = ticket_of(&cpu, is_for_same_user, Contents::Array(ticket, layout));
                 let event = event.map(|ticket| Event::open(session, ticket)).transpose()?;
@@ -136,7 +137,7 @@ impl Opened {
     fn bytes(text: &str, device: Option<&str>) -> Result<Self> {
         let ticket: Ticket<Buffer<u8>> = text.parse()?;
         // Such a ticket does not say who may open it.
-        let memory = Memory::open(&Session::named(device)?, ticket.as_bytes(), false)?;
+        let memory = Memory::open(&Session::named(device)?, ticket, false)?;
         let length = i64::try_from(memory.len()).unwrap_or(i64::MAX);
         let dtype = crate::dtype::DType { code: 1, bits: 8 };
         let layout = Layout::contiguous(dtype, &[length]).ok_or_else(Failure::damaged)?;
@@ -157,6 +158,7 @@ fn open_all(
         while let at = next.fetch_add(1, Relaxed)
             && let Some(ticket) = tickets.get(at)
         {
+            let ticket = Ticket::from_bytes(ticket.as_slice());
             let one = Memory::open(session, ticket, is_for_same_user);
             opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
         }

@@ -1,9 +1,8 @@
 //! Devices in use: one context and one queue for each device of the process, made when it is first named.
 use crate::failure::{Failure, Result};
-use causeway::{Backend, Buffer, Context, Device, ErrorKind, Export, Queue};
+use causeway::{Backend, Buffer, Context, Device, ErrorKind, Export, Queue, fork_count};
 use std::{
     collections::HashMap,
-    process,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -18,8 +17,8 @@ pub struct Session {
     pub uuid: Option<String>,
     /// Bytes that the device has.
     pub memory: u64,
-    /// The process that it was made in.
-    pid: u32,
+    /// The `fork_count` of the process that it was made in.
+    fork: u64,
     /// Queues over streams of other libraries. They stay: a stream is not asked for anything unless it is named again.
     pub streams: Mutex<HashMap<usize, Queue>>,
 }
@@ -31,33 +30,33 @@ pub const DL_CUDA_HOST: i32 = 3;
 const DL_ROCM: i32 = 10;
 const DL_ONE_API: i32 = 14;
 
-/// An export that nobody is told of, by the number of the process that made it.
-static KEPT: Mutex<(u32, Option<Export<Buffer<u8>>>)> = Mutex::new((0, None));
+/// An export that nobody is told of, by the `fork_count` of the process that made it.
+static KEPT: Mutex<(u64, Option<Export<Buffer<u8>>>)> = Mutex::new((0, None));
 
 /// Has this process stay reachable from its first export until its end: where nothing is exported, the runtime closes its
 /// socket, and the next export takes as long as the first.
 pub fn stay_reachable() -> Result<()> {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept.0 == process::id() {
+    if kept.0 == fork_count() {
         return Ok(());
     }
     let export = Buffer::new(&Session::cpu()?.context, 1)?.share()?;
     std::mem::forget(kept.1.replace(export)); // what a forked child inherited is its parent's
-    kept.0 = process::id();
+    kept.0 = fork_count();
     Ok(())
 }
 
-/// The sessions of the process with this number.
-static SESSIONS: Mutex<(u32, Vec<Arc<Session>>)> = Mutex::new((0, Vec::new()));
+/// The sessions of the process with this `fork_count`.
+static SESSIONS: Mutex<(u64, Vec<Arc<Session>>)> = Mutex::new((0, Vec::new()));
 
 impl Session {
     /// The one of a device.
     pub fn of(device: &Device) -> Result<Arc<Self>> {
         let mut sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        if sessions.0 != process::id() {
+        if sessions.0 != fork_count() {
             // A forked child's are its parent's still: nothing of them may be used or given back here.
             std::mem::forget(std::mem::take(&mut sessions.1));
-            sessions.0 = process::id();
+            sessions.0 = fork_count();
         }
         if let Some(known) = sessions.1.iter().find(|known| known.context.device() == *device) {
             return Ok(known.clone());
@@ -81,7 +80,7 @@ impl Session {
             ordinal,
             uuid,
             memory,
-            pid: sessions.0,
+            fork: sessions.0,
             streams,
         });
         sessions.1.push(new.clone());
@@ -91,7 +90,7 @@ impl Session {
     fn in_use(is_it: impl Fn(&Self) -> bool) -> Option<Arc<Self>> {
         let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
         let known = sessions.1.iter().find(|known| is_it(known));
-        known.filter(|_| sessions.0 == process::id()).cloned()
+        known.filter(|_| sessions.0 == fork_count()).cloned()
     }
     /// The host's own memory.
     pub fn cpu() -> Result<Arc<Self>> {
@@ -151,7 +150,7 @@ impl Session {
     }
     /// Refuses what a forked child has inherited: the driver's objects are its parent's.
     pub fn usable(&self) -> Result<()> {
-        if self.pid == process::id() {
+        if self.fork == fork_count() {
             return Ok(());
         }
         let sentence = "this belongs to the parent of this forked process, which cannot use it: share it in the parent, pass the ticket (a str) instead of the array, and open that here";
@@ -181,12 +180,12 @@ impl Session {
 /// Waits until the queues of this process have given the signals that others may wait for: they end with it.
 pub fn finish_all(timeout: Duration) {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-    if kept.0 == process::id() {
+    if kept.0 == fork_count() {
         *kept = (0, None);
     }
     drop(kept);
     let sessions = SESSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-    if sessions.0 == process::id() {
+    if sessions.0 == fork_count() {
         for session in &sessions.1 {
             let _ = session.queue.finish_timeout(timeout); // nobody is left to tell
         }

@@ -11,10 +11,11 @@ use crate::{
     session::{Session, stay_reachable},
     source::{HostArray, Keep, Source, locate},
 };
-use causeway::{Access, Policy, text};
+use causeway::{Access, Buffer, Policy, text};
 use pyo3::{exceptions::PyTypeError, intern, prelude::*, types::PyString};
+use smallvec::SmallVec;
 use std::{
-    any::Any,
+    borrow::Cow,
     collections::{HashMap, HashSet},
     ops::Range,
     sync::{Arc, Mutex, OnceLock, PoisonError},
@@ -39,34 +40,44 @@ pub struct Export {
     /// array, or memory of another library.
     #[pyo3(get)]
     array: Option<Py<Array>>,
-    offers: Mutex<Vec<Offered>>,
+    offers: Mutex<Offers>,
 }
-type Offered = Box<dyn Any + Send>;
+/// What the runtime keeps open; mostly one.
+type Offers = SmallVec<[Offered; 1]>;
+#[expect(dead_code, reason = "held to be dropped")]
+enum Offered {
+    Memory(causeway::Export<Buffer<u8>>),
+    Event(causeway::Export<causeway::Event>),
+}
 
 impl Export {
     fn new(
-        session: &Arc<Session>,
+        session: Arc<Session>,
         is_for_same_user: bool,
         contents: Contents,
-        offers: Vec<Offered>,
+        offers: Offers,
         array: Option<Py<Array>>,
     ) -> Self {
-        let (session, text) = (session.clone(), OnceLock::new());
-        Self { session, is_for_same_user, contents, text, array, offers: Mutex::new(offers) }
+        let (text, offers) = (OnceLock::new(), Mutex::new(offers));
+        Self { session, is_for_same_user, contents, text, array, offers }
     }
     /// What its ticket says.
-    pub fn body(&self) -> Body {
-        body_of(&self.session, self.is_for_same_user, self.contents.clone())
+    pub fn body(&self) -> Body<'_> {
+        body_of(&self.session, self.is_for_same_user, Cow::Borrowed(&self.contents))
     }
 }
 /// What a ticket says of what is on a device.
-fn body_of(session: &Session, is_for_same_user: bool, contents: Contents) -> Body {
-    let (backend, uuid) = (session.backend.to_string(), session.uuid.clone());
+fn body_of<'a>(
+    session: &'a Session,
+    is_for_same_user: bool,
+    contents: Cow<'a, Contents>,
+) -> Body<'a> {
+    let (backend, uuid) = (session.backend.name(), session.uuid.as_deref());
     Body { backend, uuid, is_for_same_user, contents }
 }
 /// The text of that ticket.
 pub fn ticket_of(session: &Session, is_for_same_user: bool, contents: Contents) -> String {
-    text::encode(WORD, &body_of(session, is_for_same_user, contents).encode())
+    text::encode(WORD, &body_of(session, is_for_same_user, Cow::Owned(contents)).encode())
 }
 
 #[pymethods]
@@ -112,14 +123,14 @@ struct Piece {
 impl Piece {
     fn of(memory: &Arc<Memory>, range: Range<usize>) -> Result<Self> {
         let offer = memory.offer(range)?;
-        let offered = offer.export.map(|export| Box::new(export) as Offered);
+        let offered = offer.export.map(Offered::Memory);
         Ok(Self { ticket: offer.ticket, offered, start: offer.start })
     }
     fn foreign(session: &Session, address: usize, bytes: usize, keep: Keep) -> Result<Self> {
         stay_reachable()?;
         let export = session.context.share_foreign(address, bytes, Arc::new(keep))?;
         let ticket = export.ticket().as_bytes().to_vec();
-        Ok(Self { ticket, offered: Some(Box::new(export)), start: 0 })
+        Ok(Self { ticket, offered: Some(Offered::Memory(export)), start: 0 })
     }
 }
 
@@ -209,10 +220,10 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
     if let Ok(event) = object.cast::<Event>() {
         only_usual(wanted, "events")?;
         let EventOffer { session, ticket, export } = event.get().offer()?;
-        let offers = export.map(|export| Box::new(export) as Offered).into_iter().collect();
-        return Ok(Export::new(&session, true, Contents::Event(ticket), offers, None));
+        let offers = export.map(Offered::Event).into_iter().collect();
+        return Ok(Export::new(session, true, Contents::Event(ticket), offers, None));
     }
-    let shareable = match locate(object)? {
+    let Array { memory, layout } = match locate(object)? {
         Source::Shareable(memory, layout) => {
             memory.is_as(wanted)?;
             Array { memory, layout }
@@ -223,18 +234,17 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
             let piece = released(py, || Piece::foreign(&session, address, bytes, keep))?;
             let offers = piece.offered.into_iter().collect();
             let contents = Contents::Array(piece.ticket, layout);
-            return Ok(Export::new(&session, true, contents, offers, None));
+            return Ok(Export::new(session, true, contents, offers, None));
         }
     };
-    let (memory, layout) = (shareable.memory.clone(), shareable.layout.clone());
     let piece = released(py, || {
         let range = layout.within(memory.len()).ok_or_else(Failure::damaged)?;
         Piece::of(&memory, range)
     })?;
-    let contents = Contents::Array(piece.ticket, layout.moved(piece.start));
+    let contents = Contents::Array(piece.ticket, layout.clone().moved(piece.start));
     let offers = piece.offered.into_iter().collect();
-    let (session, is_for_same_user) = (&memory.session, memory.is_for_same_user());
-    let array = Some(Py::new(py, shareable)?);
+    let (session, is_for_same_user) = (memory.session.clone(), memory.is_for_same_user());
+    let array = Some(Py::new(py, Array { memory, layout })?);
     Ok(Export::new(session, is_for_same_user, contents, offers, array))
 }
 
@@ -365,16 +375,16 @@ pub fn share_channel(
     let array = memory.get();
     let range = array.layout.within(array.memory.len()).ok_or_else(Failure::damaged)?;
     let piece = Piece::of(&array.memory, range)?;
-    let mut offers: Vec<Offered> = piece.offered.into_iter().collect();
+    let mut offers: Offers = piece.offered.into_iter().collect();
     let (mut session, mut ready) = (array.memory.session.clone(), None);
     if let Some(event) = event {
         let EventOffer { session: of, ticket, export } = event.get().offer()?;
-        offers.extend(export.map(|export| Box::new(export) as Offered));
+        offers.extend(export.map(Offered::Event));
         (session, ready) = (of, Some(ticket));
     }
     let layout = array.layout.clone().moved(piece.start);
     let contents = Contents::Channel(piece.ticket, layout, ready);
-    Ok(Export::new(&session, array.memory.is_for_same_user(), contents, offers, None))
+    Ok(Export::new(session, array.memory.is_for_same_user(), contents, offers, None))
 }
 
 /// Arrays under one ticket, gathered by the allocation that they are in.
@@ -439,7 +449,7 @@ impl Many {
     fn export(self) -> Result<Export> {
         let session =
             self.session.ok_or_else(|| Failure::misuse("there are no arrays to share"))?;
-        let (mut tickets, mut offers, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut tickets, mut offers, mut starts) = (Vec::new(), Offers::new(), Vec::new());
         let is_for_same_user = self.pieces.iter().all(|(memory, _)| memory.is_for_same_user());
         for (memory, range) in self.pieces {
             let piece = Piece::of(&memory, range)?;
@@ -476,11 +486,11 @@ impl Many {
                 arrays.push((place, name, tickets.len(), layout));
             }
             tickets.push(export.ticket().as_bytes().to_vec());
-            offers.push(Box::new(export));
+            offers.push(Offered::Memory(export));
         }
         arrays.sort_unstable_by_key(|(place, ..)| *place);
         let arrays = arrays.into_iter().map(|(_, name, at, layout)| (name, at, layout)).collect();
         let contents = Contents::Arrays(tickets, arrays);
-        Ok(Export::new(&session, is_for_same_user, contents, offers, None))
+        Ok(Export::new(session, is_for_same_user, contents, offers, None))
     }
 }

@@ -16,6 +16,7 @@ use body::{Body, Contents};
 use dtype::DType;
 use layout::Layout;
 use proptest::prelude::*;
+use std::borrow::Cow;
 
 fn float32() -> DType {
     DType::named("float32").unwrap()
@@ -39,13 +40,10 @@ fn every_type_comes_back_from_its_name_and_from_dlpack() {
 #[test]
 fn indices_and_slices_stay_in_the_memory() {
     let row = matrix().at(0, -1).unwrap();
-    assert_eq!((row.offset, row.shape.clone(), row.within(48)), (32, vec![4], Some(32..48)));
+    assert_eq!((row.offset, &row.shape[..], row.within(48)), (32, &[4][..], Some(32..48)));
     assert_eq!(matrix().at(0, 3), None);
     let back = matrix().part(1, 3, -1, 4);
-    assert_eq!(
-        (back.offset, back.strides.clone(), back.within(48)),
-        (12, vec![4, -1], Some(0..48))
-    );
+    assert_eq!((back.offset, &back.strides[..], back.within(48)), (12, &[4, -1][..], Some(0..48)));
     assert!(!back.is_contiguous());
     let none = matrix().part(0, 3, 1, 0);
     assert_eq!((none.bytes(), none.within(48)), (0, Some(0..0)));
@@ -56,8 +54,8 @@ fn what_leaves_the_memory_or_cannot_be_counted_is_refused() {
     let with = |shape: &[i64], strides: &[i64], offset| Layout {
         dtype: float32(),
         offset,
-        shape: shape.to_vec(),
-        strides: strides.to_vec(),
+        shape: shape.into(),
+        strides: strides.into(),
     };
     for wrong in [
         with(&[2], &[-1], 0),
@@ -92,7 +90,7 @@ fn runs_are_what_is_contiguous() {
 }
 #[test]
 fn runs_of_a_broadcast_array_are_not_listed_but_counted_out() {
-    let wide = Layout { shape: vec![1 << 40, 3], strides: vec![0, 1], ..matrix() };
+    let wide = Layout { shape: [1 << 40, 3][..].into(), strides: [0, 1][..].into(), ..matrix() };
     let (mut starts, length) = wide.runs();
     assert_eq!((starts.nth(1000), length), (Some(0), 12));
 }
@@ -101,8 +99,8 @@ fn a_copy_has_its_elements_in_the_order_of_the_original() {
     let with = |shape: &[i64], strides: &[i64]| Layout {
         dtype: float32(),
         offset: 0,
-        shape: shape.to_vec(),
-        strides: strides.to_vec(),
+        shape: shape.into(),
+        strides: strides.into(),
     };
     for (layout, dense) in [
         (with(&[3, 4], &[4, 1]), [4, 1]),
@@ -112,12 +110,13 @@ fn a_copy_has_its_elements_in_the_order_of_the_original() {
         (with(&[3, 4], &[0, 1]), [4, 1]),
         (with(&[1, 4], &[1, 7]), [4, 1]),
     ] {
-        assert_eq!(layout.dense().strides, dense, "{layout:?}");
+        assert_eq!(layout.dense().strides[..], dense, "{layout:?}");
         assert!(layout.dense().in_order().is_contiguous());
         assert_eq!(layout.in_order().count(), layout.count());
     }
     let cube = with(&[2, 3, 4], &[1, 8, 2]);
-    assert_eq!((cube.dense().strides, cube.in_order().shape), (vec![1, 8, 2], vec![3, 4, 2]));
+    assert_eq!(cube.dense().strides[..], [1, 8, 2]);
+    assert_eq!(cube.in_order().shape[..], [3, 4, 2]);
 }
 #[test]
 fn a_ticket_says_what_it_was_made_of_and_nothing_shorter_is_one() {
@@ -129,8 +128,8 @@ fn a_ticket_says_what_it_was_made_of_and_nothing_shorter_is_one() {
         Contents::Channel(b"ring".to_vec(), matrix(), None),
         Contents::Channel(b"ring".to_vec(), matrix(), Some(b"event".to_vec())),
     ] {
-        let (backend, uuid, is_for_same_user) = ("cuda".into(), Some("00ff".into()), true);
-        let body = Body { backend, uuid, is_for_same_user, contents };
+        let (backend, uuid, is_for_same_user) = ("cuda", Some("00ff"), true);
+        let body = Body { backend, uuid, is_for_same_user, contents: Cow::Owned(contents) };
         let bytes = body.encode();
         assert_eq!(Body::decode(&bytes), Some(body));
         for length in 0..bytes.len() {
@@ -143,16 +142,17 @@ proptest! {
     #[test]
     fn no_bytes_make_an_array_outside_its_memory(bytes: Vec<u8>, at in 0..200_usize, value: u8, size in 0..4096_usize) {
         let body = Body {
-            backend: String::new(),
+            backend: "",
             uuid: None,
             is_for_same_user: false,
-            contents: Contents::Array(vec![1, 2, 3], matrix().part(1, 3, -2, 2)),
+            contents: Cow::Owned(Contents::Array(vec![1, 2, 3], matrix().part(1, 3, -2, 2))),
         };
         let mut damaged = body.encode();
         let length = damaged.len();
         damaged[at % length] = value;
         for bytes in [bytes, damaged] {
-            if let Some(Body { contents: Contents::Array(_, layout), .. }) = Body::decode(&bytes)
+            if let Some(Body { contents, .. }) = Body::decode(&bytes)
+                && let Contents::Array(_, layout) = &*contents
                 && let Some(range) = layout.within(size)
             {
                 prop_assert!(range.start <= range.end && range.end <= size);

@@ -148,5 +148,8 @@ pub use policy::{Access, Policy};
 pub use property::{Property, Value};
 pub use queue::{Download, Queue};
 pub use ticket::{Export, Share, Ticket};
+/// By which a program sees that what it keeps in statics was made by the process that it was forked from: what a forked child
+/// inherits of this crate, it must not use ([`ErrorKind::Forked`]).
+pub use ur_mapping::fork_count;
 /// The crate whose derive macros make a struct [`Plain`].
 pub use zerocopy;

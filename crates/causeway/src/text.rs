@@ -9,11 +9,12 @@ const PREFIX: &str = "cw1-";
 /// 32 digits, without `i`, `l`, `o` and `u`, which are easily misread.
 const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// The value of each byte as a digit.
+/// The value of each byte as a digit; capitals have the values of small letters.
 const VALUES: [u8; 256] = {
     let (mut values, mut digit) = ([NO_DIGIT; 256], 0);
     while digit < DIGITS.len() {
         values[DIGITS[digit] as usize] = digit as u8;
+        values[DIGITS[digit].to_ascii_uppercase() as usize] = digit as u8;
         digit += 1;
     }
     values
@@ -53,10 +54,9 @@ pub fn encode(word: &str, bytes: &[u8]) -> String {
 /// # Errors
 /// [`ErrorKind::Ticket`] if it is not a ticket or damaged, [`ErrorKind::WrongKind`] if it is of another kind.
 pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
-    let text = text.trim().to_ascii_lowercase();
-    let Some(rest) = text.strip_prefix(PREFIX) else {
-        let newer = text
-            .strip_prefix("cw")
+    let text = text.trim();
+    let Some(rest) = without_prefix(text, PREFIX) else {
+        let newer = without_prefix(text, "cw")
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
         return refuse(if newer {
             "this ticket is of another version: use the same version on both sides".into()
@@ -65,14 +65,15 @@ pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
         });
     };
     let (kind, digits) = rest.split_once('-').unwrap_or((rest, ""));
-    let Some((_, is)) = KINDS.iter().find(|(known, _)| *known == kind) else {
+    let is_it = |(known, _): &&(&str, &str)| known.eq_ignore_ascii_case(kind);
+    let Some((kind, is)) = KINDS.iter().find(is_it) else {
         // A word that is too long is no kind: it may be the secret part of a ticket that lost its beginning.
         let kind = if kind.len() > 16 { "that has no name" } else { kind };
         return refuse(format!(
             "this ticket is of a kind unknown here, `{kind}`: copy the whole of it, and use the same version on both sides"
         ));
     };
-    if kind != word {
+    if *kind != word {
         let sentence = format!("this ticket is {is}; {} was asked for", noun(word));
         return Err(Error::new(ErrorKind::WrongKind, sentence));
     }
@@ -80,6 +81,12 @@ pub fn decode(word: &str, text: &str) -> Result<Vec<u8>> {
         Some(bytes) => Ok(bytes),
         None => refuse("this ticket is damaged: copy it again, the whole of it".into()),
     }
+}
+
+/// What follows a prefix, whose letters may be capitals.
+fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
+    let (begins, rest) = text.split_at_checked(prefix.len())?;
+    begins.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 /// The name of a kind in messages.
@@ -198,7 +205,7 @@ mod tests {
     fn what_is_no_digit_is_refused_wherever_it_is() {
         let text = encode("mem", b"some bytes of a ticket");
         for at in PREFIX.len() + 4..text.len() {
-            for other in [b'i', b'l', b'o', b'u', b'-', b' ', 0, 0x7f] {
+            for other in [b'i', b'l', b'o', b'U', b'-', b' ', 0, 0x7f] {
                 let mut changed = text.clone().into_bytes();
                 changed[at] = other;
                 let changed = String::from_utf8(changed).unwrap();
