@@ -154,6 +154,8 @@ pub trait Body: Send + Sync + Sized + 'static {
     fn is_settled(&self) -> bool {
         false
     }
+    /// Called when the caller has released its last reference. Objects of the runtime may still own this one.
+    fn released(&self) {}
 }
 
 /// The value of `api_refs` for an object whose references are not counted. It is in the header because a handle that
@@ -445,7 +447,9 @@ impl<T: Body> Borrowed<'_, T> {
             return Ok(());
         }
         if lower(&self.object.header.api_refs).ok_or(T::INVALID)? == 0 {
-            drop(Owned(self.object));
+            let last = Owned(self.object);
+            last.released();
+            drop(last);
         }
         Ok(())
     }

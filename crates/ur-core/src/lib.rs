@@ -10,6 +10,7 @@ pub mod graph;
 pub mod kernels;
 pub mod memory;
 pub mod over_driver;
+mod process_mutex;
 pub mod profiling;
 pub mod program;
 pub mod queue;

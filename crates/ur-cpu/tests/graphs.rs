@@ -108,6 +108,16 @@ impl Scene {
         let code = call!(enqueue.events_wait_with_barrier(queue, count, events, &mut event));
         self.0.ur.check(code).map(|()| event)
     }
+    /// Its commands and what they follow, as text.
+    fn dump(&self, graph: Graph) -> String {
+        let name = format!("graph-{}-{:?}.dot", std::process::id(), graph.0);
+        let path = std::env::temp_dir().join(name);
+        let c_path = CString::new(path.to_str().unwrap()).unwrap();
+        assert_eq!(call!(graph_exp.dump_contents_exp(graph, c_path.as_ptr())), R::SUCCESS);
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        text
+    }
     fn in_order(&self) -> Queue {
         self.0.ur.new_queue(Default::default())
     }
@@ -377,11 +387,7 @@ fn graphs_tell_who_and_what_they_are_and_when_they_go() {
     s.barrier(queue, &[one]).unwrap();
     s.end(queue).unwrap();
     assert_eq!(code(s.begin_into(queue, graph)), R::ERROR_INVALID_ARGUMENT, "it holds commands");
-    let path = std::env::temp_dir().join(format!("graph-{}.dot", std::process::id()));
-    let c_path = CString::new(path.to_str().unwrap()).unwrap();
-    assert_eq!(call!(graph_exp.dump_contents_exp(graph, c_path.as_ptr())), R::SUCCESS);
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
+    let text = s.dump(graph);
     assert!(text.starts_with("digraph") && text.contains("n0 -> n1;"), "{text}");
     assert!(text.contains("MEMCPY") && text.contains("BARRIER"), "{text}");
     let nowhere = call!(graph_exp.dump_contents_exp(graph, c"/nowhere/at/all".as_ptr()));
@@ -407,4 +413,96 @@ fn a_queue_released_while_it_records_spoils_the_graph_and_lets_others_go() {
     assert_eq!(code(s.begin_into(other, graph)), R::ERROR_INVALID_ARGUMENT);
     assert_eq!(code(s.instantiate(graph)), R::ERROR_INVALID_ARGUMENT);
     s.destroy(graph).unwrap();
+}
+/// The leader is not released while an event of its commands exists, but the application can no longer end its capture.
+#[test]
+fn a_capture_ends_when_its_queue_is_released_though_an_event_of_it_is_held() {
+    let s = Scene::new();
+    let (queue, other, graph) = (s.in_order(), s.in_order(), s.empty_graph());
+    s.begin_into(queue, graph).unwrap();
+    let fork = s.barrier(queue, &[]).unwrap();
+    let drawn_in = s.barrier(other, &[fork]).unwrap();
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    assert!(!s.records(other));
+    assert_eq!(code(s.barrier(other, &[fork])), R::ERROR_GRAPH_INTERNAL_EVENT);
+    assert_eq!(code(s.barrier(other, &[drawn_in])), R::ERROR_GRAPH_INTERNAL_EVENT);
+    let after = s.barrier(other, &[]).unwrap();
+    s.0.codes.wait(after); // the other queue executes its commands again
+    assert_eq!(code(s.instantiate(graph)), R::ERROR_INVALID_ARGUMENT);
+    s.destroy(graph).unwrap();
+    for event in [fork, drawn_in] {
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+    }
+}
+#[test]
+fn commands_of_a_queue_that_was_released_while_it_recorded_must_be_waited_for_too() {
+    let s = Scene::new();
+    for is_joined in [true, false] {
+        let (leader, other, graph) = (s.in_order(), s.in_order(), s.empty_graph());
+        s.begin_into(leader, graph).unwrap();
+        let fork = s.barrier(leader, &[]).unwrap();
+        let forked = s.barrier(other, &[fork]).unwrap();
+        if is_joined {
+            s.barrier(leader, &[forked]).unwrap();
+        }
+        assert_eq!(call!(event.release(forked)), R::SUCCESS);
+        assert_eq!(call!(queue.release(other)), R::SUCCESS);
+        match is_joined {
+            true => assert_eq!(s.end(leader).unwrap(), graph),
+            false => assert_eq!(code(s.end(leader)), R::ERROR_GRAPH_UNJOINED_FORKS),
+        }
+        s.destroy(graph).unwrap();
+    }
+}
+#[test]
+fn a_command_follows_few_others_however_long_the_recording() {
+    const MANY: usize = 100;
+    let s = Scene::new();
+    let queue = s.0.out_of_order();
+    // Waits for everything before: each command needs to follow only the one before.
+    s.begin(queue).unwrap();
+    for _ in 0..MANY {
+        let code = call!(enqueue.events_wait(queue, 0, null(), null_mut()));
+        assert_eq!(code, R::SUCCESS);
+    }
+    let graph = s.end(queue).unwrap();
+    assert_eq!(s.dump(graph).matches("->").count(), MANY - 1);
+    s.destroy(graph).unwrap();
+    // Commands after a child with many ends.
+    let (mut byte, buffer) = (0_u8, s.0.loose());
+    let mut append = |before: &[u32]| {
+        let mut point = 0;
+        let function: unsafe extern "C" fn(*mut c_void) = add_many;
+        let mut native = (&s, s.0.loose(), &raw mut byte, MANY);
+        let (count, points) = (before.len() as u32, list(before));
+        assert_eq!(
+            call!(command_buffer_exp.append_native_command_exp(
+                buffer,
+                Some(function),
+                (&raw mut native).cast(),
+                native.1,
+                count,
+                points,
+                &mut point
+            )),
+            R::SUCCESS
+        );
+        s.0.release(native.1);
+        point
+    };
+    let first = append(&[]);
+    append(&[first]);
+    s.0.finalize(buffer).unwrap();
+    s.begin(queue).unwrap();
+    s.0.enqueue_on(queue, buffer, &[]).unwrap();
+    let graph = s.end(queue).unwrap();
+    assert!(s.dump(graph).matches("->").count() < 5 * MANY, "{}", s.dump(graph));
+    s.destroy(graph).unwrap();
+    s.0.release(buffer);
+}
+unsafe extern "C" fn add_many(native: *mut c_void) {
+    let (s, child, byte, many) = unsafe { *native.cast::<(&Scene, Buffer, *mut u8, usize)>() };
+    for _ in 0..many {
+        s.0.fill(child, (byte, &7_u8, 1), after(&[])).unwrap();
+    }
 }

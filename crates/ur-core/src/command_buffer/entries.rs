@@ -1,11 +1,13 @@
 //! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
 //! `command/`.
-use super::{Change, Command, CommandBuffer, Launch, Records, Shared, State, refused, update};
-use crate::{c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver};
-use std::{
-    mem::offset_of,
-    sync::{Arc, Mutex},
+use super::{
+    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, refused, update,
 };
+use crate::{
+    c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver,
+    process_mutex::ProcessMutex,
+};
+use std::{mem::offset_of, sync::Arc};
 use ur_adapter::{
     api::CommandBufferExpApi,
     command::{Appended, Asked},
@@ -69,9 +71,10 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
             is_updatable: desc.isUpdatable != 0,
             is_in_order: desc.isInOrder != 0,
             is_profiled,
-            state: Mutex::new(State {
+            state: ProcessMutex::new(State {
                 recording,
                 nodes: vec![],
+                signallers: Signallers::default(),
                 is_final: false,
                 change: None,
                 has_natives: false,
@@ -81,7 +84,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         }))))
     }
     fn command_buffer_finalize_exp(buffer: Borrowed<'_, CommandBuffer<D>>) -> Result<()> {
-        let state = &mut *buffer.0.lock();
+        let state = &mut *buffer.0.lock()?;
         if state.is_final {
             return refused(ErrorCode::InvalidOperation, "the command buffer is finalized already");
         }
@@ -139,7 +142,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
                 "the child is a command buffer of another context or device",
             );
         }
-        shared.lock().follows(points, false)?; // checked before the function is called
+        shared.lock()?.follows(points, false)?; // checked before the function is called
         c_arguments::function(function, data)?.call();
         shared.append_all(child.as_ref().map(|child| &*child.0), points)
     }
@@ -177,7 +180,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
     fn command_buffer_get_native_handle_exp(
         buffer: Borrowed<'_, CommandBuffer<D>>,
     ) -> Result<ur_native_handle_t> {
-        D::native_buffer(buffer, &buffer.0.lock().recording)
+        D::native_buffer(buffer, &buffer.0.lock()?.recording)
     }
 }
 impl<D: Records> Shared<D> {

@@ -1,27 +1,29 @@
 //! Command buffers: which commands may be recorded when, what each follows, and its events. They record the same
 //! commands that queues take, so this code serves every backend; how the recorded commands are executed together is up
-//! to the backend ([`Records`]). The entries are in `entries.rs`, updates after finalization in `update.rs`.
+//! to the backend ([`Records`]). The entries are in `entries.rs`; `record.rs` appends commands, `update.rs` changes them after
+//! finalization.
 mod entries;
+mod record;
 mod replay;
+mod signallers;
 mod step;
 mod update;
 
 pub use replay::Replays;
+pub(crate) use signallers::{Signallers, address};
 pub use step::Step;
 
 use crate::{
     command::{Exists, Place, Ready, Recorder, launch},
     kernels::arguments::RecordedArguments,
     over_driver::OverDriver,
+    process_mutex::ProcessMutex,
     program::Kernel,
     queue::{Event, HasStreams},
 };
 use std::{
     fmt,
-    sync::{
-        Arc, Mutex, MutexGuard, Weak,
-        atomic::{AtomicU32, Ordering::Relaxed},
-    },
+    sync::{Arc, MutexGuard, Weak},
 };
 use ur_adapter::{
     api::Objects,
@@ -198,12 +200,13 @@ struct Shared<D: Records> {
     is_updatable: bool,
     is_in_order: bool,
     is_profiled: bool,
-    state: Mutex<State<D>>,
+    state: ProcessMutex<State<D>>,
 }
 /// Locked while a command is appended, because drivers do not allow concurrent changes of a recording.
 struct State<D: Records> {
     recording: D::Recording,
     nodes: Vec<Node<D>>,
+    signallers: Signallers,
     is_final: bool,
     /// What differs from the recording as it was last made executable.
     change: Option<Change>,
@@ -235,7 +238,9 @@ impl<D: Records> Body for Command<D> {
 }
 impl<D: Records> Drop for CommandBuffer<D> {
     fn drop(&mut self) {
-        let handles = std::mem::take(&mut self.0.lock().handles);
+        let Ok(mut state) = self.0.lock() else { return }; // the handles are the parent's
+        let handles = std::mem::take(&mut state.handles);
+        drop(state);
         for handle in handles {
             let gone = withdraw(handle.borrow());
             debug_assert!(gone.is_ok(), "callers cannot release a command");
@@ -270,7 +275,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
                 "the command buffer was made for another context or device than the queue",
             );
         }
-        let state = &mut *self.0.lock();
+        let state = &mut *self.0.lock()?;
         if !state.is_final {
             return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
         }
@@ -286,8 +291,12 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
     }
 }
 impl<D: Records> Shared<D> {
-    fn lock(&self) -> MutexGuard<'_, State<D>> {
-        ur_lock::locked(&self.state)
+    /// Locks the commands.
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child.
+    fn lock(&self) -> Result<MutexGuard<'_, State<D>>> {
+        self.state.lock()
     }
     fn place(&self) -> Place<'_, D> {
         (&self.context, &self.device)
@@ -295,62 +304,9 @@ impl<D: Records> Shared<D> {
     fn event(&self, name: ur_command_t) -> Owned<D::Event> {
         Event::of_recorded(self.context.clone(), name, self.is_profiled)
     }
-    /// Records one command.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if finalized already, or if a command handle is requested but the command buffer is not
-    /// updatable; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`; `INVALID_EVENT_WAIT_LIST`. Returns the driver's error,
-    /// mapped as in `error.rs`.
-    fn append(
-        self: &Arc<Self>,
-        name: ur_command_t,
-        step: D::Step,
-        launch: Option<Arc<Launch<D>>>,
-        asked: Asked<'_, OverDriver<D>>,
-    ) -> Appended<D> {
-        if asked.command && !self.is_updatable {
-            return refused(
-                ErrorCode::InvalidOperation,
-                "only commands of a command buffer made updatable have handles",
-            );
-        }
-        let mut state = self.lock();
-        let fixed = state.follows(asked.points, self.is_in_order)?;
-        let (place, waited) = (state.nodes.len(), asked.events.len());
-        let (after, waits) = state.sort(asked.events, &fixed, place)?;
-        D::record_step(&mut state.recording, self.place(), &step)?;
-        let signal = asked.event.then(|| self.event(name));
-        let shown = signal.clone();
-        state.nodes.push(Node { name, step, after, waits, signal, launch, fixed, waited });
-        let handle = asked.command.then(|| Owned::new(Command { of: Arc::downgrade(self), place }));
-        state.handles.extend(handle.clone());
-        Ok((state.point(vec![place]), shown, handle))
-    }
-    /// Records a copy of all commands that `other` contains now. Without `other`, notes that native commands were
-    /// appended to the recording.
-    fn append_all(
-        &self,
-        other: Option<&Self>,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-    ) -> Result<ur_exp_command_buffer_sync_point_t> {
-        let copies = other
-            .map_or_else(Vec::new, |other| other.lock().nodes.iter().map(Node::again).collect());
-        let mut state = self.lock();
-        let before = state.follows(points, self.is_in_order)?;
-        state.has_natives |= other.is_none() && D::HAS_NATIVE_RECORDINGS;
-        let first = state.nodes.len();
-        for mut copy in copies {
-            D::record_step(&mut state.recording, self.place(), &copy.step)?;
-            copy.shift(first, &before);
-            let earlier = &state.nodes[..first];
-            copy.follow_signals(|event| signalled_by(earlier, event));
-            state.nodes.push(copy);
-        }
-        let mut ends: Vec<_> = (first..state.nodes.len()).collect();
-        ends.retain(|end| !state.nodes[first..].iter().any(|node| node.after.contains(end)));
-        Ok(state.point(if ends.is_empty() { before } else { ends }))
-    }
 }
+/// The commands that a command follows, and the events that each execution of it waits for.
+type Sorted<D> = (Vec<usize>, Vec<Owned<<D as Objects>::Event>>);
 impl<D: Records> Node<D> {
     /// A command that cannot be updated.
     pub(crate) fn new(
@@ -385,8 +341,6 @@ impl<D: Records> Node<D> {
             }
         }
     }
-}
-impl<D: Records> Node<D> {
     /// Resolves the events for which a copied command waits: where commands of this recording signal such an event, the
     /// copy follows these commands. `find` returns their indices. In the original recording, the event was one from
     /// outside.
@@ -400,81 +354,10 @@ impl<D: Records> Node<D> {
         self.after.dedup();
     }
 }
-/// The commands that signal this event, by index. They are several if a child was appended more than once.
-fn signalled_by<D: Records>(nodes: &[Node<D>], event: Borrowed<'_, D::Event>) -> Vec<usize> {
-    let is_its = |node: &Node<D>| node.signal.as_ref().is_some_and(|one| one.same(&event));
-    (0..nodes.len()).filter(|&place| is_its(&nodes[place])).collect()
-}
-/// The commands that a command follows, and the events that each execution of it waits for.
-type Sorted<D> = (Vec<usize>, Vec<Owned<<D as Objects>::Event>>);
-impl<D: Records> State<D> {
-    /// The commands that a new command after these sync points follows.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if finalized already; `INVALID_COMMAND_BUFFER_SYNC_POINT_EXP`.
-    fn follows(
-        &self,
-        points: Option<&[ur_exp_command_buffer_sync_point_t]>,
-        is_in_order: bool,
-    ) -> Result<Vec<usize>> {
-        if self.is_final {
-            return refused(
-                ErrorCode::InvalidOperation,
-                "the command buffer is finalized: it takes no more commands",
-            );
-        }
-        let mut after = vec![];
-        for point in points.unwrap_or_default() {
-            let found = self.points.binary_search_by_key(point, |(number, _)| *number);
-            let found = found.map_err(|_| {
-                Error::new(
-                    ErrorCode::InvalidCommandBufferSyncPointExp,
-                    format!("{point} is no sync point of this command buffer"),
-                )
-            })?;
-            after.extend(&self.points[found].1);
-        }
-        if is_in_order {
-            after.extend(self.points.iter().next_back().into_iter().flat_map(|(_, places)| places));
-        }
-        Ok(after)
-    }
-    /// Separates `events` into those of commands before index `place`, which are added to `fixed`, and all others.
-    ///
-    /// # Errors
-    /// `INVALID_EVENT_WAIT_LIST` for an event of the command itself or of a later one.
-    fn sort(
-        &self,
-        events: &[Borrowed<'_, D::Event>],
-        fixed: &[usize],
-        place: usize,
-    ) -> Result<Sorted<D>> {
-        let (mut after, mut waits) = (fixed.to_vec(), vec![]);
-        for event in events {
-            event.check_runs()?;
-            let places = signalled_by(&self.nodes, *event);
-            let earlier = || places.iter().copied().filter(|&one| one < place);
-            match places.first() {
-                Some(&first) if first < place => after.extend(earlier()),
-                Some(_) => {
-                    return refused(
-                        ErrorCode::InvalidEventWaitList,
-                        "a command cannot wait for its own event or that of one appended after it",
-                    );
-                }
-                None => waits.push(event.own()?),
-            }
-        }
-        after.sort_unstable();
-        after.dedup();
-        Ok((after, waits))
-    }
-    /// Makes a sync point that stands for these commands. Its number is unique among all command buffers of the
-    /// process.
-    fn point(&mut self, behind: Vec<usize>) -> ur_exp_command_buffer_sync_point_t {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let number = NEXT.fetch_add(1, Relaxed);
-        self.points.push((number, behind));
-        number
-    }
+/// The commands from index `first` on that no other command follows.
+pub(crate) fn ends<D: Records>(nodes: &[Node<D>], first: usize) -> Vec<usize> {
+    let mut is_end = vec![true; nodes.len() - first];
+    let followed = nodes[first..].iter().flat_map(|node| &node.after);
+    followed.filter(|&&one| one >= first).for_each(|&one| is_end[one - first] = false);
+    (first..nodes.len()).filter(|&place| is_end[place - first]).collect()
 }

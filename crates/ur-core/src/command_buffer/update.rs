@@ -1,11 +1,11 @@
 //! Updates of a finalized command buffer: kernels, arguments and ranges of launches, and events. Executions enqueued
 //! before a change are not affected.
-use super::{Change, Command, CommandBuffer, Launch, Records, Shared, refused};
+use super::{Change, Command, CommandBuffer, Launch, Records, Shared, address, refused};
 use crate::{
     c_arguments::{self, Update},
     over_driver::OverDriver,
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
@@ -62,7 +62,7 @@ impl<D: Records> Shared<D> {
         if !self.is_updatable {
             return refused(ErrorCode::InvalidOperation, "the command buffer is not updatable");
         }
-        let state = self.lock();
+        let state = self.lock()?;
         if !state.is_final {
             return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
         }
@@ -86,29 +86,30 @@ pub(super) fn launches<D: Records>(
 ) -> Result<()> {
     let shared = &buffer.0;
     shared.check_update()?;
-    let mut new: Vec<(usize, Arc<Launch<D>>, D::Step)> = vec![];
-    let mut state = shared.lock();
+    let mut new: HashMap<usize, (Arc<Launch<D>>, D::Step)> = HashMap::new();
+    let mut state = shared.lock()?;
     for description in descriptions {
         let update = c_arguments::update::<OverDriver<D>>(description)?;
         if update.command.of.as_ptr() != Arc::as_ptr(shared) {
             return stranger("the command belongs to another command buffer");
         }
         let place = update.command.place;
-        let earlier = new.iter().rfind(|(one, ..)| *one == place).map(|(_, launch, _)| launch);
+        let earlier = new.get(&place).map(|(launch, _)| launch);
         let Some(launch) = earlier.or(state.nodes[place].launch.as_ref()) else {
             return stranger("the command launches no kernel");
         };
         let changed = launch.changed(&update);
         let judged = changed.map(Arc::new).and_then(|launch| {
             let step = launch.step(shared.place())?;
-            Ok((place, launch, step))
+            Ok((launch, step))
         });
-        new.push(judged.map_err(|error| match error.code() {
+        let judged = judged.map_err(|error| match error.code() {
             ErrorCode::InvalidKernelArgs => error.with_code(ErrorCode::InvalidKernelArgumentIndex),
             _ => error,
-        })?);
+        })?;
+        new.insert(place, judged);
     }
-    for (place, launch, step) in new {
+    for (place, (launch, step)) in new {
         let node = &mut state.nodes[place];
         (node.step, node.launch) = (step, Some(launch));
         state.change = Some(Change::Commands);
@@ -129,18 +130,21 @@ fn buffer_of<D: Records>(command: &Command<D>) -> Result<Arc<Shared<D>>> {
 /// Replaces the command's event by a new one.
 pub(super) fn signal<D: Records>(command: &Command<D>) -> Result<Owned<D::Event>> {
     let shared = buffer_of(command)?;
-    let mut state = shared.lock();
+    let mut guard = shared.lock()?;
+    let state = &mut *guard;
     let node = &mut state.nodes[command.place];
-    if node.signal.is_none() {
+    let Some(signal) = &mut node.signal else {
         return refused(
             ErrorCode::InvalidOperation,
             "the command was appended without an event to replace",
         );
-    }
+    };
     let fresh = shared.event(node.name);
-    let old = node.signal.replace(fresh.clone());
+    let old = std::mem::replace(signal, fresh.clone());
+    state.signallers.remove(address(&old), command.place);
+    state.signallers.add(address(&fresh), command.place);
     state.change = state.change.max(Some(Change::Events));
-    drop(state);
+    drop(guard);
     drop(old); // after the lock is released: this may be the last reference
     Ok(fresh)
 }
@@ -150,7 +154,7 @@ pub(super) fn waits<D: Records>(
     events: &[Borrowed<'_, D::Event>],
 ) -> Result<()> {
     let shared = buffer_of(command)?;
-    let mut state = shared.lock();
+    let mut state = shared.lock()?;
     let node = &state.nodes[command.place];
     if node.waited != events.len() {
         return refused(

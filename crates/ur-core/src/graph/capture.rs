@@ -3,7 +3,7 @@
 use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score, recording_already};
 use crate::{
     command::{Ready, Used},
-    command_buffer::{Node, Records},
+    command_buffer::{Node, Records, address, ends},
     event::{Event, captured},
     profiling::Profile,
     queue::{Device, Queue},
@@ -92,10 +92,9 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
     let Some(part) = stand.take() else {
         return refused(ErrorCode::CommandListNotCapturing, "another thread ended the capture");
     };
-    let others = part.graph.score().disband().into_iter();
-    let ends: Vec<_> = others.flat_map(|other| [other.barrier, other.since]).flatten().collect();
+    let ends: Vec<_> = part.graph.score().disband().iter().flat_map(Part::ends).collect();
     let mut inside = locked(&part.graph.score().0);
-    let joined = inside.behind(part.barrier.iter().chain(&part.since).copied());
+    let joined = inside.behind(part.ends());
     if ends.iter().any(|&place| !joined[place]) {
         inside.is_broken = true;
         return refused(
@@ -147,7 +146,7 @@ fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
         queue.capture().take(); // another thread has ended the capture meanwhile
         return Err(captured());
     }
-    inside.drawn_in.push(Arc::downgrade(queue.capture()));
+    inside.drawn_in.push(Arc::clone(queue.capture()));
     Ok(())
 }
 /// Whether a queue can execute what was captured for a device.
@@ -210,7 +209,7 @@ pub fn splice<D: HasGraphs>(
             copy.follow_signals(|event| inside.signaller(event).into_iter().collect());
             inside.push(copy);
         }
-        let mut last = inside.ends(first);
+        let mut last = ends(&inside.nodes, first);
         if last.is_empty() {
             last.push(entry);
         }
@@ -251,24 +250,13 @@ impl<D: Records> Inside<D> {
         node.after.sort_unstable();
         node.after.dedup();
         let place = self.nodes.len();
-        if let Some(event) = &node.signal {
-            let address = event.as_handle().addr();
-            self.signalled.retain(|(one, _)| *one != address);
-            self.signalled.push((address, place));
-        }
+        node.signal.iter().for_each(|event| self.signallers.add(address(event), place));
         self.nodes.push(node);
         place
     }
     /// The latest command to signal this event, by index.
     fn signaller(&self, event: Borrowed<'_, D::Event>) -> Option<usize> {
-        let address = event.as_handle().addr();
-        self.signalled.iter().find(|(one, _)| *one == address).map(|(_, place)| *place)
-    }
-    /// The commands from index `first` on that no other command follows.
-    fn ends(&self, first: usize) -> Vec<usize> {
-        let mut is_end = vec![true; self.nodes.len()];
-        self.nodes.iter().flat_map(|node| &node.after).for_each(|&one| is_end[one] = false);
-        (first..self.nodes.len()).filter(|&place| is_end[place]).collect()
+        self.signallers.of(address(&event)).last().copied()
     }
     /// For each command, whether it is one of `ends` or precedes one of them.
     fn behind(&self, ends: impl Iterator<Item = usize>) -> Vec<bool> {
@@ -318,11 +306,16 @@ impl<D: Records> Part<D> {
         }
     }
     fn note(&mut self, order: Order, place: usize, in_order: bool) {
-        if in_order || order == Order::Both {
-            self.barrier = vec![place];
-            self.since.clear();
-        } else {
-            self.since.push(place);
+        match order {
+            Order::Both => (self.barrier, self.since) = (vec![place], vec![]),
+            _ if in_order => (self.barrier, self.since) = (vec![place], vec![]),
+            // It follows all of these, so that what follows it need not name them again.
+            Order::AfterAll => self.since = vec![place],
+            Order::Free => self.since.push(place),
         }
+    }
+    /// The commands that no other command of the queue follows.
+    fn ends(&self) -> impl Iterator<Item = usize> {
+        self.barrier.iter().chain(&self.since).copied()
     }
 }

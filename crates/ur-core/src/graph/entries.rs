@@ -8,13 +8,13 @@ use crate::{
     command_buffer::{Change, Node, Records},
     event::Event,
     over_driver::{OverDriver, own_handle},
+    process_mutex::ProcessMutex,
     queue::{Context, Queue},
 };
 use std::{
     ffi::{CStr, OsStr},
     fmt::Write,
     os::unix::ffi::OsStrExt,
-    sync::Mutex,
 };
 use ur_adapter::{
     api::{GraphExpApi, QueueExpApi},
@@ -45,9 +45,9 @@ pub fn submit<D: HasGraphs>(
     }
     let name = ur_command_t::ENQUEUE_GRAPH_EXP;
     if D::is_recording(&queue, events)? {
-        return D::record_all(queue, name, &locked(&graph.recorded).1, events, report);
+        return D::record_all(queue, name, &graph.recorded.lock()?.1, events, report);
     }
-    let (recording, nodes) = &mut *locked(&graph.recorded);
+    let (recording, nodes) = &mut *graph.recorded.lock()?;
     D::execute(recording, nodes, (queue, name), events, report)
 }
 
@@ -86,7 +86,7 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
             D::record_step(&mut recording, place, &node.step)?;
         }
         D::close(&mut recording, place, &nodes, Change::All)?;
-        let (recorded, context) = (Mutex::new((recording, nodes)), context.clone());
+        let (recorded, context) = (ProcessMutex::new((recording, nodes)), context.clone());
         Ok(Owned::new(ExecutableGraph { recorded, context, device }))
     }
     fn graph_destroy_exp(graph: Borrowed<'_, Graph<D>>) -> Result<()> {

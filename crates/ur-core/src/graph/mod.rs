@@ -26,6 +26,9 @@ macro_rules! records_graphs {
         ) -> $crate::ur_adapter::command::Enqueued<Self> {
             $crate::graph::record(queue, ready, events, signalled, report)
         }
+        fn abandon_capture(capture: &Self::Capture) {
+            capture.abandon();
+        }
         fn submit_graph(
             queue: $crate::ur_adapter::object::Borrowed<'_, $crate::queue::Queue<Self>>,
             graph: $crate::ur_adapter::object::Borrowed<'_, $crate::graph::ExecutableGraph<Self>>,

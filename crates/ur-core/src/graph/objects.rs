@@ -1,7 +1,8 @@
 //! The objects of graphs and captures.
 use crate::{
     command::Exists,
-    command_buffer::{Node, Records},
+    command_buffer::{Node, Records, Signallers},
+    process_mutex::ProcessMutex,
     queue::{Context, Device, HasStreams},
 };
 use std::{
@@ -81,7 +82,7 @@ impl<D: Records> Drop for Graph<D> {
 /// What `ur_exp_executable_graph_handle_t` points at: a copy of a graph, made when it was instantiated.
 pub struct ExecutableGraph<D: Records> {
     /// Locked while an execution is submitted, so that executions follow one another.
-    pub(super) recorded: Mutex<(D::Recording, Vec<Node<D>>)>,
+    pub(super) recorded: ProcessMutex<(D::Recording, Vec<Node<D>>)>,
     pub(super) context: Owned<Context<D>>,
     pub(super) device: Option<Owned<Device<D>>>,
 }
@@ -115,11 +116,11 @@ pub(super) struct Inside<D: Records> {
     pub(super) device: Option<Owned<Device<D>>>,
     /// The queue that began the current capture, if there is one.
     pub(super) leader: Option<Weak<Stand<D>>>,
-    /// The queues that joined the capture by waiting for an event of a captured command.
-    pub(super) drawn_in: Vec<Weak<Stand<D>>>,
-    /// The reusable events that captured commands signal, by the address of their handle, each with the index of the
-    /// command that signals it last.
-    pub(super) signalled: Vec<(usize, usize)>,
+    /// The parts of the queues that joined the capture by waiting for an event of a captured command. They outlast
+    /// their queues: commands of a released queue must be waited for, too.
+    pub(super) drawn_in: Vec<Arc<Stand<D>>>,
+    /// Which commands signal which reusable events.
+    pub(super) signallers: Signallers,
     /// The last capture cannot be executed: another queue's commands were never waited for, or its queue was released
     /// before the capture ended.
     pub(super) is_broken: bool,
@@ -131,7 +132,7 @@ impl<D: Records> Default for Score<D> {
             device: None,
             leader: None,
             drawn_in: vec![],
-            signalled: vec![],
+            signallers: Signallers::default(),
             is_broken: false,
         }))
     }
@@ -158,10 +159,10 @@ impl<D: Records> Score<D> {
         let drawn_in = {
             let mut inside = locked(&self.0);
             inside.leader = None;
-            inside.signalled.clear();
+            inside.signallers.clear();
             std::mem::take(&mut inside.drawn_in)
         };
-        drawn_in.iter().filter_map(Weak::upgrade).filter_map(|stand| stand.take()).collect()
+        drawn_in.iter().filter_map(|stand| stand.take()).collect()
     }
     /// Whether a queue captures into it.
     pub(super) fn is_open(&self) -> bool {
@@ -201,14 +202,23 @@ impl<D: Records> fmt::Debug for Stand<D> {
 }
 impl<D: Records> Drop for Stand<D> {
     fn drop(&mut self) {
-        let part = self.part.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Part { graph, leads: true, .. }) = part {
-            locked(&graph.score().0).is_broken = true;
-            drop(graph.score().disband());
-        }
+        self.abandon();
     }
 }
 impl<D: Records> Stand<D> {
+    /// Ends the capture that the queue began, if any, for all queues: it can no longer be ended by its queue. The graph
+    /// cannot be executed.
+    pub fn abandon(&self) {
+        if !self.is_active() {
+            return;
+        }
+        let mut part = locked(&self.part);
+        let Some(Part { graph, .. }) = part.take_if(|part| part.leads) else { return };
+        self.active.store(false, Release);
+        drop(part); // no two queues' parts are locked at the same time
+        locked(&graph.score().0).is_broken = true;
+        drop(graph.score().disband());
+    }
     pub(super) fn take(&self) -> Option<Part<D>> {
         let mut part = locked(&self.part);
         self.active.store(false, Release);

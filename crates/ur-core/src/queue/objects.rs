@@ -159,6 +159,10 @@ pub trait HasStreams:
         let _ = (queue, ready, events, signalled, report);
         Error::unsupported("urQueueBeginGraphCaptureExp")
     }
+    /// Ends the capture that a queue began, if any, because the caller has released the queue.
+    fn abandon_capture(capture: &Self::Capture) {
+        let _ = capture;
+    }
     /// See [`TakesCommands::submit_graph`](crate::command::TakesCommands).
     ///
     /// # Errors
@@ -210,6 +214,10 @@ impl<D: HasStreams> Body for Queue<D> {
     const INVALID: ErrorCode = ErrorCode::InvalidQueue;
     fn slab() -> &'static Slab<Self> {
         D::statics().slab()
+    }
+    /// Events of its commands may keep the queue alive, but only the caller could have ended its capture.
+    fn released(&self) {
+        D::abandon_capture(&self.capture);
     }
 }
 impl<D: HasStreams> Queue<D> {
