@@ -101,28 +101,20 @@ fn a_child_is_refused_whatever_it_asks_of_a_queue() {
     let (context, device, none) = (zero.context, zero.device, null_mut());
     let (memory, byte, mut fetched) = (zero.device_memory(64), 7_u8, [0_u8; 64]);
     let mut buffer = ur_exp_command_buffer_handle_t::NULL;
-    let made =
-        call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut buffer));
+    let desc = ur_exp_command_buffer_desc_t { isUpdatable: 1, ..IN_ORDER_COMMANDS };
+    let made = call!(command_buffer_exp.create_exp(context, device, &desc, &mut buffer));
     assert_eq!(made, R::SUCCESS);
     let pattern: *const std::ffi::c_void = (&raw const byte).cast();
-    let (points, events) = (null(), null());
-    assert_eq!(
+    let (points, events, no_point) = (null(), null(), null_mut());
+    let mut command = ur_exp_command_buffer_command_handle_t::NULL;
+    let mut of_command = ur_event_handle_t::NULL;
+    let append = |of_command, command| {
         call!(command_buffer_exp.append_usm_fill_exp(
-            buffer,
-            memory,
-            pattern,
-            1usize,
-            64usize,
-            0,
-            points,
-            0,
-            events,
-            null_mut(),
-            null_mut(),
-            null_mut()
-        )),
-        R::SUCCESS
-    );
+            buffer, memory, pattern, 1usize, 64usize, 0, points, 0, events, no_point, of_command,
+            command
+        ))
+    };
+    assert_eq!(append(&raw mut of_command, &raw mut command), R::SUCCESS);
     assert_eq!(call!(command_buffer_exp.finalize_exp(buffer)), R::SUCCESS);
     let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
     let stype = ur_structure_type_t::QUEUE_PROPERTIES;
@@ -151,6 +143,12 @@ fn a_child_is_refused_whatever_it_asks_of_a_queue() {
             let (name, at) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, (&raw mut status).cast());
             refused("status", call!(event.get_info(event, name, 4usize, at, null_mut())));
             refused("wait", call!(event.wait(1, &raw const event)));
+            refused("append", append(null_mut(), null_mut()));
+            refused("finalize", call!(command_buffer_exp.finalize_exp(buffer)));
+            let to = &raw mut of_command;
+            refused("signal", call!(command_buffer_exp.update_signal_event_exp(command, to)));
+            let waits = call!(command_buffer_exp.update_wait_events_exp(command, 0, null()));
+            refused("waits", waits);
             for queue in [zero.queue, free] {
                 let (at, waits) = (fetched.as_mut_ptr().cast(), &raw const event);
                 let fetch = |count, waits| {
@@ -176,6 +174,7 @@ fn a_child_is_refused_whatever_it_asks_of_a_queue() {
         assert_eq!(call!(event.release(event)), R::SUCCESS);
     }
     assert_eq!(zero.read::<u8, 64>(memory), [7; 64]);
+    assert_eq!(call!(event.release(of_command)), R::SUCCESS);
     assert_eq!(call!(command_buffer_exp.release_exp(buffer)), R::SUCCESS);
     assert_eq!(call!(queue.release(free)), R::SUCCESS);
     zero.free(memory);

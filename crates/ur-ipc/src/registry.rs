@@ -280,9 +280,11 @@ impl<T> Remote<T> {
         }
         self.0.check()
     }
-    /// Whether the exporter's process is still alive.
+    /// Whether the exporter's process is still alive. A forked child, which has no connection to it, cannot tell, and
+    /// gets `false`.
     pub fn exporter_alive(&self) -> bool {
-        !matches!(self.current(), Err(e) if e.kind() == ErrorKind::ExporterGone)
+        let why_not = self.current().err().map(|error| error.kind());
+        !matches!(why_not, Some(ErrorKind::ExporterGone | ErrorKind::Forked))
     }
 }
 impl<T> Clone for Remote<T> {

@@ -119,6 +119,9 @@ fn what_a_parent_opened_is_an_error_in_its_child_and_stays_open_in_itself() {
     let said = importer.ask(&format!("fork current {ticket}"));
     assert!(said.starts_with("Forked"), "{said}");
     assert_eq!(importer.hear(), "child ended with 0");
+    assert_eq!(importer.ask(&format!("fork exporter-alive {ticket}")), "false");
+    assert_eq!(importer.hear(), "child ended with 0");
+    assert_eq!(importer.ask(&format!("exporter-alive {ticket}")), "true");
     assert_eq!(importer.ask(&format!("fork close {ticket}")), "ok");
     assert_eq!(importer.hear(), "child ended with 0");
     assert_eq!(importer.ask(&format!("fork open {ticket}")), "remote hello 16 32");

@@ -211,6 +211,10 @@ impl Stage {
                 let remote = &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
                 outcome(remote.current(), |()| "current".into())
             }
+            ["exporter-alive", ticket] => {
+                let remote = &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
+                remote.exporter_alive().to_string()
+            }
             ["same", one, other] => {
                 let find = |ticket| &self.opened.iter().find(|(t, _)| t == ticket).unwrap().1;
                 find(one).same_object(find(other)).to_string()
