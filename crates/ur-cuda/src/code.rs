@@ -88,6 +88,10 @@ impl<D: Dialect> Kernel<D> {
         device::check_fork::<D>()?;
         Ok(Entered::enter(self.code.target.context)?)
     }
+    /// Whether the number of its parameters is known. If so, the core refuses launches with another number of arguments.
+    pub fn knows_parameters(&self) -> bool {
+        self.parameters.is_some()
+    }
     /// The function to launch without a global offset.
     pub(super) fn function(&self) -> Function<D> {
         self.function

@@ -12,7 +12,7 @@ use super::{
     module::Function,
     stream::Stream,
 };
-use std::{ffi::c_void, ptr::null_mut};
+use std::{cell::RefCell, ffi::c_void, ptr::null_mut};
 use ur_adapter::error::{ErrorCode, Result};
 use ur_core::kernels::arguments::LONGEST;
 use ur_hal::{Address, Argument, Launch, place_local};
@@ -21,6 +21,28 @@ use ur_hal::{Address, Argument, Launch, place_local};
 const INLINE: usize = 32;
 /// Zeros, read for arguments that the application did not set, if the number of parameters is unknown.
 static NOTHING: [u64; LONGEST.div_ceil(8)] = [0; LONGEST.div_ceil(8)];
+fn nothing() -> *mut c_void {
+    NOTHING.as_ptr().cast_mut().cast()
+}
+/// Calls `launch` with these pointers to arguments, and behind them pointers to zeros: as many in all as a kernel can
+/// have parameters, each of which has at least one byte. The driver reads one pointer for each parameter of the kernel,
+/// however many arguments the application passes.
+fn with_all<R>(
+    pointers: &[*mut c_void],
+    launch: impl FnOnce(&mut [*mut c_void]) -> Result<R>,
+) -> Result<R> {
+    thread_local! {
+        /// Between launches all of them point at zeros.
+        static ALL: RefCell<Vec<*mut c_void>> = const { RefCell::new(vec![]) };
+    }
+    ALL.with_borrow_mut(|all| {
+        all.resize(LONGEST.max(pointers.len()), nothing());
+        all[..pointers.len()].copy_from_slice(pointers);
+        let outcome = launch(all);
+        all[..pointers.len()].fill(nothing());
+        outcome
+    })
+}
 
 /// Work-groups, work-items of a group, and bytes of dynamic local memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,14 +72,13 @@ impl<D: Dialect> Stream<D> {
         let (function, offset) =
             twin.map_or((launch.function.function(), None), |(twin, words)| (twin, Some(words)));
         let count = launch.arguments.len() + 1;
-        // The remaining entries point at zeros: the driver reads as many as the kernel has parameters.
-        let (mut words, mut pointers) = ([0; INLINE], [NOTHING.as_ptr().cast_mut().cast(); INLINE]);
+        let (mut words, mut pointers) = ([0; INLINE], [nothing(); INLINE]);
         let (mut more_words, mut more_pointers);
         let (words, pointers): (&mut [u64], &mut [*mut c_void]) = if count < INLINE {
-            (&mut words, &mut pointers)
+            (&mut words, &mut pointers[..count])
         } else {
             more_words = vec![0; count];
-            more_pointers = vec![NOTHING.as_ptr().cast_mut().cast(); count.max(4 * INLINE)];
+            more_pointers = vec![nothing(); count];
             (&mut more_words, &mut more_pointers)
         };
         let mut local = launch.local_memory;
@@ -86,7 +107,10 @@ impl<D: Dialect> Stream<D> {
         let (grid, shared) = (geometry.group_words(), local as u32);
         let shape = Shape { grid, block: geometry.local, shared };
         let extras = Extras { cooperative: launch.is_cooperative, cluster: launch.cluster };
-        self.start(function, &shape, extras, pointers)
+        match launch.function.knows_parameters() {
+            true => self.start(function, &shape, extras, pointers), // the core has compared their number
+            false => with_all(pointers, |all| self.start(function, &shape, extras, all)),
+        }
     }
     fn start(
         &self,
@@ -136,6 +160,21 @@ fn attributes(extras: Extras) -> ([LaunchAttribute; 2], u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_of_unknown_parameters_finds_zeros_for_each_that_was_not_passed() {
+        let mut word = 7_u64;
+        let given = std::ptr::from_mut(&mut word).cast::<c_void>();
+        for count in [40, 1, LONGEST + 1, 0] {
+            let (passed, zeros) = with_all(&vec![given; count], |all| {
+                let of = |wanted| all.iter().filter(|&&one| one == wanted).count();
+                Ok((of(given), of(nothing())))
+            })
+            .unwrap();
+            assert_eq!(passed, count);
+            assert!(passed + zeros >= LONGEST, "{count}: {zeros}");
+        }
+    }
 
     #[test]
     fn what_else_is_asked_for_becomes_attributes() {
