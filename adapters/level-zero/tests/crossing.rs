@@ -234,3 +234,32 @@ fn a_copy_between_devices_that_fails_on_its_way_through_the_host_fails_its_event
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
     assert_eq!(call!(context.release(context)), R::SUCCESS);
 }
+/// The driver keeps the state of such an event in memory of the device, and would have a list of the other write there.
+#[test]
+fn a_reusable_event_is_not_signalled_by_a_device_that_does_not_reach_its_own() {
+    let name = "a_reusable_event_is_not_signalled_by_a_device_that_does_not_reach_its_own";
+    let apart = [
+        ("ZE_SOFTWARE_DEVICES", "2"),
+        ("ZE_SOFTWARE_PEER", "0"),
+        ("ZE_SOFTWARE_EVENT_POOL", "strict"),
+    ];
+    if !is_inside(name, &apart) {
+        return;
+    }
+    let apart = Apart::new();
+    let (stype, flags) = (ur_structure_type_t::EXP_EVENT_DESC, ur_exp_event_flags_t::default());
+    let desc = ur_exp_event_desc_t { stype, pNext: null(), flags };
+    let mut event = ur_event_handle_t::NULL;
+    let made = call!(event_exp.create_exp(apart.context, apart.devices[0], &desc, &mut event));
+    assert_eq!(made, R::SUCCESS);
+    let there = apart.queue_of(1);
+    let mut signal =
+        |queue| call!(enqueue.events_wait_with_barrier_ext(queue, null(), 0, null(), &mut event));
+    assert_eq!(signal(there), R::ERROR_INVALID_VALUE);
+    assert_eq!(signal(apart.queue), R::SUCCESS);
+    // Waits cross.
+    let after = Apart::barrier(there, Some(event)).unwrap();
+    assert_eq!(end(after), R::SUCCESS);
+    assert_eq!(call!(event.release(event)), R::SUCCESS);
+    assert_eq!(call!(queue.release(there)), R::SUCCESS);
+}

@@ -11,7 +11,7 @@ use super::{
     Context, Event, LevelZero, Queue, clock,
     crossing::Far,
     fate::Fate,
-    host_task::by_thread,
+    host_task::{by_thread, wait_for_end},
     launch,
     memory::Memory,
     native::{
@@ -281,11 +281,11 @@ impl Records for LevelZero {
         let mut depends = None;
         let stalls = recording.last.as_ref().is_some_and(|(before, _)| before.may_stall());
         let execute = |list: &List<'_>, kept: &mut PooledEvents| {
-            // Executions follow one another, on whatever queues.
+            // Executions follow one another, on whatever queues; the failure of one is not that of the next.
             if let Some((before, mark)) = &recording.last {
-                list.wait_for(&[mark.raw()])?;
-                if !Arc::ptr_eq(before, work) {
-                    before.debts().into_iter().for_each(|debt| work.owe(debt));
+                match before.has_debts() && !Arc::ptr_eq(before, work) {
+                    true => wait_for_end((before, mark), work, list, kept)?,
+                    false => list.wait_for(&[mark.raw()])?,
                 }
                 if let EventKind::Pooled(event) = mark {
                     kept.push(Arc::clone(event));

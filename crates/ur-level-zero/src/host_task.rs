@@ -111,15 +111,48 @@ pub(super) fn wait_across(
     let (Some(there), theirs) = (end.shared(), Arc::clone(signal.work())) else {
         return signal.wait();
     };
-    let (fate, here) = (Fate::by_thread(), Arc::new(work.cache().maker().pooled(false)?));
+    let fate = Fate::by_thread();
+    let met = Arc::clone(&fate);
+    let here =
+        signalled_after(work, "causeway-across", move || met.meet(|| theirs.wait_for(&there)))?;
     waits.extend([here.raw()]);
-    keep(&EventKind::Pooled(Arc::clone(&here)));
+    keep(&EventKind::Pooled(here));
     waits.depend_on(Dependencies::of(&fate));
-    let name = "causeway-across";
-    let body = move || {
-        fate.meet(|| theirs.wait_for(&there));
-        signal_surely(&here);
+    Ok(())
+}
+/// Makes a list wait for an event of another queue, which never comes if a process that the queue waits for has died: a
+/// thread waits for it, and lets the list continue in either case.
+///
+/// # Errors
+/// As for [`wait_across`].
+#[cold]
+pub(super) fn wait_for_end(
+    (theirs, end): (&Arc<QueueState>, &EventKind),
+    work: &QueueState,
+    list: &List<'_>,
+    kept: &mut PooledEvents,
+) -> Result<()> {
+    let (Some(there), theirs) = (end.shared(), Arc::clone(theirs)) else {
+        return list.wait_for(&[end.raw()]);
     };
-    let started = ur_mapping::start_thread(name, body);
-    started.map(drop).map_err(|error| Error::no_thread(name, &error))
+    let here = signalled_after(work, "causeway-end", move || drop(theirs.wait_for(&there)))?;
+    kept.push(Arc::clone(&here));
+    list.wait_for(&[here.raw()])
+}
+/// An event of the queue's device that a thread signals after `wait`.
+fn signalled_after(
+    work: &QueueState,
+    name: &str,
+    wait: impl FnOnce() + Send + 'static,
+) -> Result<Arc<PooledEvent>> {
+    let here = Arc::new(work.cache().maker().pooled(false)?);
+    let there = Arc::clone(&here);
+    let body = move || {
+        wait();
+        signal_surely(&there);
+    };
+    match ur_mapping::start_thread(name, body) {
+        Ok(_) => Ok(here),
+        Err(error) => Err(Error::no_thread(name, &error)),
+    }
 }

@@ -8,12 +8,14 @@
 //! queues wait. What a list waits for in vain stays there: the queue is lost, and its lists are never
 //! given back.
 use super::{
+    DriverDevice,
     announcer::{self, NAPS},
     native::{
         context::NativeContext,
         counter::Sharing,
         event::{EventKind, ImportedEvent, IpcBytes},
     },
+    p2p,
     signal::Signal,
     signaller::{BYTES, Process, SignalRecord},
 };
@@ -37,6 +39,8 @@ pub struct ImportPayload {
 #[derive(Debug)]
 pub struct Core {
     event: EventKind,
+    /// The device that it was made for; `None` for another process's.
+    home: Option<Arc<DriverDevice>>,
     /// How it is given to others; `None` for one that stays here, or is another's.
     sharing: Option<Sharing>,
     /// There once others may have it.
@@ -62,8 +66,12 @@ struct Own {
 }
 impl Core {
     /// One of this process's, for others too if there is a way.
-    pub(super) fn new(event: EventKind, sharing: Option<Sharing>) -> Arc<Self> {
-        Self::of(event, sharing, OnceLock::new(), None)
+    pub(super) fn new(
+        event: EventKind,
+        home: &Arc<DriverDevice>,
+        sharing: Option<Sharing>,
+    ) -> Arc<Self> {
+        Self::of(event, Some(Arc::clone(home)), sharing, OnceLock::new(), None)
     }
     /// One that another process lends.
     ///
@@ -77,16 +85,32 @@ impl Core {
         let event = ImportedEvent::open(sharing, context, &arrived.bytes);
         let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
         let (event, board) = (EventKind::Imported(Box::new(event)), arrived.board.clone());
-        Ok(Self::of(event, None, OnceLock::from(board), Some(arrived)))
+        Ok(Self::of(event, None, None, OnceLock::from(board), Some(arrived)))
     }
     fn of(
         event: EventKind,
+        home: Option<Arc<DriverDevice>>,
         sharing: Option<Sharing>,
         board: OnceLock<SignalRecord>,
         exporter: Option<Remote<ImportPayload>>,
     ) -> Arc<Self> {
         let (ipc, own, times, has_times) = Default::default();
-        Arc::new(Self { event, sharing, board, ipc, own, exporter, times, has_times })
+        Arc::new(Self { event, home, sharing, board, ipc, own, exporter, times, has_times })
+    }
+    /// Checks that lists of `device` can signal it: the driver keeps its state in memory of the device that it was made for.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a device that does not reach that memory. Returns the driver's error.
+    pub(super) fn check_reach(&self, device: &DriverDevice) -> Result<()> {
+        let reaches = self.home.as_ref().map_or(Ok(true), |home| p2p::can_access(device, home));
+        match reaches? {
+            true => Ok(()),
+            false => Err(Error::new(
+                ErrorCode::InvalidValue,
+                "the event was made for a device whose memory the queue's device does not reach: signal it with a queue of \
+                 that device, or make an event for this one",
+            )),
+        }
     }
     /// Whether nobody else can have it.
     pub(super) fn is_private(&self) -> bool {

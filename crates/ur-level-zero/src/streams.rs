@@ -171,6 +171,7 @@ fn call_native(
 }
 /// Enqueues a signal of a reusable event.
 fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
+    core.check_reach(&work.device)?;
     let wanted = Submission { completion: Completion::Point, ..*what };
     // The times are taken with an event of their own, which comes first: so they are known when this event is
     // complete.
@@ -304,7 +305,7 @@ impl Streams for LevelZero {
         let event = counters.reusable(context.native(), device.raw(), is_shareable)?;
         let sharing = counters.sharing.filter(|_| is_shareable);
         let event = event.map(|event| EventKind::Counter(Arc::new(event)));
-        Ok(event.map(|event| Point::Reusable(Core::new(event, sharing))))
+        Ok(event.map(|event| Point::Reusable(Core::new(event, device, sharing))))
     }
     fn latest(point: &Point) -> ur_hal::Result<Option<Point>> {
         match point {
