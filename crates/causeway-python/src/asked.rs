@@ -20,6 +20,12 @@ pub fn no_text(rule: &str, object: &Bound<'_, PyAny>) -> PyErr {
 pub fn patience(timeout: Option<f64>) -> Result<Duration> {
     timeout.filter(|&limit| limit != f64::INFINITY).map_or(Ok(Duration::MAX), seconds)
 }
+/// The same in seconds.
+#[pyfunction]
+pub fn limit(timeout: Option<f64>) -> Result<f64> {
+    let limit = patience(timeout)?;
+    Ok(if limit == Duration::MAX { f64::INFINITY } else { limit.as_secs_f64() })
+}
 /// A time in seconds.
 pub fn seconds(seconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {

@@ -30,14 +30,14 @@ use pyo3::prelude::*;
 
 #[pymodule]
 mod _causeway {
-    use super::exchange;
     #[pymodule_export]
     use super::{
         array::Array,
+        asked::limit,
         devices, empty, empty_like,
         event::{Event, Pending},
         finish,
-        gate::{after_fork, after_fork_in_child, before_fork},
+        gate::before_fork,
         itemsize,
         message::{PendingOpen, open_message},
         opening::open,
@@ -48,11 +48,13 @@ mod _causeway {
         },
         source::is_shareable,
     };
+    use super::{exchange, gate};
     use pyo3::{PyTypeInfo, prelude::*};
 
     #[pymodule_init]
     fn complete(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
+        gate::shut_at_forks();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         Array::type_object(py).setattr("__dlpack_c_exchange_api__", exchange::capsule(py)?)
     }

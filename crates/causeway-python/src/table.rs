@@ -4,6 +4,7 @@
 use crate::{
     dlpack::{self, ManagedVersioned, Tensor, read, versioned},
     failure::Failure,
+    gate,
     layout::Layout,
     memory::Memory,
 };
@@ -46,12 +47,18 @@ pub type SetError = Option<unsafe extern "C" fn(*mut c_void, *const c_char, *con
 unsafe impl Sync for Table {}
 
 /// A tensor that the table of another library gave, which keeps its memory.
-pub struct Taken(NonNull<ManagedVersioned>);
-// SAFETY: it is looked at only where it is made; afterwards only its deleter is called, once, which DLPack allows on any thread.
-unsafe impl Send for Taken {}
-// SAFETY: nothing is done with a shared one.
-unsafe impl Sync for Taken {}
+pub struct Taken(Option<Owned>);
 impl Drop for Taken {
+    fn drop(&mut self) {
+        gate::drop_outside(self.0.take()); // its library may ask for the interpreter
+    }
+}
+struct Owned(NonNull<ManagedVersioned>);
+// SAFETY: it is looked at only where it is made; afterwards only its deleter is called, once, which DLPack allows on any thread.
+unsafe impl Send for Owned {}
+// SAFETY: nothing is done with a shared one.
+unsafe impl Sync for Owned {}
+impl Drop for Owned {
     fn drop(&mut self) {
         // SAFETY: its owner's structure, alive until the next line.
         if let Some(deleter) = unsafe { self.0.as_ref() }.deleter {
@@ -93,15 +100,16 @@ fn seen_by(py: Python<'_>, table: &Table, object: &Bound<'_, PyAny>) -> Option<S
     let mut managed = null_mut();
     // SAFETY: a live object of the type whose table it is, and a place for the structure.
     let failed = unsafe { (table.managed_of)(object.as_ptr(), &raw mut managed) } != 0;
-    let taken = NonNull::new(managed).filter(|_| !failed).map(Taken);
-    let Some(keep) = taken else {
+    let owned = NonNull::new(managed).filter(|_| !failed).map(Owned);
+    let Some(owned) = owned else {
         drop(PyErr::take(py)); // the other way says why
         return None;
     };
-    // SAFETY: the structure that the library gave, which `keep` owns.
-    let given = unsafe { keep.0.as_ref() };
+    // SAFETY: the structure that the library gave, which `owned` owns.
+    let given = unsafe { owned.0.as_ref() };
     // SAFETY: its lists are as long as it says.
     let (address, device, layout) = unsafe { read(&given.tensor) }.ok()?;
+    let keep = Taken(Some(owned));
     (address != 0 || layout.is_empty()).then_some(Seen { address, device, layout, keep })
 }
 

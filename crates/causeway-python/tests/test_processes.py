@@ -167,6 +167,42 @@ print("done")
     assert other.hear() == "done"
 
 
+@pytest.mark.parametrize("lock", ["one of another library", "the one of imports"])
+def test_a_fork_that_waits_for_a_lock_does_not_hold_up_the_thread_that_has_it(lock: str) -> None:
+    code = """
+import _imp, os, sys, threading
+lock, has_it, forks = threading.Lock(), threading.Event(), threading.Event()
+is_others = sys.argv[1] == "one of another library"
+acquire, release = (lock.acquire, lock.release) if is_others else (_imp.acquire_lock, _imp.release_lock)
+def before():
+    forks.set()
+    if is_others:
+        acquire()
+def after():
+    if is_others:
+        release()
+os.register_at_fork(before=before, after_in_parent=after, after_in_child=after)  # before the module's own, which is then called first
+import causeway_ipc as cw
+def work():
+    acquire()
+    has_it.set()
+    forks.wait()
+    cw.share(cw.empty(10)).close()
+    release()
+thread = threading.Thread(target=work)
+thread.start()
+has_it.wait()
+pid = os.fork()
+if pid == 0:
+    with cw.share(cw.empty(10)) as export:
+        os._exit(cw.open(export.ticket).shape != (10,))
+thread.join()
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+    done = subprocess.run([sys.executable, "-c", code, lock], timeout=PATIENCE, check=False)
+    assert done.returncode == 0
+
+
 def test_a_handler_that_runs_while_a_fork_is_prepared_shares_and_forks() -> None:
     code = """
 import os, signal

@@ -86,6 +86,15 @@ pub fn on_fork_in_child(f: fn()) {
     assert!(REGISTERED.iter().any(mine), "more than {HANDLERS} different fork handlers");
 }
 
+/// Has the C library call these at every fork: `before` by the thread that forks, last of all that is done before a fork where
+/// no handler was registered earlier; `after` by the same thread, in the parent; `in_child` by the child's thread. That
+/// may only use atomics and async-signal-safe calls. A bare `clone` calls none of them, and neither does `vfork`.
+pub fn around_forks(before: extern "C" fn(), after: extern "C" fn(), in_child: extern "C" fn()) {
+    // SAFETY: the three are safe functions without arguments, which stay as long as this library is loaded.
+    let refused = unsafe { libc::pthread_atfork(Some(before), Some(after), Some(in_child)) };
+    assert_eq!(refused, 0, "the C library has no memory for a fork handler");
+}
+
 /// Closes a descriptor that a forked child inherited and does not use. It may only be called by handlers of
 /// [`on_fork_in_child`]. The descriptor's owner learns from [`fork_count`] that it no longer belongs to its process.
 pub fn close_in_child(fd: RawFd) {
@@ -134,6 +143,24 @@ mod tests {
             theirs != ours && fork_count() == theirs && in_forked_child(grandchild(theirs))
         }));
         assert_eq!(fork_count(), ours);
+    }
+    #[test]
+    fn what_is_called_around_a_fork_is_called_once_on_each_side() {
+        static AROUND: AtomicU64 = AtomicU64::new(0);
+        extern "C" fn before() {
+            AROUND.fetch_add(1, Relaxed);
+        }
+        extern "C" fn after() {
+            AROUND.fetch_add(10, Relaxed);
+        }
+        extern "C" fn in_child() {
+            AROUND.fetch_add(100, Relaxed);
+        }
+        around_forks(before, after, in_child);
+        let seen = AROUND.load(Relaxed); // other tests fork, too
+        assert!(in_forked_child(|| AROUND.load(Relaxed) % 1000 / 100 == 1));
+        assert!(AROUND.load(Relaxed) >= seen + 11);
+        assert_eq!(AROUND.load(Relaxed) / 100, 0, "in the child only");
     }
     #[test]
     fn a_handler_registered_twice_runs_once_in_the_child_only() {

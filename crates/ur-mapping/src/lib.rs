@@ -13,7 +13,7 @@ pub mod spin;
 mod told;
 mod words;
 
-pub use fork::{close_in_child, fork_count, on_fork_in_child};
+pub use fork::{around_forks, close_in_child, fork_count, on_fork_in_child};
 pub use held::{HeldWord, Holder, is_held};
 pub use limits::{addresses_exhausted, mappings_exhausted, start_thread};
 pub use pages::Pages;

@@ -144,9 +144,7 @@ if sys.version_info >= (3, 12):  # from there on, Python classes can be buffers
 
 _sycl.keep_apart()
 
-os.register_at_fork(
-    before=_causeway.before_fork, after_in_parent=_causeway.after_fork, after_in_child=_causeway.after_fork_in_child
-)
+os.register_at_fork(before=_causeway.before_fork)
 
 
 def _finish_last() -> None:
