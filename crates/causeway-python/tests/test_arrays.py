@@ -477,16 +477,16 @@ def test_a_thread_that_cannot_be_started_once_keeps_no_later_export_from_expirin
     from causeway_ipc import _expiry
 
     monkeypatch.setattr(_expiry, "_clock", _expiry._Clock())
-    start = threading.Thread.start
+    start = _expiry._thread.start_new_thread
 
-    def refuse(thread: threading.Thread) -> None:
+    def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
     shared, _ = numbers((4,))
-    monkeypatch.setattr(threading.Thread, "start", refuse)
+    monkeypatch.setattr(_expiry._thread, "start_new_thread", refuse)
     with pytest.raises(cw.LimitReached, match="withdraw"):
         cw.share(shared, expires=60)
-    monkeypatch.setattr(threading.Thread, "start", start)
+    monkeypatch.setattr(_expiry._thread, "start_new_thread", start)
     export = cw.share(shared, expires=0.05)
     gone = threading.Event()
     for _ in range(600):

@@ -230,6 +230,9 @@ def test_processes_that_have_sent_and_ended_leave_nothing_open() -> None:
 class Deaf:
     """Arrives as an array that cannot be opened."""
 
+    def __len__(self) -> int:
+        return LARGE
+
     def __reduce__(self) -> Any:
         make, arguments = cw.multiprocessing._send(np.ones(LARGE))
         with cw.share(np.ones(3)) as export:
@@ -255,6 +258,47 @@ def test_an_array_that_cannot_be_opened_is_an_error_and_no_end_of_a_pool() -> No
         with pytest.raises(cw.Withdrawn):
             pool.apply_async(first_of, (Deaf(),)).get(30)
         assert pool.apply_async(len, ({Deaf(): 1},)).get(30) == 1, "it may be a key"
+        assert pool.apply_async(first_of, (np.full(LARGE, 4.0),)).get(30) == 4
+
+
+class Box:
+    """Made by its class, and asks the array for its length there."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.length = array, len(array)
+
+    def __reduce__(self) -> Any:
+        return Box, (self.array,)
+
+
+class Tray:
+    """Made by a class method of Python's, and asks the arrays for their lengths when it gets its state; holds itself, too."""
+
+    def __init__(self, arrays: list[Any]) -> None:
+        self.arrays, self.itself = arrays, self
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = {**state, "length": sum(len(array) for array in state["arrays"])}
+
+
+def in_boxes(_: object) -> Any:
+    return [Box(Deaf()), Tray([Deaf(), np.ones(3)]), Box(np.ones(4)), {Box: [Box(Deaf())]}]
+
+
+def lengths(boxes: list[Any]) -> list[int]:
+    return [box.length for box in boxes if "lost" not in repr(box)]
+
+
+def test_an_object_that_asks_a_lost_array_when_it_is_made_is_lost_itself_and_no_end_of_a_pool() -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        box, tray, whole, inside = pool.apply_async(in_boxes, (0,)).get(30)
+        for lost in [box, tray, inside[Box][0]]:
+            with pytest.raises(cw.Withdrawn):
+                lost.length
+        assert whole.length == 4
+        assert pool.apply_async(lengths, (in_boxes(0)[:3],)).get(30) == [4]
+        with pytest.raises(cw.Withdrawn):
+            pool.apply_async(first_of, (Box(Deaf()),)).get(30)
         assert pool.apply_async(first_of, (np.full(LARGE, 4.0),)).get(30) == 4
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import gc
-import linecache
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import time
-from multiprocessing import connection
 from typing import Any
 
 import causeway_ipc as cw
@@ -215,84 +212,6 @@ def test_a_sender_hears_of_what_its_receiver_gave_up(monkeypatch: pytest.MonkeyP
     with pytest.raises(failure):
         other.recv()
     assert settled()
-
-
-class AtLine:
-    """Does something before a certain line, counted from the beginning, of those that send."""
-
-    FILES = {_outbox.__file__, cw_multiprocessing.__file__, connection.__file__}
-
-    def __init__(self, line: int, does: Any) -> None:
-        self.left, self.does = line, does
-
-    def __call__(self, frame: Any, event: str, _: object) -> Any:
-        if frame.f_code.co_filename not in self.FILES:
-            return None
-        # The interpreter looks for no signal where it leaves a `with`.
-        is_with = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith("with ")
-        if event == "line" and not is_with:
-            self.left -= 1
-            if self.left == -1:
-                self.does()
-        return self
-
-
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, TimeoutError])
-def test_an_interrupted_send_leaves_nothing_behind(failure: type[BaseException]) -> None:
-    def interrupt() -> None:
-        raise failure
-
-    line, kept, is_whole = 0, 0, False
-    assert settled()
-    while not is_whole:
-        take, give = multiprocessing.Pipe(duplex=False)
-        tracing = sys.gettrace()
-        sys.settrace(AtLine(line, interrupt))
-        try:
-            give.send(cw.empty(4))
-            is_whole = True
-        except failure:
-            pass
-        finally:
-            sys.settrace(tracing)
-        give.close()
-        cw_multiprocessing.outstanding()  # gives back what was taken back
-        try:
-            assert take.recv().shape == (4,), "what was written can be received"
-            kept += 1
-        except EOFError:
-            assert not is_whole
-        assert settled(), f"before line {line}"
-        line += 1
-    assert line > 40 and kept > 1, "it was interrupted before and after it was written"
-
-
-def test_what_interrupts_a_send_may_send(peer: Any) -> None:
-    program = peer("""
-import multiprocessing, threading
-import causeway_ipc.multiprocessing as m
-sys.path.insert(0, sys.argv[1])
-from test_multiprocessing import AtLine, settled
-array, line, sent = cw.empty(4), 0, [True]
-def send_another():
-    sent.append(True)
-    give_other.send(array)
-while sent:
-    sent.clear()
-    take, give = multiprocessing.Pipe(duplex=False)
-    take_other, give_other = multiprocessing.Pipe(duplex=False)
-    if line % 2:
-        m._outbox._outboxes.clear()  # the first message of a process
-    sys.settrace(AtLine(line // 2, send_another))
-    give.send(array)
-    sys.settrace(None)
-    assert take.recv().shape == (4,)
-    assert not sent or take_other.recv().shape == (4,)
-    assert settled()
-    line += 1
-print(line > 80)
-""", os.path.dirname(__file__))
-    assert program.hear() == "True"
 
 
 def test_more_messages_than_there_may_be_are_a_limit(peer: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import causeway_ipc as cw
+import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
 
@@ -111,3 +113,39 @@ class Tensor(Unwilling):
 def test_a_tensor_that_is_more_than_its_memory_says_what_to_share(state: str, instead: str) -> None:
     with pytest.raises(cw.InvalidUse, match=rf"share tensor\.{instead}\(\)"):
         cw.share(Tensor(state))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "sentence"),
+    [
+        (-1, cw.InvalidUse, "a time of -1 seconds cannot be: give a number from 0 on, or None"),
+        (math.nan, cw.InvalidUse, "a time of NaN seconds cannot be"),
+        (1e300, cw.InvalidUse, "seconds cannot be"),
+        ("1", TypeError, "must be real number, not str"),
+    ],
+)
+def test_a_wrong_time_is_refused_alike_wherever_one_is_given(wrong: Any, error: type[Exception], sentence: str) -> None:
+    channel, export = cw.Channel(), cw.share(cw.empty(4))
+    receiver = cw.open(channel.ticket)
+    channel.send(np.ones(3))
+
+    async def each_async() -> None:
+        for call in [receiver.receive_async, channel.close_async, lambda timeout: channel.send_async(np.ones(3), timeout=timeout)]:
+            with pytest.raises(error, match=sentence):
+                await call(timeout=wrong)
+
+    for call in [
+        receiver.receive,
+        channel.close,
+        cw.Event().synchronize,
+        lambda timeout: channel.send(np.ones(3), timeout=timeout),
+        lambda timeout: cw.open(export.ticket, timeout=timeout),
+        lambda timeout: cw.share(cw.empty(4), expires=timeout),
+        lambda timeout: cw_multiprocessing.install(linger=timeout),
+    ]:
+        with pytest.raises(error, match=sentence):
+            call(timeout=wrong)
+    asyncio.run(each_async())
+    assert receiver.receive().shape == (3,)
+    with pytest.raises(cw.Timeout):
+        receiver.receive(timeout=0)

@@ -126,13 +126,13 @@ class Channel:
         `stream` is the one that writes the array, where it is on a device. Without a timeout (None) it waits as long as the receiver
         lives.
         """
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         message, exports = self._ready_to_send(obj, stream)
         _wait(self._ring, _WRITER, lambda _: self._put(message, exports), timeout, lambda: self._full(timeout))
 
     async def send_async(self, obj: object, *, stream: object = None, timeout: float | None = 60.0) -> None:
         """The same in an event loop."""
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         loop = asyncio.get_running_loop()
         if self._ready is not None and _is_of_sycl(stream):
             await loop.run_in_executor(None, stream.wait)  # type: ignore[attr-defined]
@@ -181,7 +181,7 @@ class Channel:
 
     def close(self, timeout: float | None = 10.0) -> None:
         """Waits until the receiver has taken what was sent, and closes; what it has not taken by then is lost."""
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         self._ring.close(_WRITER)
         try:
             if not self._is_over:
@@ -191,7 +191,7 @@ class Channel:
 
     async def close_async(self, timeout: float | None = 10.0) -> None:
         """The same in an event loop."""
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         self._ring.close(_WRITER)
         try:
             if not self._is_over:
@@ -263,7 +263,7 @@ class Receiver:
         tool that traces. Where C calls it, as `functools.partial`, `next` and `list` do, in `receive(**options)`, and on CPython 3.10, the handler may run when the array has been returned and the caller does not have it yet: it is lost then.
         Handlers run in the main thread only; no other thread loses anything.
         """
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         deadline = time.monotonic() + timeout
         rest = timeout
         while True:
@@ -279,7 +279,7 @@ class Receiver:
 
     async def receive_async(self, *, stream: object = None, timeout: float | None = 60.0) -> Any:
         """The same in an event loop."""
-        timeout = _waiting.limit(timeout)
+        timeout = _causeway.limit(timeout)
         deadline = time.monotonic() + timeout
         rest = timeout
         while True:

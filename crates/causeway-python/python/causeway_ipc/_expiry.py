@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import heapq
 import itertools
 import os
@@ -26,7 +27,7 @@ class _Clock:
         with self._changed:
             if not self._is_running:
                 try:
-                    threading.Thread(target=self._run, name="causeway_ipc expiry", daemon=True).start()
+                    _thread.start_new_thread(self._run, ())  # which no handler's exception can interrupt, unlike `Thread.start`
                 except RuntimeError as error:
                     export.close()
                     raise LimitReached(f"nothing would withdraw this ticket when its time is over, so it is withdrawn now: {error}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import pickle
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -29,6 +31,9 @@ class Lost:
     def __repr__(self) -> str:
         return f"<lost array: {self.__dict__['error']}>"
 
+    def __setstate__(self, state: object) -> None:
+        """The state of what it is instead of, which is lost, too."""
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and not name.startswith(("__array", "__dlpack", "__cuda")):
             raise AttributeError(name)
@@ -55,6 +60,50 @@ def _is_in_a_loop_of_a_pool() -> bool:
             return receives in _RECEIVES and frame.f_code.co_name in _LOOPS
         receives, frame = module, frame.f_back
     return False
+
+
+_Unpickler: Any = getattr(pickle, "_Unpickler")  # the one in Python
+
+
+class _Piecewise(_Unpickler):  # type: ignore[misc]
+    """Makes of a message what can be made. The rest is lost: the array, and what cannot be made of it."""
+
+    dispatch: dict[int, Callable[[Any], None]] = _Unpickler.dispatch.copy()
+
+    def __init__(self, data: Any, error: CausewayError) -> None:
+        super().__init__(io.BytesIO(data))
+        self.error = error
+
+
+def _lost_where_it_fails(code: bytes, takes_all: bool) -> None:
+    """Has what a code of pickle's fails to make be lost. Such a code leaves what it works on, or `takes_all` that it needs."""
+    load = _Piecewise.dispatch[code[0]]
+
+    def loaded(self: _Piecewise) -> None:
+        try:
+            load(self)
+        except Exception:
+            if not takes_all:
+                self.stack.pop()
+            self.stack.append(Lost(self.error))
+
+    _Piecewise.dispatch[code[0]] = loaded
+
+
+for _code in [pickle.REDUCE, pickle.BUILD, pickle.APPEND, pickle.APPENDS, pickle.SETITEM, pickle.SETITEMS, pickle.ADDITEMS]:
+    _lost_where_it_fails(_code, takes_all=False)
+for _code in [pickle.NEWOBJ, pickle.NEWOBJ_EX]:
+    _lost_where_it_fails(_code, takes_all=True)
+
+
+def loads(data: Any) -> Any:
+    """What was pickled. In a pool's own loop, an object that cannot be made without a lost array is lost, too, and the rest is made."""
+    try:
+        return pickle.loads(data)
+    except CausewayError as error:
+        if not _is_in_a_loop_of_a_pool():
+            raise
+        return _Piecewise(data, error).load()
 
 
 def lost_in_pools(make: _Make) -> _Make:

@@ -1,21 +1,22 @@
 """What this process has sent to others by `multiprocessing` and not heard of yet, and how a receiver opens it.
 
-A message is a ticket and a byte of the sender's that both processes have. The sender keeps the array until the receiver says in
-that byte that it has opened it, and after that for as long as any other process has the memory open: so whoever has it can
+A message is a ticket, a number, and a word of the sender's that both processes have. The sender keeps the array until the receiver
+says in that word that it has opened it, and after that for as long as any other process has the memory open: so whoever has it can
 send it on by the ticket of the process that made it, and nothing is copied. Where that process has ended meanwhile, the receiver
-asks the sender for a copy, by the same byte, and is told the copy's ticket in a few bytes of the sender's.
+asks the sender for a copy, by the same word, and is told the copy's ticket in a few bytes of the sender's.
 """
 
 from __future__ import annotations
 
+import _thread
 import itertools
+import math
 import os
 import threading
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from multiprocessing import process, util
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ _ANSWER = 4096
 _PATIENCE = 30.0
 """Seconds that a receiver waits for that answer."""
 _UNDER_WAY, _ARRIVED, _COPY = 0, 1, 2
+"""What is in a word, beside the number of the message: the sender writes the first, and its receiver the others."""
 _TICKET, _FAILURE = 1, 2
 
 linger: float | None = None
@@ -46,10 +48,15 @@ linger: float | None = None
 
 
 class _Sent(NamedTuple):
+    number: int
     kept: Array | Export
     ready: Pending | None
     answer: Array | None
-    message: _Message | None
+    message: Message | None
+
+
+def _mark(number: int, state: int) -> int:
+    return number << 2 | state
 
 
 def _is_over(ready: Pending | None) -> bool:
@@ -59,26 +66,17 @@ def _is_over(ready: Pending | None) -> bool:
         return True  # it failed, which receivers are told where they wait
 
 
-class _Message:
-    """What is pickled, or sent, in one call. What it has posted is taken back if it fails before any of it was written."""
+class Message:
+    """What is pickled in one call, and maybe written. What it has posted is taken back if it fails before all of it was written."""
 
-    def __init__(self, outer: _Message | None) -> None:
-        self.has_failed: bool = False
-        self.outer: _Message | None = None if outer is None or outer.has_failed else outer
+    def __init__(self) -> None:
+        self.has_failed = False
+        self.due = math.inf
         self.written: list[int] = []
 
-    @property
-    def is_void(self) -> bool:
-        return self.has_failed or (self.outer is not None and self.outer.is_void)
-
     def write(self, write: Callable[..., int], handle: int, data: Any) -> int:
-        before = len(self.written)
-        try:
-            # One step for the interpreter: no signal's handler runs between the write and the record of it.
-            self.written.extend(map(write, (handle,), (data,)))
-        except OSError:
-            self.has_failed = len(self.written) == before  # else a handler has raised it, and it was written
-            raise
+        # One step for the interpreter: no signal's handler runs between the write and the record of it.
+        self.written.extend(map(write, (handle,), (data,)))
         return self.written[-1]
 
 
@@ -97,15 +95,14 @@ class Outbox:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self._sweeping, self._starting = threading.Lock(), threading.Lock()
-        self._arrived = _causeway.empty([_PLACES], "uint8", None)
+        self._sweeping, self._looking = threading.Lock(), threading.Lock()
+        self._arrived = _causeway.empty([_PLACES], "uint64", None)
         self._marks = self._arrived.memoryview()
-        self._marks[:] = bytes(_PLACES)
+        self._marks.cast("B")[:] = bytes(self._marks.nbytes)
         self._ticket = _causeway.share(self._arrived)
-        self._sent: dict[int, _Sent | None] = {}
+        self._sent: dict[int, _Sent] = {}
         self._open: list[Array] = []
-        self._turns = itertools.count()
-        self._sweeper: threading.Timer | None = None
+        self._numbers = itertools.count(1)
         self._pause = _SWEEP
 
     def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
@@ -116,16 +113,19 @@ class Outbox:
             answer.memoryview()[0] = 0
             answers = _causeway.standing(answer)[0]
         self._sweep()
-        place = self._take(_Sent(kept, ready, answer, _current()))
+        number = self._take(kept, ready, answer, current())
         self._pause = _SWEEP
-        self._look_again()
-        return receive, (ticket, self._ticket.ticket, place, answers)
+        if not self._looking.locked():
+            with suppress(RuntimeError):  # the interpreter ends, and `drain` looks; or there are too many threads, and the next message is looked after
+                _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
+        return receive, (ticket, self._ticket.ticket, number, answers)
 
-    def _take(self, sent: _Sent) -> int:
-        for turn in itertools.islice(self._turns, _PLACES):
-            place = turn % _PLACES
-            if self._sent.setdefault(place, sent) is sent:
-                return place
+    def _take(self, *sent: Any) -> int:
+        for number in itertools.islice(self._numbers, _PLACES):
+            mine, place = _Sent(number, *sent), number % _PLACES
+            if self._sent.setdefault(place, mine) is mine:
+                self._marks[place] = _mark(number, _UNDER_WAY)
+                return number
         raise TooManyMessages(f"{_PLACES} messages are on their way and none was received: receive some first")
 
     def outstanding(self) -> int:
@@ -142,19 +142,15 @@ class Outbox:
             few = len(self._open) if all_open else _FEW
             self._open = self._open[few:] + _causeway.open_elsewhere(self._open[:few])
 
-    def _look_at(self, place: int, sent: _Sent | None) -> None:
-        if sent is not None:
-            if self._marks[place] == _COPY and sent.answer is not None and sent.answer.memoryview()[0] == 0:
-                self._copy(place, sent)
-            has_arrived = self._marks[place] == _ARRIVED and _is_over(sent.ready)
-            if not has_arrived and not (sent.message is not None and sent.message.is_void):
-                return
-            if has_arrived and isinstance(sent.kept, Array):
-                self._open += _causeway.open_elsewhere([sent.kept])
-            self._sent[place] = None
-        # The place is free when its mark is: who is interrupted here leaves that to the next look.
-        self._marks[place] = _UNDER_WAY
-        del self._sent[place]
+    def _look_at(self, place: int, sent: _Sent) -> None:
+        mark = self._marks[place]  # maybe of an earlier message, or of who should not have got one
+        if mark == _mark(sent.number, _COPY) and sent.answer is not None and sent.answer.memoryview()[0] == 0:
+            self._copy(place, sent)
+        has_arrived = mark == _mark(sent.number, _ARRIVED) and _is_over(sent.ready)
+        if has_arrived and isinstance(sent.kept, Array):
+            self._open += _causeway.open_elsewhere([sent.kept])
+        if has_arrived or (sent.message is not None and sent.message.has_failed):
+            del self._sent[place]
 
     def _copy(self, place: int, sent: _Sent) -> None:
         """Answers a receiver that could not open the ticket of the process that made an array."""
@@ -170,27 +166,16 @@ class Outbox:
         view[5 : 5 + len(said)] = said
         view[0] = kind  # last: the receiver looks here first
 
-    def _look_again(self) -> None:
-        if not self._sent and not self._open:
-            return
-        if self._starting.locked() or (self._sweeper is not None and self._sweeper.is_alive()):
-            return
-        with self._starting:
-            sweeper = threading.Timer(self._pause, self._swept)
-            sweeper.daemon = True
+    def _look(self) -> None:
+        """What a thread does while there is anything to look for, unless another does."""
+        while (self._sent or self._open) and self._looking.acquire(blocking=False):
             try:
-                sweeper.start()
-            except RuntimeError:
-                return  # the interpreter ends, and `_drain` looks; or there are too many threads, and the next message is looked after
-            self._sweeper = sweeper
-
-    def _swept(self) -> None:
-        if threading.current_thread() is not self._sweeper:
-            return  # another has been started meanwhile
-        self._sweep(all_open=True)
-        self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
-        self._sweeper = None
-        self._look_again()
+                while self._sent or self._open:
+                    time.sleep(self._pause)
+                    self._sweep(all_open=True)
+                    self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
+            finally:
+                self._looking.release()  # what is posted until here is seen by this thread still
 
     def drain(self) -> None:
         """Waits for the receivers of what is under way."""
@@ -276,40 +261,34 @@ def outstanding() -> int:
     return sum(outbox.outstanding() for outbox in _outboxes.copy().values())
 
 
-_thread = threading.local()
+_thread_local = threading.local()
 
 
-def _current() -> _Message | None:
-    """What this thread pickles, or sends, at the moment."""
-    return getattr(_thread, "message", None)
+def current() -> Message | None:
+    """What this thread pickles, or writes, at the moment."""
+    return getattr(_thread_local, "message", None)
 
 
-def all_or_nothing(call: Callable[..., Any], *arguments: Any, sends: bool = False) -> None:
-    """Calls it. What it posted is taken back if it fails, unless it `sends` and was interrupted when something was written already:
-    nobody receives a message of which nothing was written, or whose writing failed."""
-    outer = _current()
-    message = _Message(None if sends else outer)
+def all_or_nothing(message: Message, call: Callable[..., Any], *arguments: Any) -> None:
+    """Calls what pickles or writes a message."""
+    outer = current()
     try:
-        _thread.message = message
+        _thread_local.message = message
         call(*arguments)
     except BaseException:
-        message.has_failed = message.has_failed or not message.written
+        # Nobody can receive a part. What was written when the handler of a signal raised is received as ever.
+        message.has_failed = sum(message.written) < message.due
+        outstanding()  # gives back what was taken back
         raise
     finally:
-        _thread.message = outer
-
-
-def recorded(write: Callable[..., int]) -> Callable[..., int]:
-    """A function that writes as `write` does; the message that this thread sends knows of it."""
-    message = _current()
-    return write if message is None else partial(message.write, write)
+        _thread_local.message = outer
 
 
 _marks: dict[str, memoryview] = {}
 
 
 def _marks_of(ticket: str) -> memoryview:
-    """The bytes in which a sender hears what has arrived. They stay open as long as the sender lives."""
+    """The words in which a sender hears what has arrived. They stay open as long as the sender lives."""
     if (marks := _marks.get(ticket)) is None:
         opened: Array = _open_while_alive(ticket)
         marks = _marks.setdefault(ticket, opened.memoryview())
@@ -328,13 +307,20 @@ def _open_while_alive(ticket: str) -> Any:
             time.sleep(0.01)
 
 
-def _tell(marks: str, place: int) -> None:
+def _say(marks: memoryview, number: int, state: int) -> None:
+    """Tells a sender what became of its message, unless it has given up that message, and has another in its place."""
+    place = number % len(marks)
+    if marks[place] >> 2 <= number:
+        marks[place] = _mark(number, state)
+
+
+def _tell(marks: str, number: int) -> None:
     """Tells a sender that its message was given up, as soon as it answers: it would wait for ever at its end."""
 
     def mark() -> None:
         while True:
             try:
-                _marks_of(marks)[place] = _ARRIVED
+                _say(_marks_of(marks), number, _ARRIVED)
                 return
             except CausewayError as error:
                 if not error.is_transient:
@@ -342,7 +328,7 @@ def _tell(marks: str, place: int) -> None:
             time.sleep(0.1)  # a limit of this process was reached
 
     with suppress(RuntimeError):  # the interpreter ends
-        threading.Thread(target=mark, daemon=True).start()
+        _thread.start_new_thread(mark, ())
 
 
 def _lives(ticket: str) -> bool:
@@ -367,31 +353,34 @@ _MAKER_GONE = (
 
 
 @lost_in_pools
-def receive(ticket: str, marks: str, place: int, answers: str | None) -> Any:
+def receive(ticket: str, marks: str, number: int, answers: str | None) -> Any:
     """What was sent. The sender is told, also if it cannot be opened."""
     try:
         arrived = _marks_of(marks)
     except _DEAD as error:
         raise type(error)(_SENDER_GONE) from error
     except BaseException:
-        _tell(marks, place)
+        _tell(marks, number)
         raise
+    place, mark = number % len(arrived), _mark(number, _ARRIVED)
     try:
         try:
             return _open_while_alive(ticket)
         except _DEAD as error:
             if answers is None:
                 raise type(error)(_SENDER_GONE) from error
-            return _copy_of(arrived, place, answers, marks, error)
+            return _copy_of(arrived, number, answers, marks, error)
     finally:
-        arrived[place] = _ARRIVED
+        # As `_say`, in which a handler could raise before it is said: CPython runs them at calls and at jumps back.
+        if arrived[place] >> 2 <= number:
+            arrived[place] = mark
 
 
-def _copy_of(arrived: memoryview, place: int, answers: str, marks: str, error: CausewayError) -> Any:
+def _copy_of(arrived: memoryview, number: int, answers: str, marks: str, error: CausewayError) -> Any:
     """A copy of an array whose maker is gone, from the process that sent it on."""
     try:
         answer = _open_while_alive(answers).memoryview()
-        arrived[place] = _COPY
+        _say(arrived, number, _COPY)
         deadline = time.monotonic() + _PATIENCE
         while answer[0] == 0:
             if time.monotonic() > deadline:

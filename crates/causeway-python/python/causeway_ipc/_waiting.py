@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -14,11 +13,6 @@ T = TypeVar("T")
 
 class _Pending(Protocol):
     def done(self) -> bool: ...
-
-
-def limit(timeout: float | None) -> float:
-    """The seconds of a timeout: None is for ever."""
-    return math.inf if timeout is None else timeout
 
 
 def too_late(what: str, timeout: float) -> Timeout:

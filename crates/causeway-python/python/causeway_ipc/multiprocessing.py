@@ -1,7 +1,7 @@
 """Arrays through `multiprocessing`: `install()`, and queues, pipes and pools hand over memory instead of copies.
 
 What is sent stays open until the receiver has opened it, and as long as any process has it open: so it can be sent on. The receiver says so
-in a byte of the sender's that both processes have (`_outbox`), so a message is good for one receiver, once; and a sender that ends
+in a word of the sender's that both processes have (`_outbox`), so a message is good for one receiver, once; and a sender that ends
 first waits for its receivers (`linger`).
 """
 
@@ -11,15 +11,16 @@ import importlib
 import os
 import sys
 import threading
-from functools import lru_cache
-from multiprocessing import connection
+from functools import lru_cache, partial
+from multiprocessing import connection, queues
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from . import _causeway, _outbox
-from ._causeway import Array, Event, Pending
+from ._causeway import Array, Event, Pending, limit
 from ._errors import Forked, InvalidUse, Unsupported
-from ._lost import lost_in_pools
+from ._lost import loads, lost_in_pools
+from ._outbox import Message, all_or_nothing, current
 from ._outbox import outstanding as outstanding
 from ._outbox import send as _send
 from ._outbox import send_event as _send_event
@@ -207,26 +208,61 @@ def _reduce_numpy(array: Any) -> Any:
     return _numpy_of, (_Remade(array),)
 
 
+class _Pickled(bytearray):
+    """A message as a queue or a connection writes it, and the file that a pickler makes it in."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+    write = bytearray.extend
+
+
 def _takes_back_what_fails() -> None:
-    """Has a message that cannot be pickled, or written, leave nothing under way: what it had posted by then is taken back."""
+    """Has a message that cannot be pickled, or is not written as a whole, leave nothing under way: what it had posted is taken back."""
     if getattr(ForkingPickler.dump, "_is_causeway", False):
         return
-    plain_dump, plain_send = ForkingPickler.dump, connection.Connection.send
+    plain_dump, plain_send, plain_put = ForkingPickler.dump, connection.Connection.send, queues.SimpleQueue.put
     plain_write: Any = getattr(connection.Connection, "_send")  # every write of a connection
+    plain_write_all: Any = getattr(connection.Connection, "_send_bytes")
 
     def dump(self: ForkingPickler, obj: Any) -> None:
-        _outbox.all_or_nothing(plain_dump, self, obj)
+        all_or_nothing(Message(), plain_dump, self, obj)  # whoever has it may write it in any way
+
+    class Pickler(ForkingPickler):
+        """What connections and queues pickle by: nobody else has it, and nothing else is done with it."""
+
+        loads = staticmethod(loads)  # type: ignore[assignment]
+
+        @classmethod
+        def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
+            pickled = _Pickled(current() or Message())
+            all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
+            return memoryview(pickled)
 
     def send(self: Any, obj: Any) -> None:
-        _outbox.all_or_nothing(plain_send, self, obj, sends=True)
+        all_or_nothing(Message(), plain_send, self, obj)
+
+    def put(self: Any, obj: Any) -> None:
+        all_or_nothing(Message(), plain_put, self, obj)
+
+    def write_all(self: Any, data: Any) -> None:
+        pickled = getattr(data, "obj", None)
+        message = pickled.message if isinstance(pickled, _Pickled) else Message()
+        message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
+        all_or_nothing(message, plain_write_all, self, data)
 
     def write(self: Any, data: Any, write: Any = os.write) -> None:
-        plain_write(self, data, _outbox.recorded(write))
+        message = current()
+        plain_write(self, data, write if message is None else partial(message.write, write))
 
     dump._is_causeway = True  # type: ignore[attr-defined]
     setattr(ForkingPickler, "dump", dump)
+    setattr(connection, "_ForkingPickler", Pickler)
+    setattr(queues, "_ForkingPickler", Pickler)
     setattr(connection.Connection, "send", send)
+    setattr(connection.Connection, "_send_bytes", write_all)
     setattr(connection.Connection, "_send", write)
+    setattr(queues.SimpleQueue, "put", put)
 
 
 def install(*, linger: float | None = None) -> None:
@@ -245,7 +281,7 @@ def install(*, linger: float | None = None) -> None:
     `multiprocessing` has started waits until all is received, or its parent has ended, as it waits for what its queues hold; any
     other process waits five seconds.
     """
-    _outbox.linger = linger
+    _outbox.linger = None if linger is None else limit(linger)
     _takes_back_what_fails()
     ForkingPickler.register(Array, _send)
     ForkingPickler.register(Event, _send_event)
