@@ -21,12 +21,9 @@ pub(super) const BYTES: usize = 4096;
 /// How long a process that was seen alive is assumed to live.
 const MOMENT: Duration = Duration::from_millis(5);
 /// The value of the first word.
-const MAGIC: u64 = u64::from_le_bytes(*b"zeshared");
-/// The layout, as indexes of words: the magic number, the process that signalled last, its pid namespace, the
-/// number of signals so far, the exporter, and its pid namespace.
+const MAGIC: u64 = u64::from_le_bytes(*b"zesigned");
+/// The layout, as indexes of words: the magic number, the number of signals so far, the exporter, and its pid namespace.
 const WHAT: usize = 0;
-const WHO: usize = 1;
-const WHERE: usize = 2;
 const COUNT: usize = 3;
 const OWNER: usize = 4;
 const HOME: usize = 5;
@@ -34,6 +31,12 @@ const HOME: usize = 5;
 const CAME: usize = 64;
 /// The size of the ring. A signal that is so many signals late is taken for complete if a later one is.
 const PLACES: u64 = 256;
+/// A ring of the processes that signalled last, each at the number of its signal modulo [`SIGNERS`]: the pid namespace,
+/// the process, and the number of the signal. So processes that signal at the same time are not taken for each other.
+const SIGNED: usize = CAME + PLACES as usize;
+/// How many there are.
+const SIGNERS: u64 = 64;
+const _: () = assert!(8 * (SIGNED + 3 * SIGNERS as usize) <= BYTES);
 /// Set in a word of the ring if the signal will never come, because its command failed.
 const NEVER: u64 = 1 << 63;
 
@@ -118,10 +121,20 @@ impl SignalRecord {
     }
     /// Records that this process is about to signal; returns the number of that signal, starting at 1.
     pub(super) fn sign(&self) -> u64 {
-        let me = Process::this();
-        self.word(WHERE).store(me.place, Relaxed);
-        self.word(WHO).store(me.who, Release); // after the namespace
-        self.word(COUNT).fetch_add(1, AcqRel).wrapping_add(1)
+        let count = self.word(COUNT).fetch_add(1, AcqRel).wrapping_add(1);
+        self.note_signer(count, Process::this());
+        count
+    }
+    /// The words of the process that made the signal with this number.
+    fn signer(&self, count: u64) -> [&AtomicU64; 3] {
+        let first = SIGNED + 3 * (count % SIGNERS) as usize;
+        [0, 1, 2].map(|word| self.word(first + word))
+    }
+    fn note_signer(&self, count: u64, process: Process) {
+        let [place, who, number] = self.signer(count);
+        place.store(process.place, Relaxed);
+        who.store(process.who, Relaxed);
+        number.store(count, Release); // pairs with `by`
     }
     /// The process that exports the event.
     pub(super) fn owner(&self) -> Process {
@@ -146,9 +159,16 @@ impl SignalRecord {
     /// The process that signalled last, and the number of signals; `None` before the first.
     pub(super) fn last(&self) -> Option<(Process, u64)> {
         let count = self.count();
-        let who = self.word(WHO).load(Acquire);
-        let place = self.word(WHERE).load(Relaxed);
-        (who != 0).then_some((Process { who, place }, count))
+        (count != 0).then(|| (self.by(count), count))
+    }
+    /// The process that made the signal with this number. One that has counted the signal and not yet said that it is its
+    /// own is [`Process::UNKNOWN`], as is one whose words a much later signal has.
+    pub(super) fn by(&self, count: u64) -> Process {
+        let [place, who, number] = self.signer(count);
+        match number.load(Acquire) == count {
+            true => Process { who: who.load(Relaxed), place: place.load(Relaxed) }, // pairs with `note_signer`
+            false => Process::UNKNOWN,
+        }
     }
     /// The number of signals so far.
     pub(super) fn count(&self) -> u64 {
@@ -157,6 +177,8 @@ impl SignalRecord {
 }
 
 impl Process {
+    /// One that is not known, and that therefore is not known to be dead.
+    pub(super) const UNKNOWN: Self = Self { who: 0, place: 0 };
     /// This process. Not updated in a forked child, where the driver does not work anyway.
     pub(super) fn this() -> Self {
         static THIS: OnceLock<Process> = OnceLock::new();
@@ -220,6 +242,18 @@ mod tests {
         assert_eq!(other.last(), Some((Process::this(), 1)));
         assert_eq!(other.owner(), Process::this());
         assert!(!Process::this().is_dead());
+    }
+    #[test]
+    fn processes_that_signal_at_the_same_time_are_not_taken_for_each_other() {
+        let (board, place) = (SignalRecord::make().unwrap(), Process::this().place);
+        let [one, other] = [7, 8].map(|who| Process { who, place });
+        board.word(COUNT).store(2, Release); // both have their numbers
+        assert_eq!(board.last(), Some((Process::UNKNOWN, 2)));
+        board.note_signer(2, other);
+        board.note_signer(1, one);
+        assert_eq!(board.last(), Some((other, 2)));
+        board.word(COUNT).store(2 + SIGNERS, Release);
+        assert_eq!(board.last(), Some((Process::UNKNOWN, 2 + SIGNERS)));
     }
     #[test]
     fn a_board_tells_which_signals_have_come() {

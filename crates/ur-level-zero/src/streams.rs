@@ -169,7 +169,9 @@ fn call_native(
     call.call()?;
     work.put(&Submission { waits: &[], ..*what }, how, |list, _| list.barrier())
 }
-/// Enqueues a signal of a reusable event.
+/// Enqueues a signal of a reusable event. Signals that several threads enqueue at the same time have no order: their
+/// numbers, the driver's event and the signal noted last may each take another of them for the latest. Each number is
+/// reported as come only by the mark behind its own signal, or when a complete event could be any of them.
 fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
     core.check_reach(&work.device)?;
     let wanted = Submission { completion: Completion::Point, ..*what };
