@@ -7,6 +7,10 @@ use std::{
     io::{Read, Write},
     time::{Duration, Instant},
 };
+use ur_ipc::{
+    Access,
+    arena::{self, Captured, Progress},
+};
 
 #[test]
 fn role() {
@@ -251,4 +255,16 @@ fn a_signal_owed_by_a_process_that_runs_another_program_fails() {
     let left = Instant::now();
     assert_eq!(exporter.hear(), "Failed");
     assert!(left.elapsed() < Duration::from_secs(5));
+}
+#[test]
+fn what_fails_in_a_child_is_none_of_its_parents_signals() {
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let counter = slot.arena().take_counter().unwrap();
+    let value = counter.reserve();
+    slot.publish(&counter, value);
+    assert_eq!(forked(false, || counter.fail()), "child ended with 0");
+    let Captured::PendingSignal(signal) = slot.capture().unwrap() else { panic!("not pending") };
+    assert_eq!(signal.progress(), Progress::Pending);
+    counter.complete(value);
+    assert_eq!(signal.progress(), Progress::Complete);
 }

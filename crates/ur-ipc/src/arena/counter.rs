@@ -89,8 +89,12 @@ impl Counter {
             self.accused.store(true, Relaxed);
         }
     }
-    /// Fails every value that is not complete, and wakes all waiting threads. The counter cannot be used after that.
+    /// Fails every value that is not complete, and wakes all waiting threads. The counter cannot be used after that. In a
+    /// forked child it does nothing: the values are the parent's, which lives.
     pub fn fail(&self) {
+        if self.arena.0.is_inherited() {
+            return;
+        }
         self.failed.store(true, Relaxed);
         protocol::fail(&self.arena.0.counter(self.index));
     }
