@@ -110,6 +110,9 @@ impl Risks {
     }
     /// Forgets what is over, and notes what has failed.
     fn review(&mut self) -> &Self {
+        if self.owed.is_empty() && self.barred.is_empty() {
+            return self;
+        }
         self.failed = failed(&self.owed).max(self.failed);
         self.owed.retain(Debt::is_pending);
         self.barred.retain(Debt::is_pending);
@@ -138,14 +141,7 @@ impl Lane {
     }
     /// Whether all that was put into it is over before the deadline passes.
     fn ends_by(&self, deadline: Option<Instant>) -> Result<bool> {
-        Ok(native::wait(&self.mark_end()?, || self.nudge(), deadline).is_final())
-    }
-    /// Sends off what it has once more.
-    pub(super) fn nudge(&self) {
-        let turn = locked(&self.turn);
-        if turn.check().is_ok() {
-            let _ = self.native.flush(); // what fails is seen in the events
-        }
+        Ok(native::wait(&self.mark_end()?, deadline).is_final())
     }
     /// An event behind all that was put into it.
     fn mark_end(&self) -> Result<Own<RawEvent>> {
@@ -190,9 +186,11 @@ impl Lane {
     pub(super) fn drain(&self) -> Result<()> {
         platform::check_process()?;
         let put = self.put.load(Acquire);
+        // Also where all is over: the application may have put more into it through its native handle.
         if self.native.is_in_order() {
+            locked(&self.turn).check()?;
             self.native.finish()?;
-        } else if self.over.load(Acquire) < put {
+        } else {
             self.ends_by(None)?;
         }
         self.over.fetch_max(put, AcqRel);
@@ -212,7 +210,7 @@ impl Lane {
     pub(super) fn put(
         self: &Arc<Self>,
         what: &Submission<'_, OpenCl>,
-    ) -> ur_hal::Result<Option<Arc<End>>> {
+    ) -> ur_hal::Result<Option<End>> {
         platform::check_process()?;
         let mut awaited = Awaited::new(what.waits, self)?;
         let mut behind = std::mem::take(&mut awaited.behind);

@@ -57,7 +57,7 @@ impl ur_hal::Types for OpenCl {
     type Reservation = ur_system::mapping::Reservation;
     type Physical = ur_system::opened::Physical;
     type Stream = lane::Stream;
-    type Point = Arc<point::End>;
+    type Point = point::End;
     type Module = code::Module;
     type Function = code::Function;
     type Image = mem::Pixels;

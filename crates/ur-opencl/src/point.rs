@@ -109,10 +109,10 @@ impl End {
         (lane, number): (Arc<Lane>, u64),
         (profile, submitted): (Profile, u64),
         behind: Vec<Debt>,
-    ) -> Arc<Self> {
+    ) -> Self {
         let (context, is_settled) = (lane.native().context(), AtomicBool::new(false));
         let from = Some((lane, number));
-        Arc::new(Self { event, context, from, profile, submitted, behind, is_settled })
+        Self { event, context, from, profile, submitted, behind, is_settled }
     }
     /// Its event, of a command that was sent off, unless it is one of the queue `by` that waits for it.
     ///
@@ -163,10 +163,7 @@ impl End {
         let is_in_order = self.from.as_ref().is_some_and(|(lane, _)| lane.native().is_in_order());
         let now = match deadline {
             None if is_in_order => native::wait_in_order(&self.event),
-            _ => {
-                let nudge = || self.from.as_ref().map_or((), |(lane, _)| lane.nudge());
-                native::wait(self.event(None)?, nudge, deadline)
-            }
+            _ => native::wait(self.event(None)?, deadline),
         };
         match self.judged(now) {
             Status::Complete => Ok(true),
@@ -288,8 +285,8 @@ impl Awaited {
             }
         }
         // Each once: where one that is named twice fails, Intel's runtime frees the waiting command's event under us.
-        here.sort_unstable_by_key(|(end, is_order)| (Arc::as_ptr(end), *is_order));
-        here.dedup_by_key(|(end, _)| Arc::as_ptr(end));
+        here.sort_unstable_by_key(|(end, is_order)| (std::ptr::from_ref(*end), *is_order));
+        here.dedup_by_key(|(end, _)| std::ptr::from_ref(*end));
         let has_others = !there.is_empty() || !signals.is_empty();
         if here.len() + usize::from(has_others) > 1 && (may_last || !behind.is_empty()) {
             // Intel's runtime crashes at the end of a process in which a command still waits for several events.
@@ -360,11 +357,7 @@ impl Watcher {
 ///
 /// # Errors
 /// `INVALID_VALUE` for one of another context; the driver's own.
-pub(super) fn adopted(
-    context: RawContext,
-    raw: Option<RawEvent>,
-    is_owned: bool,
-) -> Result<Arc<End>> {
+pub(super) fn adopted(context: RawContext, raw: Option<RawEvent>, is_owned: bool) -> Result<End> {
     use super::native::own::Tells;
     let raw = raw.ok_or(ErrorCode::InvalidValue)?;
     if raw.number(CL_EVENT_CONTEXT)? as usize != context.addr() {
@@ -373,5 +366,5 @@ pub(super) fn adopted(
     }
     let event = Own::adopted(raw, is_owned)?;
     let (from, profile, is_settled) = (None, Profile::Off, AtomicBool::new(false));
-    Ok(Arc::new(End { event, context, from, profile, submitted: 0, behind: vec![], is_settled }))
+    Ok(End { event, context, from, profile, submitted: 0, behind: vec![], is_settled })
 }

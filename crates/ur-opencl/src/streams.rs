@@ -41,7 +41,7 @@ fn call_native(
     stream: &Stream,
     what: &Submission<'_, OpenCl>,
     call: NativeCall<'_>,
-) -> ur_hal::Result<Option<Arc<End>>> {
+) -> ur_hal::Result<Option<End>> {
     let barrier = Submission { command: &Command::Barrier, ..*what };
     let (completion, profile) = (Completion::None, Profile::Off);
     stream.lane().put(&Submission { completion, profile, ..barrier })?;
@@ -69,7 +69,7 @@ impl Streams for OpenCl {
         let native = NativeQueue::new(context.raw(), device.raw(), is_in_order, extensions)?;
         Ok(make(context, device, request, native))
     }
-    fn submit(stream: &Stream, what: &Submission<'_, Self>) -> ur_hal::Result<Option<Arc<End>>> {
+    fn submit(stream: &Stream, what: &Submission<'_, Self>) -> ur_hal::Result<Option<End>> {
         match *what.command {
             Command::Native(call) => call_native(stream, what, call),
             Command::Signal(Signal::Word(counter, value)) => {
@@ -90,18 +90,18 @@ impl Streams for OpenCl {
         deferred_free::sweep_all::<Memory>();
         stream.lane().take_failure().map_or(Ok(()), Err)
     }
-    fn status(end: &Arc<End>) -> ur_hal::Result<Status> {
+    fn status(end: &End) -> ur_hal::Result<Status> {
         Self::check_process()?;
         Ok(end.status(None))
     }
-    fn is_settled(end: &Arc<End>) -> bool {
+    fn is_settled(end: &End) -> bool {
         end.is_settled() && platform::check_process().is_ok()
     }
-    fn wait(end: &Arc<End>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    fn wait(end: &End, deadline: Option<Instant>) -> ur_hal::Result<bool> {
         Self::check_process()?;
         end.wait(deadline)
     }
-    fn times(end: &Arc<End>) -> ur_hal::Result<Option<Times>> {
+    fn times(end: &End) -> ur_hal::Result<Option<Times>> {
         Self::check_process()?;
         Ok(end.times()?)
     }
@@ -139,7 +139,7 @@ impl Streams for OpenCl {
     fn is_out_of_order(stream: &Stream) -> bool {
         !stream.lane().native().is_in_order()
     }
-    fn native_point(end: &Arc<End>) -> ur_hal::Result<NativeHandle> {
+    fn native_point(end: &End) -> ur_hal::Result<NativeHandle> {
         Ok(NativeHandle(end.event(None)?.raw().addr() as u64))
     }
     fn adopt_point(
@@ -147,7 +147,7 @@ impl Streams for OpenCl {
         _: &[Arc<DriverDevice>],
         handle: NativeHandle,
         is_owned: bool,
-    ) -> ur_hal::Result<Arc<End>> {
+    ) -> ur_hal::Result<End> {
         let raw = RawEvent::from_addr(handle.0 as usize);
         Ok(point::adopted(context.raw(), raw, is_owned)?)
     }

@@ -32,37 +32,30 @@ pub fn status(event: &Own<RawEvent>) -> Status {
         _ => Status::Failed,
     }
 }
-/// Sleeps in the driver until a command of an in-order queue is over; how it is then.
+/// Waits in the driver, which flushes the queue, until a command of an in-order queue is complete or has failed; returns its status then.
 pub fn wait_in_order(event: &Own<RawEvent>) -> Status {
     let raw = event.raw();
-    // SAFETY: one live event. What it came to is asked next.
-    unsafe { driver().wait_for_events(1, &raw const raw) }.status();
-    match status(event) {
-        over if over.is_final() => over,
-        _ => Status::Failed, // a wait that ends too early is one that failed
-    }
+    // SAFETY: one live event.
+    let waited = unsafe { driver().wait_for_events(1, &raw const raw) };
+    // It says so if the command failed, and if it could not wait.
+    if waited.status() == Some(CL_SUCCESS) { Status::Complete } else { Status::Failed }
 }
-/// Sleeps until a command that was sent off is over, or the deadline has passed; how it is then. `nudge` sends off again what its queue
-/// has. The driver is not waited in: where several threads each have an out-of-order queue, Intel's runtime does not come back from
-/// that now and then, and forgets commands until a thread calls it.
-pub fn wait(event: &Own<RawEvent>, nudge: impl Fn(), deadline: Option<Instant>) -> Status {
-    /// How long a command is not forgotten.
-    const NUDGE: Duration = Duration::from_millis(5);
+/// Waits until a flushed command is complete or has failed, or until the deadline; returns its status then. A callback wakes the thread.
+/// For a deadline OpenCL has no wait. For out-of-order queues, a thread that waits in Intel's runtime takes one of the places for threads that run
+/// commands, of which there are as many as processors; where another thread then waits for a place to run what the first one waits for, neither returns.
+pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Status {
     /// Within this time a short command is over, and its end is seen sooner than a sleeping thread would be woken.
     const LOOK: Duration = Duration::from_micros(20);
     let began = Instant::now();
-    loop {
+    while began.elapsed() < LOOK {
         let now = status(event);
         if now.is_final() {
             return now;
         }
-        if began.elapsed() > LOOK {
-            break;
-        }
         std::hint::spin_loop();
     }
-    let (told, me) = (Arc::new(OnceLock::new()), std::thread::current());
-    let tell = Arc::clone(&told);
+    let (end, me) = (Arc::new(OnceLock::new()), std::thread::current());
+    let tell = Arc::clone(&end);
     let asked = call_when_over(event, move |is_good| {
         let _ = tell.set(is_good); // it is called once
         me.unpark();
@@ -71,19 +64,14 @@ pub fn wait(event: &Own<RawEvent>, nudge: impl Fn(), deadline: Option<Instant>) 
         return Status::Failed;
     }
     loop {
-        let is_good = told.get();
-        let now = status(event);
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-        match (now, is_good, left) {
-            (now, ..) if now.is_final() => return now,
-            (_, Some(true), _) => return Status::Complete,
-            (_, Some(false), _) => return Status::Failed,
-            (now, None, Some(Duration::ZERO)) => return now,
-            (_, None, left) => {
-                std::thread::park_timeout(left.map_or(NUDGE, |left| left.min(NUDGE)))
-            }
+        match (end.get(), left) {
+            (Some(true), _) => return Status::Complete,
+            (Some(false), _) => return Status::Failed,
+            (None, Some(Duration::ZERO)) => return status(event),
+            (None, Some(left)) => std::thread::park_timeout(left),
+            (None, None) => std::thread::park(),
         }
-        nudge();
     }
 }
 /// When it began and ended, in nanoseconds of the device's clock.
