@@ -1,5 +1,5 @@
 //! OpenCL: measures our adapter beside the driver called directly, and beside the adapter that is linked into oneAPI's loader,
-//! alternately in one process, on Intel's runtime for CPUs. Needs the runtime (`OCL_ICD_FILENAMES`, or what the conformance task installs under `target`); the
+//! alternately in one process, on Intel's runtime for CPUs; opens beside those of the CPU's adapter. Needs the runtime (`OCL_ICD_FILENAMES`, or what the conformance task installs under `target`); the
 //! loader is that of the differential task, or `UR_REFERENCE_LOADER`.
 #![expect(
     unsafe_code,
@@ -9,12 +9,14 @@
 )]
 #[path = "opencl/bare.rs"]
 mod bare;
+#[path = "opencl/shared.rs"]
+mod shared;
 
 use bare::Bare;
 use causeway_benches::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::{
-    ffi::c_void,
+    ffi::{CStr, c_void},
     fs,
     path::{Path, PathBuf},
     ptr::{null, null_mut},
@@ -52,6 +54,19 @@ fn of_adapter(
     ur!(table, context.create(1, &device, null(), &mut context))?;
     Ok((context, device))
 }
+/// A kernel of a program in SPIR-V or, for our adapter, in OpenCL C.
+fn built(
+    table: &ur_dditable_t,
+    (context, code): (ur_context_handle_t, &[u8]),
+    name: &CStr,
+) -> Result<ur_kernel_handle_t> {
+    let (mut program, mut kernel) = (ur_program_handle_t::NULL, ur_kernel_handle_t::NULL);
+    let at = code.as_ptr().cast();
+    ur!(table, program.create_with_il(context, at, code.len(), null(), &mut program))?;
+    ur!(table, program.build(context, program, null()))?;
+    ur!(table, kernel.create(program, name.as_ptr(), &mut kernel))?;
+    Ok(kernel)
+}
 impl Adapter {
     fn start(
         table: &'static ur_dditable_t,
@@ -62,12 +77,8 @@ impl Adapter {
         let (mut host, mut memory, pool) = (null_mut(), null_mut(), ur_usm_pool_handle_t::NULL);
         ur!(table, usm.device_alloc(context, device, null(), pool, 4096, &mut host))?;
         ur!(table, usm.device_alloc(context, device, null(), pool, 4096, &mut memory))?;
-        let (mut program, mut kernel) = (ur_program_handle_t::NULL, ur_kernel_handle_t::NULL);
-        let code = nothing();
-        let (at, bytes) = (code.as_ptr().cast(), size_of_val(code.as_slice()));
-        ur!(table, program.create_with_il(context, at, bytes, null(), &mut program))?;
-        ur!(table, program.build(context, program, null()))?;
-        ur!(table, kernel.create(program, c"nothing".as_ptr(), &mut kernel))?;
+        let code: Vec<u8> = nothing().iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let kernel = built(table, (context, &code), c"nothing")?;
         Ok(Self { table, queue, kernel, host, memory })
     }
     /// The adapter that is linked into a loader. Its handles begin with its table.
@@ -186,7 +197,7 @@ fn measure() -> Result<()> {
             ],
         )?,
     }
-    Ok(())
+    shared::measure(&bare)
 }
 type Block<'a> = &'a dyn Fn() -> Result<Duration>;
 fn commands(
@@ -219,6 +230,9 @@ fn loader() -> Option<PathBuf> {
     found("UR_REFERENCE_LOADER", "target/conformance/wheel/libur_loader.so.0")
 }
 fn main() -> Result<()> {
+    if role().as_deref() == Some(shared::EXPORTER) {
+        return shared::exporter();
+    }
     if std::env::var_os(READY).is_some() {
         return measure();
     }

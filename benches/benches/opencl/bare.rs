@@ -1,5 +1,8 @@
 //! The driver itself, called as a C program calls it: the yardstick.
-use super::{Result, nothing};
+use super::{
+    Result, nothing,
+    shared::{ADD, ITEMS},
+};
 use libloading::os::unix::Library;
 use std::{
     ffi::{CStr, c_char, c_void},
@@ -45,12 +48,14 @@ type Copy = unsafe extern "C" fn(
     *const Handle,
     *mut Handle,
 ) -> i32;
+type Argument = unsafe extern "C" fn(Handle, u32, *const c_void) -> i32;
 type Alloc = unsafe extern "C" fn(Handle, Handle, *const u64, usize, u32, *mut i32) -> Handle;
 
 /// The first device of the first platform, with an in-order queue and a kernel.
 pub struct Bare {
     queue: Handle,
     nothing: Handle,
+    add: Handle,
     host: *mut c_void,
     memory: *mut c_void,
     context: Handle,
@@ -58,6 +63,7 @@ pub struct Bare {
     launch: Launch,
     copy: Copy,
     alloc: Alloc,
+    argument: Argument,
     flush: unsafe extern "C" fn(Handle) -> i32,
     finish: unsafe extern "C" fn(Handle) -> i32,
     wait: unsafe extern "C" fn(u32, *const Handle) -> i32,
@@ -87,6 +93,9 @@ impl Bare {
             made("clCreateKernel", kernel, status)
         };
         let nothing = kernel(program, c"nothing")?;
+        let (text, length) = (ADD.as_ptr().cast::<c_char>(), ADD.len());
+        let program = cl!(cl, b"clCreateProgramWithSource\0"(context => Handle, 1 => u32, &raw const text => *const *const c_char, &raw const length => *const usize, &raw mut status => *mut i32) -> Handle);
+        let add = kernel(made("clCreateProgramWithSource", program, status)?, c"add")?;
         let extension = |name: &CStr| -> Result<Handle> {
             let at = cl!(cl, b"clGetExtensionFunctionAddressForPlatform\0"(platform => Handle, name.as_ptr() => *const c_char) -> Handle);
             if at.is_null() { Err(format!("there is no {name:?}").into()) } else { Ok(at) }
@@ -94,6 +103,7 @@ impl Bare {
         let mut bare = Self {
             queue,
             nothing,
+            add,
             host: null_mut(),
             memory: null_mut(),
             context,
@@ -104,6 +114,11 @@ impl Bare {
             },
             alloc: unsafe {
                 std::mem::transmute::<Handle, Alloc>(extension(c"clDeviceMemAllocINTEL")?)
+            },
+            argument: unsafe {
+                std::mem::transmute::<Handle, Argument>(extension(
+                    c"clSetKernelArgMemPointerINTEL",
+                )?)
             },
             flush: unsafe { *cl.get(b"clFlush\0")? },
             finish: unsafe { *cl.get(b"clFinish\0")? },
@@ -147,6 +162,26 @@ impl Bare {
     pub fn copy(&self) -> Result<()> {
         self.waited(|(count, list, event)| unsafe {
             (self.copy)(self.queue, 0, self.memory, self.host, 1024, count, list, event)
+        })
+    }
+    /// Sets the driver's own memory as what the kernel `add` writes and reads, so many bytes each. Both were written before: what was not
+    /// has no pages of its own.
+    pub fn own_memory(&self, bytes: usize) -> Result<()> {
+        let memory = [self.allocate(bytes)?, self.allocate(bytes)?];
+        for order in [[1, 0], [0, 1]] {
+            for (index, which) in (0..).zip(order) {
+                let set = unsafe { (self.argument)(self.add, index, memory[which]) };
+                judge("clSetKernelArgMemPointerINTEL", set)?;
+            }
+            self.add()?;
+        }
+        Ok(())
+    }
+    /// A launch of that kernel, waited for.
+    pub fn add(&self) -> Result<()> {
+        let (items, group) = ITEMS;
+        self.waited(|(count, list, event)| unsafe {
+            (self.launch)(self.queue, self.add, 1, null(), &items, &group, count, list, event)
         })
     }
 }
