@@ -109,15 +109,7 @@ impl Error {
     }
     /// The error of an entry that could not start the thread `name`.
     pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
-        // The system returns "try again" both for a stack that cannot be mapped and for too many threads.
-        let (code, advice) = match ur_mapping::addresses_exhausted() {
-            true => (ErrorCode::OutOfHostMemory, "raise the limit on addresses (`ulimit -v`)"),
-            false => (
-                ErrorCode::OutOfResources,
-                "raise the limit on processes (`ulimit -u`) or use fewer queues",
-            ),
-        };
-        Self::new(code, format!("the thread {name} could not be started: {why}; {advice}"))
+        ur_hal::Error::no_thread(name, why).into()
     }
     /// The result of an entry that the adapter does not implement.
     ///

@@ -12,13 +12,24 @@ fn code(kind: ErrorKind) -> ErrorCode {
         K::InvalidValue => ErrorCode::InvalidValue,
         K::InvalidSize => ErrorCode::InvalidSize,
         K::InvalidOperation => ErrorCode::InvalidOperation,
+        K::NotPermitted => ErrorCode::InvalidArgument,
         K::InvalidDevice => ErrorCode::InvalidDevice,
         K::InvalidArguments => ErrorCode::InvalidKernelArgs,
         K::InvalidGroupSize => ErrorCode::InvalidWorkGroupSize,
+        K::InvalidContext => ErrorCode::InvalidContext,
+        K::InvalidMemory => ErrorCode::InvalidMemObject,
+        K::InvalidEvent => ErrorCode::InvalidEvent,
+        K::InvalidFunction => ErrorCode::InvalidKernel,
+        K::InvalidArgumentIndex => ErrorCode::InvalidKernelArgumentIndex,
+        K::InvalidArgumentSize => ErrorCode::InvalidKernelArgumentSize,
+        K::InvalidGlobalSize => ErrorCode::InvalidWorkDimension,
         K::InvalidBinary => ErrorCode::InvalidBinary,
         K::BuildFailed => ErrorCode::ProgramBuildFailure,
         K::LinkFailed => ErrorCode::ProgramLinkFailure,
+        K::NoCompiler => ErrorCode::CompilerNotAvailable,
         K::NotFound => ErrorCode::InvalidKernelName,
+        K::NoAddress => ErrorCode::FunctionAddressNotAvailable,
+        K::UnknownOption => ErrorCode::UnsupportedEnumeration,
         K::Unsupported => ErrorCode::UnsupportedFeature,
         K::UnsupportedFormat => ErrorCode::UnsupportedImageFormat,
         K::OutOfHostMemory => ErrorCode::OutOfHostMemory,
@@ -47,28 +58,8 @@ impl From<ur_hal::Error> for Error {
 }
 /// The kind of an error, for driver methods built on functions that return UR codes.
 fn kind(code: ErrorCode) -> ErrorKind {
-    const KINDS: [ErrorKind; 19] = [
-        ErrorKind::InvalidValue,
-        ErrorKind::InvalidSize,
-        ErrorKind::InvalidOperation,
-        ErrorKind::InvalidDevice,
-        ErrorKind::InvalidArguments,
-        ErrorKind::InvalidGroupSize,
-        ErrorKind::InvalidBinary,
-        ErrorKind::BuildFailed,
-        ErrorKind::LinkFailed,
-        ErrorKind::NotFound,
-        ErrorKind::Unsupported,
-        ErrorKind::UnsupportedFormat,
-        ErrorKind::OutOfHostMemory,
-        ErrorKind::OutOfDeviceMemory,
-        ErrorKind::OutOfResources,
-        ErrorKind::DependencyFailed,
-        ErrorKind::DeviceLost,
-        ErrorKind::Uninitialized,
-        ErrorKind::DriverSpecific,
-    ];
-    KINDS.into_iter().find(|one| self::code(*one) == code).unwrap_or(ErrorKind::Unknown)
+    let mut all = ErrorKind::ALL.iter().copied();
+    all.find(|one| self::code(*one) == code).unwrap_or(ErrorKind::Unknown)
 }
 impl From<Error> for ur_hal::Error {
     fn from(error: Error) -> Self {

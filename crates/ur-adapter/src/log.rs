@@ -31,6 +31,7 @@ use std::{
     io::Write,
     sync::{Mutex, OnceLock, RwLock},
 };
+use ur_hal::Severity;
 use ur_lock::{locked, read_locked, write_locked};
 use ur_sys::ur_logger_level_t;
 
@@ -137,6 +138,17 @@ pub fn set_level(backend: Backend, level: ur_logger_level_t) {
 /// Logs `sentence` to the outputs of `backend`'s adapter that include this level.
 pub fn say(backend: Backend, level: ur_logger_level_t, sentence: &dyn Display) {
     of(backend).say(level, sentence);
+}
+
+/// Logs what a driver tells.
+pub fn notice(backend: Backend, severity: Severity, sentence: &dyn Display) {
+    let level = match severity {
+        Severity::Info => ur_logger_level_t::INFO,
+        Severity::Warning => ur_logger_level_t::WARN,
+        Severity::Error => ur_logger_level_t::ERROR,
+        Severity::Environment => return warn_of_environment(backend, sentence.to_string()),
+    };
+    say(backend, level, sentence);
 }
 
 impl Log {

@@ -5,7 +5,6 @@ pub mod c_arguments;
 pub mod command;
 pub mod command_buffer;
 pub mod event;
-pub mod exhausted;
 pub mod graph;
 pub mod kernels;
 pub mod memory;

@@ -53,6 +53,7 @@ pub(super) fn now() -> u64 {
 }
 
 impl OpensDevices for Cpu {
+    const NAME: &'static str = "a native CPU";
     fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
         Ok(vec![Arc::new(DriverDevice { part: None })])
     }
@@ -78,9 +79,6 @@ impl OpensDevices for Cpu {
 }
 impl NativeHandles for Cpu {}
 
-/// A function that answers some properties and returns `None` for all others.
-type Answers = fn(&DriverDevice, ur_device_info_t, &mut Answer<'_>) -> Option<Result<()>>;
-
 impl HasDevices for Cpu {
     fn kind(_: &Arc<DriverDevice>) -> ur_device_type_t {
         ur_device_type_t::CPU
@@ -89,9 +87,11 @@ impl HasDevices for Cpu {
         device: &Arc<DriverDevice>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Option<Result<()>> {
-        const ASKED: [Answers; 4] = [identity, compute, memory, images];
-        ASKED.into_iter().find_map(|ask| ask(device, name, answer))
+    ) -> Result<bool> {
+        Ok(identity(device, name, answer)?
+            || compute(device, name, answer)?
+            || memory(device, name, answer)?
+            || images(device, name, answer)?)
     }
     fn vector_widths(_: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
         let lanes = |bytes: u32| host().vector_bytes() / bytes;
@@ -111,9 +111,9 @@ fn identity(
     device: &DriverDevice,
     name: ur_device_info_t,
     answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
+) -> Result<bool> {
     use ur_device_info_t as I;
-    Some(match name {
+    match name {
         // There is no PCI vendor, but the SYCL runtime requires a number.
         I::VENDOR_ID => answer.value(&0u32),
         I::NAME => answer.str(&host().name),
@@ -123,34 +123,27 @@ fn identity(
         I::EXTENSIONS => answer.str(""),
         // A part's UUID is derived from its processors.
         I::UUID => match device.cpus() {
-            None => uuid().and_then(|uuid| answer.slice(&uuid)),
-            Some(cpus) => part_uuid(cpus).and_then(|uuid| answer.slice(&uuid)),
+            None => answer.slice(&uuid()?),
+            Some(cpus) => answer.slice(&part_uuid(cpus)?),
         },
         // There is no compiler for intermediate code; native code is linked by name.
         I::COMPILER_AVAILABLE => answer.bool(false),
         I::LINKER_AVAILABLE | I::BUILD_ON_SUBDEVICE | I::GLOBAL_VARIABLE_SUPPORT => {
             answer.bool(true)
         }
-        I::SUPPORTED_PARTITIONS => {
-            partition::supported(device).and_then(|rules| answer.slice(&rules))
-        }
+        I::SUPPORTED_PARTITIONS => answer.slice(&partition::supported(device)?),
         I::PARTITION_TYPE => answer.slice(device.part.as_ref().map_or(&[][..], |p| &p.rule)),
         I::PARTITION_MAX_SUB_DEVICES => answer.value(&partition::most_parts(device)),
-        I::PARTITION_AFFINITY_DOMAIN => {
-            partition::affinity(device).and_then(|domains| answer.value(&domains.bits()))
-        }
-        _ => return None,
-    })
+        I::PARTITION_AFFINITY_DOMAIN => answer.value(&partition::affinity(device)?.bits()),
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 
 /// Compute units, floating-point capabilities and clocks.
-fn compute(
-    device: &DriverDevice,
-    name: ur_device_info_t,
-    answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
+fn compute(device: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_info_t as I;
-    Some(match name {
+    match name {
         I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => {
             answer.value(&(device.compute_units() as u32))
         }
@@ -167,14 +160,15 @@ fn compute(
             use ur_device_exec_capability_flags_t as F;
             answer.value(&(F::KERNEL | F::NATIVE_KERNEL).bits())
         }
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 
 /// Sizes of memory and caches, and access to USM.
-fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_info_t as I;
-    Some(match name {
+    match name {
         I::GLOBAL_MEM_SIZE | I::MAX_MEM_ALLOC_SIZE | I::MAX_CONSTANT_BUFFER_SIZE => {
             answer.value(&host().memory)
         }
@@ -206,15 +200,16 @@ fn memory(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
         | I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP
         | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP
         | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP => answer.bool(true),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 
 /// Images and samplers. They are in host memory, so the limits are those of the arithmetic and of the number
 /// of arguments.
-fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_info_t as I;
-    Some(match name {
+    match name {
         I::IMAGE_SUPPORT | I::IMAGE_SRGB => answer.bool(true),
         I::IMAGE2D_MAX_WIDTH
         | I::IMAGE2D_MAX_HEIGHT
@@ -224,6 +219,7 @@ fn images(_: &DriverDevice, name: ur_device_info_t, answer: &mut Answer<'_>) -> 
         | I::IMAGE_MAX_ARRAY_SIZE => answer.value(&LONGEST_SIDE),
         // The API has no images made of buffers.
         I::IMAGE_MAX_BUFFER_SIZE => answer.value(&0usize),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }

@@ -6,8 +6,7 @@ use super::{
     native_code::{self, Arguments},
 };
 use std::sync::Arc;
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::Launch;
+use ur_hal::{Error, ErrorKind, Launch, Result};
 
 /// The work of a launch; it contains the function and copies of the arguments.
 ///
@@ -27,7 +26,7 @@ pub(super) fn work(device: &Device, launch: &Launch<'_, Cpu>) -> Result<Work> {
         });
         match task.run() {
             true => Ok(()),
-            false => Err(Error::new(ErrorCode::Unknown, "a kernel panicked")),
+            false => Err(Error::new(ErrorKind::Unknown, "a kernel panicked")),
         }
     })))
 }

@@ -19,8 +19,7 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::{Address, Argument as Given, Geometry, Launch, Range};
+use ur_hal::{Address, Argument as Given, Error, ErrorKind, Geometry, Launch, Range, Result};
 
 /// The position of a work-item, as kernels read it; index 0 is the fastest dimension. The layout is that of
 /// UR's native CPU adapter.
@@ -94,7 +93,7 @@ pub enum Binary {
 /// # Errors
 /// `INVALID_BINARY` for what is neither an ELF file nor a table.
 pub(super) fn look_at(bytes: &[u8]) -> Result<Binary> {
-    let refused = |why: &str| Err(Error::new(ErrorCode::InvalidBinary, why.to_string()));
+    let refused = |why: &str| Err(Error::new(ErrorKind::InvalidBinary, why.to_string()));
     if bytes.len() < size_of::<Pair>() {
         return refused("a native CPU binary is a shared object, or a table of {name, function}");
     }
@@ -130,7 +129,7 @@ fn read_table(first: *const Pair, most: usize) -> Result<Loaded> {
         let Some(function) = function else { break };
         if name.is_null() {
             return Err(Error::new(
-                ErrorCode::InvalidBinary,
+                ErrorKind::InvalidBinary,
                 "a function in the table has no name: end the table with a null function",
             ));
         }
@@ -255,7 +254,7 @@ impl Arguments {
                 // Aligned like values, because the type that the kernel has there is not known.
                 Given::Local(bytes) => {
                     let start = local.next_multiple_of(size_of::<Line>());
-                    local = start.checked_add(*bytes).ok_or(ErrorCode::OutOfResources)?;
+                    local = start.checked_add(*bytes).ok_or(ErrorKind::OutOfResources)?;
                     Argument::Local(start)
                 }
             })

@@ -16,7 +16,6 @@ pub type Program = program::Program<Cpu>;
 pub type Kernel = program::Kernel<Cpu>;
 
 impl HasCode for Cpu {
-    const NAME: &'static str = "a native CPU";
     const REFUSES_EMPTY_RANGES: bool = true;
     fn target(_context: &Context, _device: &Device) -> Result<()> {
         Ok(())

@@ -179,7 +179,7 @@ impl Streams for Cpu {
         stream.put(Work::of(submission.command)?, submission)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.0.flush()?)
+        stream.0.flush()
     }
     fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
         Ok(stream.0.is_idle())
@@ -187,7 +187,7 @@ impl Streams for Cpu {
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
         let finished = stream.0.finish();
         memory::sweep();
-        Ok(finished?)
+        finished
     }
     fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
         point.check_fork()?;
@@ -204,7 +204,7 @@ impl Streams for Cpu {
             }
             std::thread::sleep(left.min(Duration::from_micros(100)));
         }
-        point.wait().map(|()| true).map_err(|why| failed(&why).into())
+        point.wait().map(|()| true).map_err(|why| failed(&why))
     }
     fn times(point: &Arc<Completion>) -> ur_hal::Result<Option<Times>> {
         let span = point.times().map(|times| (times.started, times.ended));

@@ -1,10 +1,10 @@
 //! The device attributes that this adapter queries, by name. CUDA and HIP number them differently, and
 //! neither has all of them: an attribute that the driver does not have is not an error of the device.
-use super::{device::DriverDevice, driver::Dialect};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Backend,
+use super::{
+    device::DriverDevice,
+    driver::{Api, Dialect},
 };
+use ur_hal::{Error, ErrorKind, Result};
 
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident: $cuda:literal | $hip:literal;)*) => {
@@ -132,12 +132,12 @@ impl<D: Dialect> DriverDevice<D> {
         let (cuda, hip) = attribute.numbers();
         let unsaid = || {
             let why = format!("this driver of {} does not tell {attribute:?}", D::NAME);
-            Error::new(ErrorCode::UnsupportedEnumeration, why)
+            Error::new(ErrorKind::UnknownOption, why)
         };
-        match if D::BACKEND == Backend::Cuda { cuda } else { hip } {
+        match if D::API == Api::Cuda { cuda } else { hip } {
             NONE => Err(unsaid()),
-            number => self.attribute(number).map_err(|error| match error.code() {
-                ErrorCode::InvalidValue => unsaid(), // the attribute is newer than the driver
+            number => self.attribute(number).map_err(|error| match error.kind() {
+                ErrorKind::InvalidValue => unsaid(), // the attribute is newer than the driver
                 _ => error,
             }),
         }
@@ -149,7 +149,7 @@ impl<D: Dialect> DriverDevice<D> {
     pub fn has(&self, attribute: Attribute) -> Result<bool> {
         match self.get(attribute) {
             Ok(value) => Ok(value != 0),
-            Err(error) if error.code() == ErrorCode::UnsupportedEnumeration => Ok(false),
+            Err(error) if error.kind() == ErrorKind::UnknownOption => Ok(false),
             Err(error) => Err(error),
         }
     }

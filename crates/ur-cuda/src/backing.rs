@@ -14,11 +14,9 @@ use std::{
     os::fd::OwnedFd,
     sync::{Arc, PoisonError},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
+use ur_hal::{
+    Address, Error, ErrorKind, Granularity, Memory, MemoryKind, Range, Result, Severity, notice,
 };
-use ur_hal::{Address, Granularity, Memory, MemoryKind, Range};
 
 /// The largest alignment in bytes that can be requested: the granularity of virtual memory.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -33,9 +31,12 @@ fn is_legacy_wished<D: Dialect>() -> bool {
             Ok("legacy") => true,
             Ok("virtual" | "") | Err(_) => false,
             Ok(other) => {
-                log::warn_of_environment(
-                    D::BACKEND,
-                    format!("{name} is {other:?} and can be legacy or virtual: it is ignored"),
+                notice(
+                    D::NAME,
+                    Severity::Environment,
+                    &format_args!(
+                        "{name} is {other:?} and can be legacy or virtual: it is ignored"
+                    ),
                 );
                 false
             }
@@ -138,7 +139,7 @@ impl<D: Dialect> Chunk<D> {
             MemoryKind::Host => Sort::Host,
             MemoryKind::Managed if device.attribute(83)? == 0 => {
                 return Err(Error::new(
-                    ErrorCode::UnsupportedFeature,
+                    ErrorKind::Unsupported,
                     "this device has no managed memory, of which shared USM is made: use device or \
                      host USM",
                 ));
@@ -176,7 +177,7 @@ impl<D: Dialect> Chunk<D> {
         bytes: usize,
         made: ChunkSource<D>,
     ) -> Result<Self> {
-        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
+        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
         D::statics().memory.get().claim(base.get(), bytes);
@@ -204,7 +205,7 @@ impl<D: Dialect> Chunk<D> {
                 Ok((Behind::Handle(handle), self.range.start().get() - piece.at() as usize))
             }
             _ => Err(Error::new(
-                ErrorCode::InvalidValue,
+                ErrorKind::InvalidValue,
                 format!(
                     "this device exports no descriptors of its memory: set UR_{}_USM=legacy and \
                      allocate again, which shares by the driver's old handles",
@@ -229,5 +230,5 @@ impl<D: Dialect> Memory for Chunk<D> {
     }
 }
 fn too_large() -> Error {
-    Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes")
+    Error::new(ErrorKind::InvalidSize, "no memory has as many bytes")
 }

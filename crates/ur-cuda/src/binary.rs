@@ -1,16 +1,13 @@
 //! Recognises the formats of program code (PTX text, cubin, fatbin), and finds the kernels in them. The
 //! driver is given no lengths and reads as far as the headers say, so truncated code is refused here.
 //! Building is in `code.rs`.
-use super::driver::Dialect;
+use super::driver::{Api, Dialect};
 use object::{
     Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolFlags,
     SymbolKind, elf,
 };
 use std::{collections::BTreeMap, ffi::CString, sync::Arc};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Backend,
-};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// The formats that a driver accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,8 +44,8 @@ impl Image {
         let form = match given {
             _ if given.starts_with(b"\x7fELF") => cubin::<D>(given)?,
             _ if given.starts_with(&FATBIN) => fatbin(given)?,
-            _ if given.starts_with(BUNDLE) && D::BACKEND == Backend::Hip => Form::Fatbin,
-            _ if is_ptx(given) && D::BACKEND == Backend::Cuda => Form::Ptx,
+            _ if given.starts_with(BUNDLE) && D::API == Api::Hip => Form::Fatbin,
+            _ if is_ptx(given) && D::API == Api::Cuda => Form::Ptx,
             _ => {
                 return refused(format!(
                     "{} bytes that are no code for {}: it takes PTX text, an ELF file for its devices, \
@@ -94,12 +91,12 @@ impl Image {
     }
 }
 fn refused<T>(why: String) -> Result<T> {
-    Err(Error::new(ErrorCode::InvalidBinary, why))
+    Err(Error::new(ErrorKind::InvalidBinary, why))
 }
 
 fn cubin<D: Dialect>(bytes: &[u8]) -> Result<Form> {
     let machine = bytes.get(18..20).map(|m| u16::from_le_bytes([m[0], m[1]]));
-    let wanted = if D::BACKEND == Backend::Cuda { elf::EM_CUDA } else { elf::EM_AMDGPU };
+    let wanted = if D::API == Api::Cuda { elf::EM_CUDA } else { elf::EM_AMDGPU };
     if machine != Some(wanted) {
         return refused(format!("an ELF file, but not for devices of {}", D::NAME));
     }
@@ -234,8 +231,8 @@ mod tests {
     use super::{super::driver::Cuda, *};
     const PTX: &str = include_str!("../../../adapters/cuda/tests/kernels.ptx");
 
-    fn code(bytes: &[u8]) -> ErrorCode {
-        Image::of::<Cuda>(bytes).unwrap_err().code()
+    fn code(bytes: &[u8]) -> ErrorKind {
+        Image::of::<Cuda>(bytes).unwrap_err().kind()
     }
     #[test]
     fn the_kernels_of_ptx_are_those_that_can_be_launched_with_the_sizes_of_their_parameters() {
@@ -268,9 +265,9 @@ mod tests {
         let spir_v = [0x03, 0x02, 0x23, 0x07, 0, 0, 1, 0];
         for bytes in [&b""[..], b"\x7fELF", b"hello", &spir_v, b"// nothing but a comment", &FATBIN]
         {
-            assert_eq!(code(bytes), ErrorCode::InvalidBinary, "{bytes:?}");
+            assert_eq!(code(bytes), ErrorKind::InvalidBinary, "{bytes:?}");
         }
-        assert_eq!(code(b".version 7.0\0.target"), ErrorCode::InvalidBinary);
+        assert_eq!(code(b".version 7.0\0.target"), ErrorKind::InvalidBinary);
         let padded = b".version 7.0\n.target sm_70\n.entry k() {}\0\0\0\0";
         let image = Image::of::<Cuda>(padded).unwrap();
         assert_eq!((image.given(), image.entries().unwrap().len()), (&padded[..], 1));
@@ -285,9 +282,9 @@ mod tests {
         whole.extend([0; 16]);
         assert_eq!(Image::of::<Cuda>(&whole).unwrap().form(), Form::Fatbin);
         for end in 4..whole.len() {
-            assert_eq!(code(&whole[..end]), ErrorCode::InvalidBinary, "{end} bytes");
+            assert_eq!(code(&whole[..end]), ErrorKind::InvalidBinary, "{end} bytes");
         }
         whole[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert_eq!(code(&whole), ErrorCode::InvalidBinary);
+        assert_eq!(code(&whole), ErrorKind::InvalidBinary);
     }
 }

@@ -14,7 +14,7 @@ use super::{
     native::{context::Entered, event::NativeEvent, stream::Stream},
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use ur_adapter::error::{ErrorCode, Result};
+use ur_hal::{ErrorKind, Result};
 
 /// Age in nanoseconds from which a base is replaced: over this distance the driver's times are exact to 61
 /// ns.
@@ -60,7 +60,7 @@ impl<D: Dialect> Base<D> {
             let done = before().take(); // only now: `at` is set
             drop(done);
         }
-        self.at.get().copied().ok_or_else(|| ErrorCode::Unknown.into())
+        self.at.get().copied().ok_or_else(|| ErrorKind::Unknown.into())
     }
     /// Nanoseconds from `old` to this base. The device must have passed both.
     fn since(&self, old: &Self) -> Result<i64> {

@@ -4,7 +4,7 @@ use super::{
     Family,
     binary::{Form, Image},
     device,
-    driver::{Dialect, RawContext},
+    driver::{Api, Dialect, RawContext},
     native::{
         context::Entered,
         module::{self, Fact, Function, Input, Module, Options},
@@ -17,12 +17,9 @@ use std::{
         atomic::{AtomicU32, Ordering::Relaxed},
     },
 };
-use ur_adapter::{
-    error::{Error, ErrorCode},
-    object::Backend,
-};
 use ur_hal::{
-    CachePreference, CodeForm, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
+    CachePreference, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range,
+    Result,
 };
 
 /// A device that code is loaded for.
@@ -48,7 +45,7 @@ impl<D: Dialect> Code<D> {
     fn load(target: &Target, image: Arc<Image>, options: Options) -> (Result<Arc<Self>>, String) {
         let on = match Entered::enter(target.context) {
             Ok(on) => on,
-            Err(error) => return (Err(error.into()), String::new()),
+            Err(error) => return (Err(error), String::new()),
         };
         let (module, log) = Module::load(&on, target.context, image.terminated(), options);
         let of = |module| Arc::new(Self { module, target: *target, image: Some(image) });
@@ -86,7 +83,7 @@ const ALWAYS_ALLOWED: usize = 48 << 10;
 impl<D: Dialect> Kernel<D> {
     fn enter(&self) -> Result<Entered<D>> {
         device::check_fork::<D>()?;
-        Ok(Entered::enter(self.code.target.context)?)
+        Entered::enter(self.code.target.context)
     }
     /// Whether the number of its parameters is known. If so, the core refuses launches with another number of arguments.
     pub fn knows_parameters(&self) -> bool {
@@ -108,8 +105,8 @@ impl<D: Dialect> Modules for Family<D> {
     type Target = Target;
     type Module = Arc<Code<D>>;
     type Function = Kernel<D>;
-    const TARGETS: &'static [&'static CStr] = match D::BACKEND {
-        Backend::Hip => &[c"amdgcn"],
+    const TARGETS: &'static [&'static CStr] = match D::API {
+        Api::Hip => &[c"amdgcn"],
         _ => &[c"nvptx64"],
     };
 
@@ -123,7 +120,7 @@ impl<D: Dialect> Modules for Family<D> {
                      compile the program for it beforehand",
                     D::NAME
                 );
-                ur_hal::Error::new(ErrorKind::Unsupported, why)
+                Error::new(ErrorKind::Unsupported, why)
             })?,
         })
     }
@@ -217,7 +214,7 @@ impl<D: Dialect> Modules for Family<D> {
     fn allow_local(kernel: &Kernel<D>, dynamic: usize) -> Result<()> {
         let (own, all) = (kernel.own_local, kernel.code.target.local_memory);
         if dynamic > 0 && own.saturating_add(dynamic) > all {
-            return Err(ur_hal::Error::new(
+            return Err(Error::new(
                 ErrorKind::OutOfResources,
                 format!(
                     "a group needs {dynamic} bytes of local memory and {own} of the kernel's own, and may \
@@ -259,7 +256,7 @@ impl<D: Dialect> Modules for Family<D> {
         let told = told.and_then(|()| kernel.twin.map_or(Ok(()), |twin| twin.prefer(what)));
         match told {
             // A driver without this function chooses by itself, as with the default preference.
-            Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(()),
             told => Ok(told?),
         }
     }
@@ -275,7 +272,7 @@ fn join<D: Dialect>(
 ) -> (Result<Arc<Image>>, String) {
     let on = match Entered::<D>::enter(target.context) {
         Ok(on) => on,
-        Err(error) => return (Err(error.into()), String::new()),
+        Err(error) => return (Err(error), String::new()),
     };
     let input = |(at, piece): (usize, &Piece<'_, Family<D>>)| {
         let (image, name) = (piece.code, CString::new(format!("program {at}")).unwrap_or_default());
@@ -299,25 +296,17 @@ fn join<D: Dialect>(
 /// The options from the flags of all pieces; of contradicting ones the last counts.
 fn options_of<D: Dialect>(
     pieces: &[Piece<'_, Family<D>>],
-) -> std::result::Result<Options, (ur_hal::Error, String)> {
+) -> std::result::Result<Options, (Error, String)> {
     let flags: Vec<_> = pieces.iter().map(|piece| piece.flags).collect();
-    options(&flags.join(" "))
-        .map_err(|why| (ur_hal::Error::new(ErrorKind::BuildFailed, why.clone()), why))
+    options(&flags.join(" ")).map_err(|why| (Error::new(ErrorKind::BuildFailed, why.clone()), why))
 }
 /// Turns a driver error about the code into `PROGRAM_BUILD_FAILURE`; errors about the device or about memory
 /// keep their code.
-fn about_code(error: Error) -> ur_hal::Error {
-    use ErrorCode as E;
-    match error.code() {
-        E::DeviceLost
-        | E::Uninitialized
-        | E::OutOfHostMemory
-        | E::OutOfDeviceMemory
-        | E::OutOfResources
-        | E::UnsupportedFeature => error,
-        _ => error.with_code(E::ProgramBuildFailure),
+fn about_code(error: Error) -> Error {
+    match error.kind() {
+        kind if kind.is_want() || kind == ErrorKind::Unsupported => error,
+        _ => error.with_kind(ErrorKind::BuildFailed),
     }
-    .into()
 }
 
 /// Parses build options: `-maxrregcount=N`, `-ON`, `-g`, `-lineinfo`, each with one dash or two. Options for

@@ -12,7 +12,7 @@ use super::{
     staging::{BY_ADDRESS, source, target},
 };
 use std::sync::Arc;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is given by its address and its context.
 const BY_CONTEXT: i32 = 2;

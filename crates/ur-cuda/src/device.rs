@@ -16,16 +16,11 @@ use super::{
     work,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    log,
-    object::Object,
-};
+use ur_adapter::{error, info::Answer, object::Object};
 use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
-    Adopted, Clocks, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts,
+    Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
+    OpensDevices, PlatformFacts, Result, Severity, notice,
 };
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
@@ -61,7 +56,7 @@ impl<D: Dialect> System<D> {
     fn found(&self) -> &Found<D> {
         self.0.get_or_init(|| {
             let devices = find::<D>().unwrap_or_else(|error| {
-                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error);
+                notice(D::NAME, Severity::Warning, &error);
                 vec![]
             });
             Found { fork: ur_mapping::fork_count(), devices }
@@ -107,7 +102,7 @@ pub fn check_fork<D: Dialect>() -> Result<()> {
     match D::statics().system.found().fork == ur_mapping::fork_count() {
         true => Ok(()),
         false => Err(Error::new(
-            ErrorCode::Uninitialized,
+            ErrorKind::Uninitialized,
             format!(
                 "{} was started before this process was forked and does not work in the child: fork \
                  first, or start another program",
@@ -179,8 +174,8 @@ impl<D: Dialect> DriverDevice<D> {
         if let Some(bytes) = self.local_memory.get() {
             return Ok(*bytes);
         }
-        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.code() {
-            ErrorCode::UnsupportedEnumeration => self.get(Attribute::LocalMemory),
+        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.kind() {
+            ErrorKind::UnknownOption => self.get(Attribute::LocalMemory),
             _ => Err(error),
         })?;
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
@@ -232,20 +227,17 @@ fn wished_local_memory<D: Dialect>() -> Option<i32> {
     let bytes = text.trim().parse().ok().filter(|&bytes| bytes > 0);
     if bytes.is_none() {
         let why = format!("{name}={text} is no number of bytes: it is ignored");
-        log::say(
-            D::BACKEND,
-            ur_sys::ur_logger_level_t::WARN,
-            &Error::new(ErrorCode::InvalidValue, why),
-        );
+        notice(D::NAME, Severity::Warning, &Error::new(ErrorKind::InvalidValue, why));
     }
     bytes
 }
 
 impl<D: Dialect> OpensDevices for Family<D> {
-    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice<D>>>> {
+    const NAME: &'static str = D::NAME;
+    fn devices() -> Result<Vec<Arc<DriverDevice<D>>>> {
         Ok(all::<D>().to_vec())
     }
-    fn platform(_: &Arc<DriverDevice<D>>) -> ur_hal::Result<PlatformFacts> {
+    fn platform(_: &Arc<DriverDevice<D>>) -> Result<PlatformFacts> {
         let version = native::version::<D>()?;
         Ok(PlatformFacts {
             name: format!("Causeway {}", D::NAME),
@@ -255,23 +247,23 @@ impl<D: Dialect> OpensDevices for Family<D> {
             handle: None, // the driver has no platform objects
         })
     }
-    fn clocks(device: &Arc<DriverDevice<D>>) -> ur_hal::Result<Clocks> {
+    fn clocks(device: &Arc<DriverDevice<D>>) -> Result<Clocks> {
         let (device, host) = device.clock()?.read(device)?;
         Ok(Clocks { device, host })
     }
     /// Creates no driver context: a device's primary context is retained at its first use.
-    fn open(devices: &[Arc<DriverDevice<D>>]) -> ur_hal::Result<DriverContext<D>> {
+    fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
     }
 }
 impl<D: Dialect> NativeHandles for Family<D> {
     const HAS_HANDLES: bool = true;
     /// Of a device its number (`CUdevice`); of a context the primary context of its first device.
-    fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
+    fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.number as u64,
             NativeObject::Context(context) => context.devices()[0].context()?.addr() as u64,
-            _ => return ur_hal::Error::unsupported("a native handle of this object"),
+            _ => return Error::unsupported("a native handle of this object"),
         }))
     }
     /// Accepts primary contexts only: objects of any other context could not be used together with ours.
@@ -280,9 +272,9 @@ impl<D: Dialect> NativeHandles for Family<D> {
         _: Option<&DriverContext<D>>,
         (kind, handle): (NativeKind, NativeHandle),
         _: bool,
-    ) -> ur_hal::Result<Adopted<Self>> {
+    ) -> Result<Adopted<Self>> {
         if kind != NativeKind::Context {
-            return ur_hal::Error::unsupported("an object of this native handle");
+            return Error::unsupported("an object of this native handle");
         }
         let candidates = if devices.is_empty() { all::<D>() } else { devices };
         let raw = RawContext::from_addr(handle.0 as usize);
@@ -292,7 +284,7 @@ impl<D: Dialect> NativeHandles for Family<D> {
                 return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
             }
         }
-        Err(ur_hal::Error::new(
+        Err(Error::new(
             ErrorKind::InvalidValue,
             "the native context is not the primary context of a device given: retain that one \
              (cuDevicePrimaryCtxRetain) and pass it",
@@ -307,10 +299,10 @@ impl<D: Dialect> HasDevices for Family<D> {
         device: &Arc<DriverDevice<D>>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Option<Result<()>> {
+    ) -> error::Result<bool> {
         device_info::tell(device, name, answer)
     }
-    fn wait_for_device(device: &Object<Device<D>>) -> Result<()> {
-        work::wait_for_device(device)
+    fn wait_for_device(device: &Object<Device<D>>) -> error::Result<()> {
+        Ok(work::wait_for_device(device)?)
     }
 }

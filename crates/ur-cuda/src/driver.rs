@@ -11,10 +11,7 @@ use std::{
     ptr::NonNull,
     sync::OnceLock,
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Backend,
-};
+use ur_hal::{Error, ErrorKind, Result};
 
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     $(#[$doc])*
@@ -77,7 +74,7 @@ impl Outcome {
             Some(0) => Ok(()),
             Some(n) => Err(D::failure(self.call, n)),
             None => Err(Error::new(
-                ErrorCode::UnsupportedFeature,
+                ErrorKind::Unsupported,
                 format!("this driver has no {}: a newer one may", self.call),
             )),
         }
@@ -395,10 +392,18 @@ driver_table! {
     profiler_start:      "cuProfilerStart"            | "hipProfilerStart",             fn();
 }
 
+/// The two drivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Api {
+    /// NVIDIA's.
+    Cuda,
+    /// AMD's.
+    Hip,
+}
 /// What differs between the two drivers: names, numbers and a few prototypes.
 pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
-    /// The backend that the handles of this dialect belong to.
-    const BACKEND: Backend;
+    /// Which driver it is, for what only one of them has.
+    const API: Api;
     /// The name of the platform, for messages and environment variables.
     const NAME: &'static str;
     /// File names of the driver library, newest version first.
@@ -412,7 +417,7 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     /// The status "the driver has shut down".
     const DEINITIALIZED: i32 = 4;
     /// The specification's error code for a status of this driver.
-    fn code(status: i32) -> ErrorCode;
+    fn code(status: i32) -> ErrorKind;
     /// Makes `stream` wait until the word at `at` is at least `value`, compared as signed difference modulo
     /// 2^64.
     ///
@@ -433,13 +438,11 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     fn failure(call: &'static str, status: i32) -> Error {
         let words = Self::driver().words(status);
         let code = match status {
-            OPERATING_SYSTEM => {
-                ur_core::exhausted::what_ran_out().unwrap_or(ErrorCode::AdapterSpecific)
-            }
+            OPERATING_SYSTEM => ur_hal::what_ran_out().unwrap_or(ErrorKind::DriverSpecific),
             _ => Self::code(status),
         };
         let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
-        Error::new(code, format!("{call}: {words} ({status}){hint}")).native(status)
+        Error::new(code, format!("{call}: {words} ({status}){hint}")).with_status(status)
     }
 }
 impl Driver {
@@ -479,7 +482,7 @@ macro_rules! dialect {
         #[derive(Debug)]
         pub struct $t;
         impl Dialect for $t {
-            const BACKEND: Backend = Backend::$t;
+            const API: Api = Api::$t;
             const NAME: &'static str = $name;
             const VISIBLE: &'static str = $visible;
             const LIBRARIES: &'static [&'static str] = &$libraries;
@@ -508,32 +511,32 @@ const ILLEGAL_ADDRESS: i32 = 700;
 const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
                      another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
 /// The codes for statuses that both drivers number alike.
-fn common_code(status: i32) -> ErrorCode {
+fn common_code(status: i32) -> ErrorKind {
     match status {
-        1 => ErrorCode::InvalidValue,
-        2 => ErrorCode::OutOfDeviceMemory,
-        3 | 4 => ErrorCode::Uninitialized, // 3: not initialized; 4: already shut down
-        100 | 101 => ErrorCode::InvalidDevice,
-        200 | 209 | 218 => ErrorCode::InvalidBinary,
-        201 | 709 => ErrorCode::InvalidContext,
+        1 => ErrorKind::InvalidValue,
+        2 => ErrorKind::OutOfDeviceMemory,
+        3 | 4 => ErrorKind::Uninitialized, // 3: not initialized; 4: already shut down
+        100 | 101 => ErrorKind::InvalidDevice,
+        200 | 209 | 218 => ErrorKind::InvalidBinary,
+        201 | 709 => ErrorKind::InvalidContext,
         // Peer access is not enabled or enabled already; memory is mapped or registered already; not
         // permitted.
-        208 | 217 | 704 | 705 | 712 | 800 => ErrorCode::InvalidOperation,
-        301 | 500 => ErrorCode::InvalidKernelName,
-        400 | 713 => ErrorCode::InvalidValue,
-        701 | 720 => ErrorCode::OutOfResources, // also more groups than can be resident in a cooperative launch
-        801 => ErrorCode::UnsupportedFeature,
-        n if is_of_capture(n) => ErrorCode::InvalidOperation, // a stream or an event is being captured
+        208 | 217 | 704 | 705 | 712 | 800 => ErrorKind::InvalidOperation,
+        301 | 500 => ErrorKind::NotFound,
+        400 | 713 => ErrorKind::InvalidValue,
+        701 | 720 => ErrorKind::OutOfResources, // also more groups than can be resident in a cooperative launch
+        801 => ErrorKind::Unsupported,
+        n if is_of_capture(n) => ErrorKind::InvalidOperation, // a stream or an event is being captured
         // These leave the context unusable: memory errors, faults, asserts, timeouts.
-        214 | 700 | 702 | 710 | 714..=719 => ErrorCode::DeviceLost,
-        _ => ErrorCode::AdapterSpecific,
+        214 | 700 | 702 | 710 | 714..=719 => ErrorKind::DeviceLost,
+        _ => ErrorKind::DriverSpecific,
     }
 }
 dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
-    fn code(status: i32) -> ErrorCode {
+    fn code(status: i32) -> ErrorKind {
         match status {
             // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
-            220..=223 => ErrorCode::InvalidBinary,
+            220..=223 => ErrorKind::InvalidBinary,
             _ => common_code(status),
         }
     }
@@ -547,7 +550,7 @@ dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
     }
 }
 dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
-    fn code(status: i32) -> ErrorCode {
+    fn code(status: i32) -> ErrorKind {
         common_code(status)
     }
     unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
@@ -567,22 +570,17 @@ mod tests {
     #[test]
     fn what_the_driver_refuses_for_other_reasons_is_never_called_lack_of_memory() {
         for (status, code) in [
-            (2, ErrorCode::OutOfDeviceMemory),
-            (208, ErrorCode::InvalidOperation),
-            (304, ErrorCode::AdapterSpecific), // the test process is not out of descriptors
-            (712, ErrorCode::InvalidOperation),
-            (713, ErrorCode::InvalidValue),
-            (800, ErrorCode::InvalidOperation),
-            (900, ErrorCode::InvalidOperation),
-            (908, ErrorCode::InvalidOperation),
+            (2, ErrorKind::OutOfDeviceMemory),
+            (208, ErrorKind::InvalidOperation),
+            (304, ErrorKind::DriverSpecific), // the test process is not out of descriptors
+            (712, ErrorKind::InvalidOperation),
+            (713, ErrorKind::InvalidValue),
+            (800, ErrorKind::InvalidOperation),
+            (900, ErrorKind::InvalidOperation),
+            (908, ErrorKind::InvalidOperation),
         ] {
             let error = Cuda::failure("cuSomething", status);
-            assert_eq!((error.code(), error.native_status()), (code, Some(status)));
-            assert_eq!(
-                ur_core::memory::deferred_free::is_for_room(&error),
-                status == 2,
-                "{status}"
-            );
+            assert_eq!((error.kind(), error.status()), (code, Some(status)));
         }
     }
 }

@@ -53,7 +53,10 @@ use ur_adapter::{
     share::Located,
 };
 use ur_core::memory::{objects::next_object, of_others::OfOthers};
-use ur_core::over_driver::share::{bytes_of, offer};
+use ur_core::over_driver::{
+    Contexts,
+    share::{bytes_of, offer},
+};
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
 
@@ -179,7 +182,7 @@ fn object_of<D: Dialect>(fresh: Shared) -> u64 {
         }
     }
     suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // the lock is not held during driver queries
-    let object = found.unwrap_or_else(|| next_object(D::BACKEND));
+    let object = found.unwrap_or_else(|| next_object(<Family<D> as Contexts>::BACKEND));
     let mut all = all::<D>();
     suspects.iter().for_each(|(object, _)| drop(all.remove(*object)));
     all.insert(object, fresh.base, fresh.bytes, fresh);

@@ -83,7 +83,10 @@ impl<D: Dialect> Pixels<D> {
 ///
 /// # Errors
 /// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
-pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D>>) -> Result<()> {
+pub(super) fn copy<D: Dialect>(
+    stream: &Stream<D>,
+    copy: &ImageCopy<'_, Family<D>>,
+) -> ur_hal::Result<()> {
     let region = copy.region;
     match (copy.to, copy.from) {
         (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
@@ -109,7 +112,7 @@ pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D
             })
         }
         (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
-            Error::unsupported("a copy of pixels without an image")
+            ur_hal::Error::unsupported("a copy of pixels without an image")
         }
     }
 }
@@ -119,8 +122,8 @@ fn pieces<D: Dialect>(
     image: &Pixels<D>,
     ([x, y, z], region): ([usize; 3], [usize; 3]),
     (at, [row, slice]): (Address, [usize; 2]),
-    mut copy: impl FnMut(End, End, [usize; 3]) -> Result<()>,
-) -> Result<()> {
+    mut copy: impl FnMut(End, End, [usize; 3]) -> ur_hal::Result<()>,
+) -> ur_hal::Result<()> {
     let [width, rows, slices] = extent(image.layout, region);
     // If slices have one row each, the rows are a slice pitch apart.
     let pitch = if rows == 1 { slice } else { row };
@@ -168,7 +171,7 @@ pub(super) fn create<D: Dialect>(
             Found::Pixels(pixels) => {
                 let to = ImageEnd::Image(pixels, whole.origin);
                 let from = ImageEnd::Memory(host.into(), there.pitches);
-                copy(stream, &ImageCopy { to, from, region: whole.region })
+                Ok(copy(stream, &ImageCopy { to, from, region: whole.region })?)
             }
             Found::At(_) => Ok(()), // not for images
         })?;

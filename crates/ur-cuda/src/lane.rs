@@ -13,8 +13,8 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::memory::objects::objects_so_far;
+use ur_hal::{Error, ErrorKind, Result};
 
 /// The largest number of pending marks for deferred frees in a lane.
 const MARKS: usize = 64;
@@ -84,7 +84,7 @@ impl<D: Dialect> Lane<D> {
     /// default stream while a stream is captured that synchronizes with it.
     fn is_out_of_reach(&self) -> Result<bool> {
         match self.is_capturing() {
-            Err(error) if error.native_status().is_some_and(is_of_capture) => Ok(true),
+            Err(error) if error.status().is_some_and(is_of_capture) => Ok(true),
             is => is,
         }
     }
@@ -192,8 +192,7 @@ impl<D: Dialect> Lane<D> {
         });
         // But an invalid context or a capture error says nothing about completion.
         let is_unknown = |error: &Error| {
-            error.code() == ErrorCode::InvalidContext
-                || error.native_status().is_some_and(is_of_capture)
+            error.kind() == ErrorKind::InvalidContext || error.status().is_some_and(is_of_capture)
         };
         if asked.is_err_and(|error| !is_unknown(&error)) {
             self.done.fetch_max(number, AcqRel);
@@ -298,7 +297,7 @@ pub(super) enum Mark<D: Dialect> {
 /// The error for an operation that cannot be done while a stream is captured.
 pub(super) fn captured(what: &str) -> Error {
     Error::new(
-        ErrorCode::InvalidOperation,
+        ErrorKind::InvalidOperation,
         format!(
             "the queue's stream is being captured into a graph by somebody else in this process, and \
              {what} cannot be part of one: do it before the capture begins, or after it has ended"

@@ -47,6 +47,7 @@ mod work;
 
 pub use attribute::Attribute;
 pub use device::DriverDevice;
+use driver::Api;
 pub use driver::{Cuda, Dialect, Hip};
 pub use mem::Mem;
 pub use program::{Kernel, Program};
@@ -124,7 +125,10 @@ impl<D: Dialect> Statics<D> {
     }
 }
 impl<D: Dialect> Contexts for Family<D> {
-    const BACKEND: Backend = <D as Dialect>::BACKEND;
+    const BACKEND: Backend = match D::API {
+        Api::Cuda => Backend::Cuda,
+        Api::Hip => Backend::Hip,
+    };
     fn statics() -> &'static ur_adapter::statics::Statics {
         &D::statics().core
     }
@@ -132,13 +136,13 @@ impl<D: Dialect> Contexts for Family<D> {
         D::NAME
     }
     fn check_fork() -> Result<()> {
-        device::check_fork::<D>()
+        Ok(device::check_fork::<D>()?)
     }
 }
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
-        work::ticket::<D>(context).wait()
+        Ok(work::ticket::<D>(context).wait()?)
     }
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}

@@ -48,7 +48,7 @@ impl<D: Dialect> BufferBackend for Family<D> {
         })?;
         if let Some(host) = host {
             storage.aside(None, |stream, found| match found {
-                Found::At(at) => stream.copy(*at, host.addr() as u64, bytes),
+                Found::At(at) => Ok(stream.copy(*at, host.addr() as u64, bytes)?),
                 Found::Pixels(_) => Ok(()), // not for buffers
             })?;
             storage.written_first();

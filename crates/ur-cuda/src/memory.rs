@@ -22,8 +22,7 @@ use ur_core::memory::{
     deferred_free::{self, DeferredFree},
     totals::Totals,
 };
-use ur_core::over_driver::physical_mem;
-use ur_core::over_driver::usm_pool::Chunks;
+use ur_core::over_driver::{Contexts, physical_mem, usm_pool::Chunks};
 use ur_hal::{Access, Range};
 use ur_lock::locked;
 
@@ -45,7 +44,7 @@ pub enum Memory<D: Dialect> {
     Opened(Opened<D>),
 }
 impl<D: Dialect> allocation::Memory for Memory<D> {
-    const BACKEND: Backend = D::BACKEND;
+    const BACKEND: Backend = <Family<D> as Contexts>::BACKEND;
     type Source = Chunks<Family<D>>;
     type Moment = Moment<D>;
     fn allocations() -> &'static Allocations<Allocation<D>> {

@@ -11,11 +11,12 @@ use super::{
     },
 };
 use std::sync::{Arc, Mutex};
-use ur_adapter::{error::Result, memory::UsmPtr};
+use ur_adapter::memory::UsmPtr;
 use ur_core::memory::{
     allocation::{Home, Usm},
     allocations::leave,
 };
+use ur_hal::Result;
 use ur_lock::locked;
 
 /// The memory of another process, by the mechanism of the import.

@@ -27,7 +27,7 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// How long the host polls without naps.
 const LOOKS: Duration = Duration::from_micros(50);

@@ -11,7 +11,7 @@ use std::{
     ops::Range,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// The records of this process.
 #[derive(Debug)]

@@ -113,7 +113,7 @@ impl<D: Dialect> End<D> {
     fn status(&self) -> Result<Status> {
         if self.status.load(Acquire) == PENDING {
             let _on = self.event.device()?.enter()?;
-            self.settle(&self.event.is_complete().map_err(Error::from));
+            self.settle(&self.event.is_complete());
         }
         Ok(match self.status.load(Acquire) {
             COMPLETE => Status::Complete,
@@ -129,11 +129,11 @@ impl<D: Dialect> End<D> {
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
-            CAPTURED => return Err(captured("waiting for a command of it").into()),
+            CAPTURED => return Err(captured("waiting for a command of it")),
             _ => {}
         }
         await_all(&self.debts); // sleeps while other processes' signals are pending
-        let outcome = self.event.wait().map(|()| true).map_err(Error::from);
+        let outcome = self.event.wait().map(|()| true);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {
             true => Err(lost()),
@@ -148,7 +148,7 @@ impl<D: Dialect> End<D> {
             _ if work.is_in_order() && work.number() == self.work => Ok(()),
             // Waiting for a captured event would add the stream to the capture.
             CAPTURED if !stream.is_capturing()? => {
-                Err(captured("what a command elsewhere waits for").into())
+                Err(captured("what a command elsewhere waits for"))
             }
             _ => Ok(stream.wait_for(&self.event)?),
         }

@@ -29,7 +29,6 @@ pub type Program<D> = program::Program<Family<D>>;
 pub type Kernel<D> = program::Kernel<Family<D>>;
 
 impl<D: Dialect> HasCode for Family<D> {
-    const NAME: &'static str = D::NAME;
     fn target(_context: &Context<D>, device: &Device<D>) -> Result<Target> {
         Ok(Target {
             context: device.context()?,

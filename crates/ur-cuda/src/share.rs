@@ -183,7 +183,7 @@ impl<D: Dialect> Shares for Family<D> {
         Ok(virtual_mem::Physical::opened(&home.device, memory.passing_on(fd)))
     }
     fn admit(opened: &OpenedMemory<D>, device: &Device<D>, home: &Home<Self>) -> Result<()> {
-        opened.admit(device, &home.device)
+        Ok(opened.admit(device, &home.device)?)
     }
     fn locate_foreign(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
         foreign::locate(context, at)
@@ -233,7 +233,7 @@ fn map<D: Dialect>(
             let exposed = usize::try_from(exposes).map_err(too_large)?;
             // Each descriptor is closed as soon as the driver has imported it.
             let parts =
-                fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
+                fds.into_iter().zip(all).map(|(fd, bytes)| Ok(physical(home, fd.as_fd(), bytes)?));
             let granule = granule(home)?;
             let refused = |error| refusal(home, exposes, error);
             let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;
@@ -250,7 +250,7 @@ fn map<D: Dialect>(
     let null = || contradiction("it is at no address");
     let base = UsmPtr::from_addr(at).ok_or_else(null)?;
     base.offset(bytes)?;
-    OpenedMemory::new(base, bytes, home, reaching, memory)
+    Ok(OpenedMemory::new(base, bytes, home, reaching, memory)?)
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified only by mapping it.
 fn physical<D: Dialect>(
@@ -263,14 +263,14 @@ fn physical<D: Dialect>(
     if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
-    Physical::import(home, fd, bytes)
+    Ok(Physical::import(home, fd, bytes)?)
 }
 /// The error for a failed mapping of `bytes` of imported memory: a size larger than the device's memory is an
 /// invalid offer, not a lack of memory.
-fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: Error) -> Error {
+fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: ur_hal::Error) -> Error {
     match native::memory::<D>(home.number()) {
         Ok(most) if bytes > most as u64 => contradiction("it is larger than its device's memory"),
-        _ => virtual_memory::foreign(error),
+        _ => virtual_memory::foreign(error).into(),
     }
 }
 

@@ -70,7 +70,7 @@ impl<D: Dialect> Piece<D> {
             Ok(words) => words,
             // Another thread registered it meanwhile.
             Err(error) => {
-                return pieces().get(&key).and_then(Weak::upgrade).ok_or_else(|| error.into());
+                return pieces().get(&key).and_then(Weak::upgrade).ok_or(error);
             }
         };
         let piece = Arc::new(Self { words, _arena: arena.clone() });

@@ -18,8 +18,9 @@ use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use ur_adapter::{error::Result, memory::UsmPtr};
+use ur_adapter::memory::UsmPtr;
 use ur_core::memory::allocation::Usm;
+use ur_hal::Result;
 
 /// The sizes of pinned pieces in bytes.
 const SIZES: [usize; 2] = [64 << 10, 4 << 20];

@@ -284,11 +284,11 @@ impl<D: Dialect> Storage<D> {
         match (to, from, &self.shape) {
             (Copy::Bytes(to), Copy::Bytes(from), Shape::Bytes(bytes)) => {
                 let [to, from] = [to, from].map(|block| block.at().addr() as u64);
-                stream.copy(to, from, *bytes)
+                Ok(stream.copy(to, from, *bytes)?)
             }
             (Copy::Pixels(to), Copy::Pixels(from), Shape::Pixels(what, layout)) => {
                 let whole = [what.width * layout.pixel, what.height.max(1), what.depth.max(1)];
-                stream.copy_array(to.array(), from.array(), whole)
+                Ok(stream.copy_array(to.array(), from.array(), whole)?)
             }
             _ => Err(Error::new(ErrorCode::Unknown, "the copies of one storage are of one kind")),
         }

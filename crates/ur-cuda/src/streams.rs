@@ -89,7 +89,7 @@ fn signal<D: Dialect>(
          value,",
     )?;
     let word = Word::of_counter(work, &on, counter)?;
-    let written = put(work, what, |stream| Ok(stream.write_value(word.at(), word_of(value))?));
+    let written = put(work, what, |stream| stream.write_value(word.at(), word_of(value)));
     word.keep(work, Some(counter)); // after the write was enqueued
     written.map(drop)
 }
@@ -119,7 +119,7 @@ fn submit<D: Dialect>(
         }
         ref command => put(work, what, |stream| {
             bring(stream)?;
-            Ok(stream.execute(command, work.device().number())?)
+            stream.execute(command, work.device().number())
         }),
     }
 }
@@ -181,7 +181,7 @@ impl<D: Dialect> Streams for Family<D> {
     const HAS_NATIVE_HANDLES: bool = true;
     type ArrivedPoint = Infallible;
     fn check_process() -> ur_hal::Result<()> {
-        Ok(device::check_fork::<D>()?)
+        device::check_fork::<D>()
     }
     fn event_sharing(device: &Arc<DriverDevice<D>>) -> EventSharing {
         match shared_words::is_supported(device) {
@@ -211,10 +211,10 @@ impl<D: Dialect> Streams for Family<D> {
         Ok(())
     }
     fn is_idle(stream: &Lanes<D>) -> ur_hal::Result<bool> {
-        Ok(stream.work().is_idle()?)
+        stream.work().is_idle()
     }
     fn finish(stream: &Lanes<D>) -> ur_hal::Result<()> {
-        Ok(stream.work().finish()?)
+        stream.work().finish()
     }
     fn status(point: &Point<D>) -> ur_hal::Result<Status> {
         point.status()
@@ -307,7 +307,7 @@ impl<D: Dialect> HasStreams for Family<D> {
         graph::is_recording(queue, events)
     }
     fn is_captured(queue: &Queue<D>) -> Result<bool> {
-        queue.stream().work().is_captured()
+        Ok(queue.stream().work().is_captured()?)
     }
     fn allocate_in_order(
         usm: Usm,

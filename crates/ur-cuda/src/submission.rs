@@ -28,10 +28,10 @@ pub(super) fn put<D: Dialect>(
     let waits_anyway = what.completion.is_awaited();
     let is_captured = lane.is_capturing()?;
     if is_captured && waits_anyway {
-        return Err(captured("a call that waits for its command").into());
+        return Err(captured("a call that waits for its command"));
     }
     if is_captured && what.waits.iter().any(|wait| matches!(wait, Wait::Word(_))) {
-        return Err(captured(WAITS_FOR_WORDS).into());
+        return Err(captured(WAITS_FOR_WORDS));
     }
     // Blocking and captured commands are passed to the driver directly, not through pinned staging memory. If
     // the stream is busy, a blocking command waits for the stream here, not within the driver.

@@ -89,7 +89,7 @@ impl<D: Dialect> Allocates for Family<D> {
         device: &Arc<DriverDevice<D>>,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> ur_hal::Result<Chunk<D>> {
-        Ok(Chunk::take(kind, device, context.devices(), bytes, align)?)
+        Chunk::take(kind, device, context.devices(), bytes, align)
     }
     fn recognise(
         context: &DriverContext<D>,
@@ -117,7 +117,7 @@ impl<D: Dialect> HasUsm for Family<D> {
         NATURAL
     }
     fn memory_size(device: &Arc<DriverDevice<D>>) -> Result<usize> {
-        native::memory::<D>(device.number())
+        Ok(native::memory::<D>(device.number())?)
     }
     fn leaving(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
         Leaving::new(chunk)
@@ -131,7 +131,7 @@ impl<D: Dialect> HasUsm for Family<D> {
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()> {
-        memory::zero(device, at.addr() as u64, bytes)
+        Ok(memory::zero(device, at.addr() as u64, bytes)?)
     }
     fn copy(
         context: Borrowed<'_, Context<D>>,
@@ -139,6 +139,6 @@ impl<D: Dialect> HasUsm for Family<D> {
         from: UsmPtr,
         bytes: usize,
     ) -> Result<()> {
-        memory::copy(&context.devices()[0], to.addr() as u64, from.addr() as u64, bytes)
+        Ok(memory::copy(&context.devices()[0], to.addr() as u64, from.addr() as u64, bytes)?)
     }
 }

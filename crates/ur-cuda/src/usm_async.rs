@@ -31,11 +31,11 @@ fn submit<D: Dialect>(
     name: ur_command_t,
     events: &[Borrowed<'_, Event<D>>],
     report: CompletionRequest,
-    body: impl FnOnce(&Stream<D>) -> Result<()>,
+    body: impl FnOnce(&Stream<D>) -> ur_hal::Result<()>,
 ) -> Enqueued<Family<D>> {
     Family::<D>::is_recording(&queue, events)?;
     submit_by(queue, (name, queue.profile()), events, report, |what| {
-        put(queue.stream().work(), what, |stream| Ok(body(stream)?))
+        put(queue.stream().work(), what, body)
     })
 }
 /// Allocates in stream order, if it is device memory of the default pool and the driver has pools that can be

@@ -11,6 +11,6 @@ impl<D: Dialect> HostRegistration for Family<D> {
         bytes: usize,
         read_only: bool,
     ) -> Result<Registered<D>> {
-        Registered::new(&context.devices()[0], at.addr() as u64, bytes, read_only)
+        Ok(Registered::new(&context.devices()[0], at.addr() as u64, bytes, read_only)?)
     }
 }

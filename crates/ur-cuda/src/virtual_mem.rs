@@ -32,7 +32,7 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub(super) fn export(&self) -> ur_adapter::error::Result<Arc<OwnedFd>> {
+    pub(super) fn export(&self) -> ur_hal::Result<Arc<OwnedFd>> {
         self.memory.export(&self.device)
     }
 }
@@ -135,7 +135,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
                  one physical memory for each part",
             ));
         }
-        let refusal = |error| match Error::from(error) {
+        let refusal = |error: Error| match error {
             error if error.kind() == ErrorKind::Unsupported && size < memory.bytes() => Error::new(
                 ErrorKind::Unsupported,
                 format!(
@@ -156,7 +156,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
             }
             D::statics().memory.get().peers.enter_mapping(device, (at, size), all, rights)
         });
-        Ok(given.or_else(|error| native::unmap(device, at, size).and(Err(error)))?)
+        given.or_else(|error| native::unmap(device, at, size).and(Err(error)))
     }
     fn protect(
         _: &Reservation<D>,
@@ -170,12 +170,12 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         // Before the devices are selected, so that one that is started meanwhile gets the new rights.
         peers.set_rights(at..at + size as u64, rights);
         let reaching = peers.started_of(device, &reaching(device, devices)?);
-        Ok(native::set_access(device, at, size, &reaching, rights)?)
+        native::set_access(device, at, size, &reaching, rights)
     }
     fn unmap(_: &Reservation<D>, part: Range, memory: &Physical<D>) -> Result<()> {
         let (at, size) = numbers(part);
         D::statics().memory.get().peers.leave_mapping(at);
-        Ok(native::unmap(&memory.device, at, size)?)
+        native::unmap(&memory.device, at, size)
     }
 }
 impl<D: Dialect> HasPhysicalMemory for Family<D> {}

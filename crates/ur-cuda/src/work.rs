@@ -12,8 +12,8 @@ use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
-use ur_adapter::error::{ErrorCode, Result};
 use ur_core::memory::deferred_free::{self, Moment as _};
+use ur_hal::{ErrorKind, Result};
 use ur_ipc::arena;
 
 /// The number of lanes of an out-of-order queue.
@@ -295,7 +295,7 @@ impl<D: Dialect> QueueRegistry<D> {
 /// Whether a query reports completion. An error counts as complete, because nothing runs in a context that is
 /// broken or destroyed; except an invalid context, which says nothing about completion.
 fn is_done(said: Result<bool>) -> bool {
-    said.unwrap_or_else(|error| error.code() != ErrorCode::InvalidContext)
+    said.unwrap_or_else(|error| error.kind() != ErrorKind::InvalidContext)
 }
 
 /// A point that a lane must pass.
@@ -376,7 +376,7 @@ impl<D: Dialect> SyncPoint<D> {
     /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
     pub(super) fn wait(&self) -> Result<()> {
         match self.finish() {
-            Err(error) if error.code() == ErrorCode::InvalidOperation => Err(error),
+            Err(error) if error.kind() == ErrorKind::InvalidOperation => Err(error),
             _ => Ok(()),
         }
     }

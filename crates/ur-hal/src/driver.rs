@@ -27,9 +27,6 @@ pub trait Driver:
     + Streams
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
-    /// The driver's name for users.
-    const NAME: &'static str;
-
     // Devices.
 
     /// The facts of a device. Called once for each device.

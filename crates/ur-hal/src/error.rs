@@ -5,60 +5,113 @@ use std::{borrow::Cow, fmt};
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, for programs.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum ErrorKind {
+/// Defines the kinds, each with its documentation and its sentence.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $words:literal,)*) => {
+        /// What went wrong, for programs.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum ErrorKind {
+            $($(#[$doc])* $kind,)*
+        }
+        impl ErrorKind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            fn words(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $words,)*
+                }
+            }
+        }
+    };
+}
+kinds! {
     /// An argument that is never valid.
-    InvalidValue,
+    InvalidValue: "an argument is invalid",
     /// A size, range, pitch or pattern that does not fit what it is applied to.
-    InvalidSize,
+    InvalidSize: "a size is invalid",
     /// A valid request at the wrong time, or for an object that does not permit it.
-    InvalidOperation,
+    InvalidOperation: "the operation is not possible now",
+    /// This user or this process does not have the right to do it.
+    NotPermitted: "this process does not have the right to do it",
     /// A device that the driver does not know, or that a context was not made for.
-    InvalidDevice,
+    InvalidDevice: "the device is unknown, or of another context",
     /// Arguments that do not match the function's parameters.
-    InvalidArguments,
+    InvalidArguments: "the function takes other arguments",
     /// A group size that the device or the function does not allow.
-    InvalidGroupSize,
+    InvalidGroupSize: "the group size is invalid",
+    /// A context of the driver that is no longer valid.
+    InvalidContext: "the driver's context is not valid",
+    /// Memory that the driver does not know, or that does not allow the request.
+    InvalidMemory: "the memory is unknown, or does not allow this",
+    /// An event of the driver that cannot be used in this way.
+    InvalidEvent: "the event cannot be used in this way",
+    /// A function that the driver does not know.
+    InvalidFunction: "the function is unknown",
+    /// An argument that the function does not have.
+    InvalidArgumentIndex: "the function has no such argument",
+    /// An argument of another size than the function's parameter.
+    InvalidArgumentSize: "an argument has another size",
+    /// A range of work items that cannot be divided into groups.
+    InvalidGlobalSize: "the range cannot be divided into groups",
     /// A binary that is for another device, or is damaged.
-    InvalidBinary,
+    InvalidBinary: "the binary is not for this device, or is damaged",
     /// Code that does not compile; the build log says why.
-    BuildFailed,
+    BuildFailed: "the code does not compile",
     /// Code with undefined symbols; the build log names them.
-    LinkFailed,
+    LinkFailed: "the code does not link",
+    /// The driver has no compiler, or a library that its compiler needs is missing.
+    NoCompiler: "the driver has no compiler",
     /// No function or variable has that name.
-    NotFound,
+    NotFound: "there is nothing of that name",
+    /// A function without an address that can be called.
+    NoAddress: "the function has no address",
+    /// A query or an option that this driver does not know.
+    UnknownOption: "the driver does not know that value",
     /// A feature that this driver or this device does not have: see [`Capability`](crate::Capability).
-    Unsupported,
+    Unsupported: "the driver does not support this",
     /// An image format that the device does not support.
-    UnsupportedFormat,
+    UnsupportedFormat: "the device has no images of that format",
     /// The host has no memory left.
-    OutOfHostMemory,
+    OutOfHostMemory: "the host has no memory left",
     /// The device has no memory left.
-    OutOfDeviceMemory,
+    OutOfDeviceMemory: "the device has no memory left",
     /// Descriptors, mappings, threads or another resource of the system has run out.
-    OutOfResources,
+    OutOfResources: "the system has run out of a resource",
     /// Something that a command or a wait depends on has failed.
-    DependencyFailed,
+    DependencyFailed: "something that this depends on has failed",
     /// The device hung, was reset or was removed; its contexts are no longer usable.
-    DeviceLost,
+    DeviceLost: "the device is lost",
     /// The driver is not available in this process: none is installed, it has shut down, or the process is a forked
     /// child.
-    Uninitialized,
+    Uninitialized: "the driver is not running in this process",
     /// An error with a meaning that is specific to this driver.
-    DriverSpecific,
+    DriverSpecific: "the driver failed",
     /// The driver does not tell the cause.
-    Unknown,
+    Unknown: "the driver does not say why",
 }
 
+impl ErrorKind {
+    /// Whether resources have run out, or the device or its driver is gone: not the fault of a call's arguments.
+    pub fn is_want(self) -> bool {
+        matches!(
+            self,
+            Self::OutOfDeviceMemory
+                | Self::OutOfHostMemory
+                | Self::OutOfResources
+                | Self::DeviceLost
+                | Self::Uninitialized
+        )
+    }
+}
 /// An error. Its size is two words, also as a `Result<()>`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
     detail: Option<Box<Detail>>,
 }
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Detail {
     message: Cow<'static, str>,
     reason: Option<ur_ipc::ErrorKind>,
@@ -87,6 +140,12 @@ impl Error {
         self.detail().reason = Some(reason);
         self
     }
+    /// Changes the kind, where a driver's status means something else in a certain call.
+    #[must_use]
+    pub fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind
@@ -103,6 +162,18 @@ impl Error {
     pub fn into_message(self) -> Option<Cow<'static, str>> {
         self.detail.map(|detail| detail.message)
     }
+    /// The error of something that needs the thread `name`, which could not be started.
+    pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
+        // The system returns "try again" both for a stack that cannot be mapped and for too many threads.
+        let (kind, advice) = match ur_mapping::addresses_exhausted() {
+            true => (ErrorKind::OutOfHostMemory, "raise the limit on addresses (`ulimit -v`)"),
+            false => (
+                ErrorKind::OutOfResources,
+                "raise the limit on processes (`ulimit -u`) or use fewer queues",
+            ),
+        };
+        Self::new(kind, format!("the thread {name} could not be started: {why}; {advice}"))
+    }
     /// The result of a method that a driver does not implement.
     ///
     /// # Errors
@@ -115,32 +186,6 @@ impl Error {
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
         Self { kind, detail: None }
-    }
-}
-impl ErrorKind {
-    fn words(self) -> &'static str {
-        match self {
-            Self::InvalidValue => "an argument is invalid",
-            Self::InvalidSize => "a size is invalid",
-            Self::InvalidOperation => "the operation is not possible now",
-            Self::InvalidDevice => "the device is unknown, or of another context",
-            Self::InvalidArguments => "the function takes other arguments",
-            Self::InvalidGroupSize => "the group size is invalid",
-            Self::InvalidBinary => "the binary is not for this device, or is damaged",
-            Self::BuildFailed => "the code does not compile",
-            Self::LinkFailed => "the code does not link",
-            Self::NotFound => "there is nothing of that name",
-            Self::Unsupported => "the driver does not support this",
-            Self::UnsupportedFormat => "the device has no images of that format",
-            Self::OutOfHostMemory => "the host has no memory left",
-            Self::OutOfDeviceMemory => "the device has no memory left",
-            Self::OutOfResources => "the system has run out of a resource",
-            Self::DependencyFailed => "something that this depends on has failed",
-            Self::DeviceLost => "the device is lost",
-            Self::Uninitialized => "the driver is not running in this process",
-            Self::DriverSpecific => "the driver failed",
-            Self::Unknown => "the driver does not say why",
-        }
     }
 }
 impl fmt::Display for Error {

@@ -19,10 +19,12 @@ mod command;
 mod devices;
 mod driver;
 mod error;
+mod exhausted;
 mod facts;
 mod images;
 mod memory;
 mod modules;
+mod notice;
 mod pattern;
 mod peers;
 mod rows;
@@ -48,6 +50,7 @@ pub use command::{
 pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
+pub use exhausted::what_ran_out;
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
 pub use images::{ChannelType, Channels, Filter, ImageDesc, ImageKind, Repeat, SamplerDesc};
 pub use memory::{
@@ -55,6 +58,7 @@ pub use memory::{
     NativeKind, NativeObject,
 };
 pub use modules::{Modules, Piece};
+pub use notice::{Listener, Severity, notice, on_notice};
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
 pub use rows::Rows;

@@ -60,6 +60,7 @@ impl Streams for Nothing {
     }
 }
 impl OpensDevices for Nothing {
+    const NAME: &'static str = "nothing";
     fn devices() -> Result<Vec<()>> {
         Ok(vec![])
     }
@@ -75,7 +76,6 @@ impl OpensDevices for Nothing {
 }
 impl NativeHandles for Nothing {}
 impl Driver for Nothing {
-    const NAME: &'static str = "nothing";
     fn facts((): &()) -> Result<DeviceFacts> {
         Err(ErrorKind::InvalidDevice.into())
     }

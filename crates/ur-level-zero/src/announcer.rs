@@ -2,6 +2,7 @@
 //! and writes the number of each completed one beside its event. So no process has to query the driver about
 //! another process's event: after that process has ended the driver would answer such a query by terminating
 //! the program. Signals that completed before the end stay completed.
+use super::driver::notice;
 use super::{signal::Signal, signaller::SignalRecord};
 use std::{
     collections::VecDeque,
@@ -11,11 +12,9 @@ use std::{
     },
     time::Duration,
 };
-use ur_adapter::{error::Error, log, object::Backend};
-use ur_hal::Status;
+use ur_hal::{Error, Severity, Status};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
-use ur_sys::ur_logger_level_t;
 
 /// The sleep between polls without progress: doubles from the first value to the second.
 pub(super) const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_millis(1)];
@@ -134,7 +133,7 @@ pub(super) fn announce(board: &SignalRecord, count: u64, signal: &Arc<Signal>) {
     let name = "causeway-signals";
     if let Err(error) = ur_mapping::start_thread(name, || ANNOUNCEMENTS.get().work()) {
         let error = Error::no_thread(name, &error);
-        log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
+        notice(Severity::Error, &error);
         locked(&desk.state).has_thread = false; // the next call tries again
     }
 }

@@ -11,9 +11,8 @@ use super::{
     registry::registry,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::memory::allocation::Usm;
-use ur_hal::{Address, Memory, Range};
+use ur_hal::{Address, Error, ErrorKind, Memory, Range, Result};
 
 /// The largest alignment in bytes that can be requested.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -117,7 +116,7 @@ impl Chunk {
             let at = (piece.at() as usize).next_multiple_of(align) as u64;
             (piece, at)
         };
-        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
+        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, whole)?;
         registry().get().claim(base.get(), whole);
@@ -158,7 +157,7 @@ impl Memory for Chunk {
     }
 }
 fn too_large() -> Error {
-    Error::new(ErrorCode::InvalidUsmSize, "no memory has as many bytes")
+    Error::new(ErrorKind::InvalidSize, "no memory has as many bytes")
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! submission.
 use super::{DriverDevice, driver::RawDevice, native::device as native};
 use std::sync::{Mutex, PoisonError};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::ze_device_properties_t;
 
 /// Converts the counters of a device.

@@ -101,16 +101,16 @@ impl Modules for LevelZero {
     fn resolve(modules: &[&Self::Module]) -> (Result<()>, String) {
         let modules: Vec<_> = modules.iter().map(|module| &***module).collect();
         let (linked, log) = NativeModule::resolve(&modules);
-        (linked.map_err(Error::from), log)
+        (linked, log)
     }
     fn binary(module: &Self::Module) -> Result<Vec<u8>> {
-        Ok(module.binary()?)
+        module.binary()
     }
     fn functions(module: &Self::Module) -> Result<Vec<CString>> {
-        Ok(module.names()?)
+        module.names()
     }
     fn function(module: &Self::Module, name: &CStr) -> Result<Option<NativeKernel>> {
-        Ok(NativeKernel::create(module, name)?)
+        NativeKernel::create(module, name)
     }
     fn address(module: &Self::Module, name: &CStr) -> Result<Option<Address>> {
         Ok(module.function(name)?.and_then(Address::new))
@@ -143,12 +143,12 @@ impl Modules for LevelZero {
         })
     }
     fn attributes(function: &NativeKernel) -> Result<String> {
-        Ok(function.attributes()?)
+        function.attributes()
     }
     fn resident_groups(function: &NativeKernel, group: [u32; 3], _: usize) -> Result<u32> {
         let mut turn = function.turn();
         turn.group(group)?;
-        Ok(turn.most_cooperative()?)
+        turn.most_cooperative()
     }
     fn best_group(
         function: &NativeKernel,
@@ -163,14 +163,14 @@ impl Modules for LevelZero {
         const ALL: u32 = ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST
             | ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE
             | ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED;
-        Ok(function.reach(if all { ALL } else { 0 })?)
+        function.reach(if all { ALL } else { 0 })
     }
     fn prefer(function: &NativeKernel, what: CachePreference) -> Result<()> {
-        Ok(function.prefer(match what {
+        function.prefer(match what {
             CachePreference::None => 0,
             CachePreference::LocalMemory => ZE_CACHE_CONFIG_FLAG_LARGE_SLM,
             CachePreference::Cache => ZE_CACHE_CONFIG_FLAG_LARGE_DATA,
-        })?)
+        })
     }
 }
 

@@ -39,7 +39,7 @@ use ur_core::{
     profiling::Profile,
     queue::submit_by,
 };
-use ur_hal::{Command, KeptLaunch};
+use ur_hal::{Command, ErrorKind, KeptLaunch};
 use ur_sys::{ur_command_t, ur_native_handle_t};
 
 /// What `ur_exp_command_buffer_handle_t` points at.
@@ -67,7 +67,7 @@ impl Step {
         }
     }
     /// Executes it on this thread, if it [is for a thread](Self::is_by_thread).
-    fn run(&self) -> Result<()> {
+    fn run(&self) -> ur_hal::Result<()> {
         match self {
             Self::Kept(step) => step.host_call().iter().for_each(|call| call.call()),
             Self::Far(far) => far.run()?,
@@ -99,7 +99,7 @@ impl Lists {
         match &**step {
             Step::Kept(kept) if !step.is_by_thread() => {
                 let list = turn(place, &self.last)?;
-                kept.lend(|command| list.append(command))
+                Ok(kept.lend(|command| list.append(command))?)
             }
             _ => {
                 self.last.close()?;
@@ -152,7 +152,7 @@ impl Recording {
             };
             let list = self.lists.last.raw();
             match launch.lend(|launch| launch::as_change(launch, id)?.apply(list)) {
-                Err(error) if error.code() == ErrorCode::UnsupportedFeature => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(false),
                 done => done?,
             }
             placed.step = Arc::clone(&node.step);
@@ -239,7 +239,7 @@ impl Records for LevelZero {
     ) -> Result<()> {
         match change {
             Change::Events => Ok(()),
-            Change::All => recording.lists.last.close(),
+            Change::All => Ok(recording.lists.last.close()?),
             Change::Commands if recording.change_in_place(nodes)? => Ok(()),
             Change::Commands => {
                 let (context, device) = place;

@@ -15,12 +15,11 @@ use super::{
 };
 use std::sync::Arc;
 use ur_adapter::{
-    error::Result,
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
 use ur_core::memory::allocation::Usm;
-use ur_hal::{Command, Pattern, Rows, Types};
+use ur_hal::{Command, Pattern, Result, Rows, Types};
 
 /// Bytes that pass through the host at a time.
 const PIECE: usize = 4 << 20;

@@ -15,16 +15,11 @@ use super::{
     sync_point,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    info::Answer,
-    object::Object,
-    partition::Rule,
-};
+use ur_adapter::{error, info::Answer, object::Object, partition::Rule};
 use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
-    Adopted, Clocks, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts,
+    Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
+    OpensDevices, PlatformFacts, Result,
 };
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 use ze_sys::*;
@@ -183,7 +178,7 @@ impl DriverDevice {
     pub fn compute(&self) -> Result<Group> {
         let compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
         self.group(|flags, _| flags & compute != 0).ok_or_else(|| {
-            Error::new(ErrorCode::Unknown, "the driver tells of no engine that runs kernels")
+            Error::new(ErrorKind::Unknown, "the driver tells of no engine that runs kernels")
         })
     }
     /// The main copy engine, if there is one.
@@ -262,23 +257,24 @@ pub(super) fn with_handle(handle: RawDevice) -> Option<Arc<DriverDevice>> {
 }
 
 impl OpensDevices for LevelZero {
-    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
+    const NAME: &'static str = super::driver::NAME;
+    fn devices() -> Result<Vec<Arc<DriverDevice>>> {
         Ok(all().cloned().collect())
     }
     fn composites() -> Vec<Arc<DriverDevice>> {
         platform::all().iter().flat_map(|one| one.composites()).cloned().collect()
     }
-    fn platform(device: &Arc<DriverDevice>) -> ur_hal::Result<PlatformFacts> {
+    fn platform(device: &Arc<DriverDevice>) -> Result<PlatformFacts> {
         Ok(device.platform().facts())
     }
     fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
         device.parent().cloned()
     }
-    fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
+    fn clocks(device: &Arc<DriverDevice>) -> Result<Clocks> {
         let (host, ticks) = device.clock().read(device.raw)?;
         Ok(Clocks { device: device.clock().nanoseconds(ticks), host })
     }
-    fn open(devices: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
+    fn open(devices: &[Arc<DriverDevice>]) -> Result<DriverContext> {
         let raws: Vec<_> = devices.iter().map(|one| one.raw()).collect();
         let native = NativeContext::create(devices[0].platform().raw(), &raws)?;
         Ok(DriverContext::new(native, devices.to_vec()))
@@ -286,11 +282,11 @@ impl OpensDevices for LevelZero {
 }
 impl NativeHandles for LevelZero {
     const HAS_HANDLES: bool = true;
-    fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
+    fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.raw.addr() as u64,
             NativeObject::Context(context) => context.raw().addr() as u64,
-            _ => return ur_hal::Error::unsupported("a native handle of this object"),
+            _ => return Error::unsupported("a native handle of this object"),
         }))
     }
     /// Without devices the context is for those of the first driver.
@@ -299,16 +295,16 @@ impl NativeHandles for LevelZero {
         _: Option<&DriverContext>,
         (kind, handle): (NativeKind, NativeHandle),
         is_owned: bool,
-    ) -> ur_hal::Result<Adopted<Self>> {
+    ) -> Result<Adopted<Self>> {
         let raw = RawContext::from_addr(handle.0 as usize);
         let (NativeKind::Context, Some(raw)) = (kind, raw) else {
-            return ur_hal::Error::unsupported("an object of this native handle");
+            return Error::unsupported("an object of this native handle");
         };
         let of_first = || platform::all().first().map_or(&[][..], |one| one.devices());
         let all = if devices.is_empty() { of_first() } else { devices };
         if all.is_empty() {
             let why = "the context would have no device";
-            return Err(ur_hal::Error::new(ErrorKind::InvalidDevice, why));
+            return Err(Error::new(ErrorKind::InvalidDevice, why));
         }
         let native = NativeContext::adopt(raw, is_owned);
         Ok(Adopted::Context(DriverContext::new(native, all.to_vec()), all.to_vec()))
@@ -328,20 +324,20 @@ impl HasDevices for LevelZero {
         device: &Arc<DriverDevice>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Option<Result<()>> {
+    ) -> error::Result<bool> {
         device_info::tell(device, name, answer)
     }
-    fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
+    fn vector_widths(device: &Arc<DriverDevice>) -> error::Result<[[u32; 7]; 2]> {
         Ok(device_info::vector_widths(device))
     }
-    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
+    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> error::Result<Vec<Arc<DriverDevice>>> {
         partition::partition(device, rule)
     }
     /// Empty if they cannot be queried: callers cannot have a handle of one either.
     fn parts_with_handles(device: &Arc<DriverDevice>) -> Vec<Arc<DriverDevice>> {
         partition::parts(device).unwrap_or_default()
     }
-    fn wait_for_device(device: &Object<Device>) -> Result<()> {
-        sync_point::wait_for_device(device)
+    fn wait_for_device(device: &Object<Device>) -> error::Result<()> {
+        Ok(sync_point::wait_for_device(device)?)
     }
 }

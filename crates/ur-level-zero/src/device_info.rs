@@ -15,85 +15,82 @@ use ur_core::over_driver::device::untold;
 use ur_sys::{ur_device_info_t as I, *};
 use ze_sys::*;
 
-/// A function that answers some properties and returns `None` for all others.
-type Answers = fn(&DriverDevice, I, &mut Answer<'_>) -> Option<Result<()>>;
-
-/// Answers the properties that differ from the core's defaults; `None` for all others.
-pub(super) fn tell(
-    device: &Arc<DriverDevice>,
-    name: I,
-    answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
-    let asked: [Answers; 7] =
-        [identity, shape, numbers, memory::answer, memory::usm, memory::images, optional::answer];
-    relations(device, name, answer)
-        .or_else(|| asked.into_iter().find_map(|ask| ask(device, name, answer)))
+/// Answers the properties that differ from the core's defaults; returns `false` for all others.
+pub(super) fn tell(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+    Ok(relations(device, name, answer)?
+        || identity(device, name, answer)?
+        || shape(device, name, answer)?
+        || numbers(device, name, answer)?
+        || memory::answer(device, name, answer)?
+        || memory::usm(device, name, answer)?
+        || memory::images(device, name, answer)?
+        || optional::answer(device, name, answer)?)
 }
 
 /// Sub-devices, composite devices and components.
-fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
-    Some(match name {
-        I::SUPPORTED_PARTITIONS => partition::supported(device).and_then(|all| answer.slice(&all)),
-        I::PARTITION_MAX_SUB_DEVICES => {
-            partition::count(device).and_then(|count| answer.value(&count))
-        }
-        I::PARTITION_AFFINITY_DOMAIN => {
-            partition::domains(device).and_then(|domains| answer.value(&domains.bits()))
-        }
-        I::COMPOSITE_DEVICE => device.composite().and_then(|whole| match whole {
+fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+    match name {
+        I::SUPPORTED_PARTITIONS => answer.slice(&partition::supported(device)?),
+        I::PARTITION_MAX_SUB_DEVICES => answer.value(&partition::count(device)?),
+        I::PARTITION_AFFINITY_DOMAIN => answer.value(&partition::domains(device)?.bits()),
+        I::COMPOSITE_DEVICE => match device.composite()? {
             Some(whole) => answer.handle(&*Device::of(whole)?),
             None => answer.value(&0_usize), // a null handle
-        }),
-        I::COMPONENT_DEVICES => device.components().and_then(|parts| {
-            let parts: Vec<_> = parts.into_iter().map(Device::of).collect::<Result<_>>()?;
+        },
+        I::COMPONENT_DEVICES => {
+            let parts = device.components()?.into_iter().map(Device::of);
+            let parts: Vec<_> = parts.collect::<Result<_>>()?;
             answer.handles(parts.iter().map(|one| &**one))
-        }),
+        }
         I::PARTITION_TYPE => answer.slice(&partition::rule_of(device)),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 
 /// Name, vendor, versions and extensions.
-fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (properties, platform) = (device.properties(), device.platform());
-    Some(match name {
+    match name {
         I::VENDOR_ID => answer.value(&properties.vendorId),
         I::VENDOR => answer.str("Intel(R) Corporation"),
         I::DEVICE_ID => answer.value(&properties.deviceId),
         I::NAME => answer.str(&text(&properties.name)),
         I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(&version(platform.version())),
         // The SYCL runtime derives the architecture from this, for example 12.60.7.
-        I::VERSION => ip_version(device).and_then(|ip| {
+        I::VERSION => {
+            let ip = ip_version(device)?;
             let (architecture, release, revision) = (ip >> 22, ip >> 14 & 0xff, ip & 0x3f);
             answer.str(&format!("{architecture}.{release}.{revision}"))
-        }),
+        }
         I::IL_VERSION => {
             let spirv = device.code().spirvVersionSupported;
             answer.str(&format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff))
         }
-        I::IP_VERSION => match ip_version(device) {
-            Ok(0) => Err(untold(name)),
-            Ok(ip) => answer.value(&ip),
-            Err(error) => Err(error),
+        I::IP_VERSION => match ip_version(device)? {
+            0 => Err(untold(name)),
+            ip => answer.value(&ip),
         },
         I::EXTENSIONS => answer.str(&extensions(device)),
         I::UUID => answer.slice(&device.uuid()),
-        I::PCI_ADDRESS => native::pci(device.raw()).and_then(|pci| {
-            let ze_pci_address_ext_t { domain, bus, device, function } = pci.address;
+        I::PCI_ADDRESS => {
+            let ze_pci_address_ext_t { domain, bus, device, function } =
+                native::pci(device.raw())?.address;
             answer.str(&format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
-        }),
+        }
         I::LUID | I::NODE_MASK => luid(device, name, answer),
         I::COMPILER_AVAILABLE | I::LINKER_AVAILABLE | I::GLOBAL_VARIABLE_SUPPORT => {
             answer.bool(true)
         }
         I::IS_INTEGRATED_GPU => answer.bool(device.is_integrated()),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// The version of the hardware: architecture in the upper ten bits, then release, and revision in the lowest
 /// six; 0 if the driver does not report it.
 pub(super) fn ip_version(device: &DriverDevice) -> Result<u32> {
-    native::extended::<ze_device_ip_version_ext_t>(device.raw()).map(|told| told.ipVersion)
+    Ok(native::extended::<ze_device_ip_version_ext_t>(device.raw())?.ipVersion)
 }
 /// Formats a driver version as Intel does: major, minor, and the build in the lower half.
 fn version(of: u32) -> String {
@@ -140,11 +137,11 @@ fn luid(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<()> {
 }
 
 /// Numbers of execution units, sub-groups and parameter bytes.
-fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (limits, properties) = (device.limits(), device.properties());
     let sizes = sub_groups(device);
-    Some(match name {
-        I::MAX_COMPUTE_UNITS => units(device).and_then(|n| answer.value(&n)),
+    match name {
+        I::MAX_COMPUTE_UNITS => answer.value(&units(device)?),
         I::NUM_COMPUTE_UNITS => {
             answer.value(&(properties.numSlices * properties.numSubslicesPerSlice))
         }
@@ -154,7 +151,7 @@ fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Resu
         }
         I::SUB_GROUP_SIZES_INTEL => answer.slice(sizes),
         I::MAX_PARAMETER_SIZE => answer.value(&(device.code().maxArgumentsSize as usize)),
-        I::GPU_EU_COUNT => eus(device).and_then(|n| answer.value(&n)),
+        I::GPU_EU_COUNT => answer.value(&eus(device)?),
         I::GPU_EU_SIMD_WIDTH => answer.value(&properties.physicalEUSimdWidth),
         I::GPU_EU_SLICES => answer.value(&properties.numSlices),
         I::GPU_EU_COUNT_PER_SUBSLICE | I::EUS_PER_XE_CORE => {
@@ -164,8 +161,9 @@ fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Resu
             answer.value(&properties.numSubslicesPerSlice)
         }
         I::GPU_HW_THREADS_PER_EU => answer.value(&properties.numThreadsPerEU),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// The sub-group sizes that kernels can have.
 pub(super) fn sub_groups(device: &DriverDevice) -> &[u32] {
@@ -191,9 +189,9 @@ fn units(device: &DriverDevice) -> Result<u32> {
 }
 
 /// Floating-point, atomic, clock and queue capabilities.
-fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (code, properties) = (device.code(), device.properties());
-    Some(match name {
+    match name {
         I::SINGLE_FP_CONFIG => answer.value(&floats(code.fp32flags).bits()),
         I::DOUBLE_FP_CONFIG => answer.value(&floats(code.fp64flags).bits()),
         I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
@@ -207,20 +205,16 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
             answer.value(&(F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE).bits())
         }
         I::MAX_COMPUTE_QUEUE_INDICES => {
-            let engines = if device.engine().is_some() { Ok(1) } else { engines(device) };
-            engines.and_then(|count| answer.value(&count))
+            answer.value(&if device.engine().is_some() { 1 } else { device.compute()?.engines })
         }
         I::CURRENT_CLOCK_THROTTLE_REASONS => {
-            let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::throttle_reasons);
-            told.and_then(|told| told.ok_or_else(|| untold(name)))
-                .and_then(|told| answer.value(&throttling(told).bits()))
+            let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::throttle_reasons)?;
+            answer.value(&throttling(told.ok_or_else(|| untold(name))?).bits())
         }
         I::PRINTF_BUFFER_SIZE => answer.value(&(code.printfBufferSize as usize)),
-        _ => return None,
-    })
-}
-fn engines(device: &DriverDevice) -> Result<u32> {
-    device.compute().map(|group| group.engines)
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// Converts the driver's throttle reasons to the specification's flags.
 fn throttling(reasons: u32) -> ur_device_throttle_reasons_flags_t {

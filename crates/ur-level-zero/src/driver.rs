@@ -3,16 +3,20 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 mod rows;
 
+/// The name in messages.
+pub const NAME: &str = "Level Zero";
+/// Tells the user what no call can return.
+pub fn notice(severity: Severity, what: &dyn fmt::Display) {
+    ur_hal::notice(NAME, severity, what);
+}
+
 use std::{
     ffi::c_void,
     fmt,
     ptr::{NonNull, null_mut, with_exposed_provenance_mut},
     sync::OnceLock,
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Backend,
-};
+use ur_hal::{Error, ErrorKind, Result, Severity};
 use ze_sys::*;
 
 pub use rows::Driver;
@@ -50,7 +54,7 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident;)*) => { $(
         pub fn given(handle: Option<Self>, call: &'static str) -> Result<Self> {
             handle.ok_or_else(|| {
                 let why = format!("{call} succeeded and gave a null handle: the driver is broken");
-                Error::new(ErrorCode::Unknown, why)
+                Error::new(ErrorKind::Unknown, why)
             })
         }
     }
@@ -144,7 +148,7 @@ impl Outcome {
     /// For releases in destructors: a failure is logged, because it cannot be returned.
     pub fn let_go(self) {
         if let Err(error) = self.released() {
-            ur_adapter::log::say(Backend::LevelZero, ur_sys::ur_logger_level_t::WARN, &error);
+            notice(Severity::Warning, &error);
         }
     }
     /// Whether the driver does not support the call: the function is missing, or returned such a status.

@@ -1,12 +1,12 @@
 //! Maps the driver's statuses to error codes of the specification and to descriptions.
 use super::driver::driver;
-use ur_adapter::error::{Error, ErrorCode};
-use ur_core::exhausted::what_ran_out;
+use ur_hal::what_ran_out;
+use ur_hal::{Error, ErrorKind};
 use ze_sys::*;
 
 /// The error code and the description of a status.
-fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
-    use ErrorCode as E;
+fn meaning(status: ze_result_t) -> (ErrorKind, &'static str) {
+    use ErrorKind as E;
     match status {
         ZE_RESULT_NOT_READY => (E::Unknown, "not done yet"),
         ZE_RESULT_ERROR_DEVICE_LOST
@@ -21,55 +21,52 @@ fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
             "the device has no memory left for it: free some or ask for less",
         ),
         ZE_RESULT_ERROR_MODULE_BUILD_FAILURE => {
-            (E::ProgramBuildFailure, "the program does not compile: see its build log")
+            (E::BuildFailed, "the program does not compile: see its build log")
         }
-        ZE_RESULT_ERROR_MODULE_LINK_FAILURE | ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED => (
-            E::ProgramLinkFailure,
-            "the program has symbols that nothing defines: see its build log",
-        ),
+        ZE_RESULT_ERROR_MODULE_LINK_FAILURE | ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED => {
+            (E::LinkFailed, "the program has symbols that nothing defines: see its build log")
+        }
         ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS => (
             E::InvalidOperation,
             "this user may not: often a matter of the groups that may use /dev/dri",
         ),
         ZE_RESULT_ERROR_NOT_AVAILABLE => (E::InvalidOperation, "the device has it not, or not now"),
         ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE => {
-            (E::CompilerNotAvailable, "a library that the driver needs is not installed")
+            (E::NoCompiler, "a library that the driver needs is not installed")
         }
         ZE_RESULT_ERROR_UNINITIALIZED => (E::Uninitialized, "the driver is not running"),
         ZE_RESULT_ERROR_UNSUPPORTED_VERSION | ZE_RESULT_ERROR_UNSUPPORTED_FEATURE => {
-            (E::UnsupportedFeature, "this driver or this device cannot do that")
+            (E::Unsupported, "this driver or this device cannot do that")
         }
         ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT => {
             (E::InvalidEvent, "the event cannot be used like that")
         }
         ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION => {
-            (E::UnsupportedEnumeration, "the driver does not know that value")
+            (E::UnknownOption, "the driver does not know that value")
         }
         ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT => {
-            (E::UnsupportedImageFormat, "the device has no images of that format")
+            (E::UnsupportedFormat, "the device has no images of that format")
         }
         ZE_RESULT_ERROR_INVALID_NATIVE_BINARY => {
             (E::InvalidBinary, "the binary is not for this device or is damaged")
         }
-        ZE_RESULT_ERROR_INVALID_KERNEL_NAME => (E::InvalidKernelName, "there is no such kernel"),
+        ZE_RESULT_ERROR_INVALID_KERNEL_NAME => (E::NotFound, "there is no such kernel"),
         ZE_RESULT_ERROR_INVALID_GLOBAL_NAME => (E::InvalidValue, "there is no such variable"),
-        ZE_RESULT_ERROR_INVALID_FUNCTION_NAME => {
-            (E::FunctionAddressNotAvailable, "no such function")
-        }
+        ZE_RESULT_ERROR_INVALID_FUNCTION_NAME => (E::NoAddress, "no such function"),
         ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION => {
-            (E::InvalidWorkGroupSize, "the device has no groups of that size")
+            (E::InvalidGroupSize, "the device has no groups of that size")
         }
         ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION => {
-            (E::InvalidWorkDimension, "the range does not come apart into groups of that size")
+            (E::InvalidGlobalSize, "the range does not come apart into groups of that size")
         }
         ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_INDEX => {
-            (E::InvalidKernelArgumentIndex, "the kernel has no such argument")
+            (E::InvalidArgumentIndex, "the kernel has no such argument")
         }
         ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE => {
-            (E::InvalidKernelArgumentSize, "the argument has another size")
+            (E::InvalidArgumentSize, "the argument has another size")
         }
         ZE_RESULT_ERROR_OVERLAPPING_REGIONS => (E::InvalidOperation, "the two regions overlap"),
-        ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE => (E::InvalidKernel, "there is no such kernel"),
+        ZE_RESULT_ERROR_INVALID_KERNEL_HANDLE => (E::InvalidFunction, "there is no such kernel"),
         ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE => {
             (E::InvalidOperation, "the object is still in use: wait for what uses it")
         }
@@ -86,7 +83,7 @@ fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
             (E::InvalidValue, "the driver refuses a size or an alignment")
         }
         ZE_RESULT_ERROR_UNKNOWN => (E::Unknown, "the driver does not say why"),
-        _ => (E::AdapterSpecific, "a status that no specification known here has"),
+        _ => (E::DriverSpecific, "a status that no specification known here has"),
     }
 }
 
@@ -94,13 +91,13 @@ fn meaning(status: ze_result_t) -> (ErrorCode, &'static str) {
 pub fn failure(call: &'static str, status: ze_result_t) -> Error {
     let (code, words) = match meaning(status) {
         // Drivers also return this status if descriptors or mappings ran out.
-        (ErrorCode::OutOfHostMemory, _) if what_ran_out() == Some(ErrorCode::OutOfResources) => (
-            ErrorCode::OutOfResources,
+        (ErrorKind::OutOfHostMemory, _) if what_ran_out() == Some(ErrorKind::OutOfResources) => (
+            ErrorKind::OutOfResources,
             "this process has no descriptors or no mappings left: raise `ulimit -n` or vm.max_map_count, or release objects",
         ),
         meaning => meaning,
     };
-    Error::new(code, format!("{call}: {words} ({status:#x})")).native(status as i32)
+    Error::new(code, format!("{call}: {words} ({status:#x})")).with_status(status as i32)
 }
 /// The error for a function that the driver does not have.
 pub fn missing(call: &'static str) -> Error {
@@ -108,7 +105,7 @@ pub fn missing(call: &'static str) -> Error {
         true => format!("this driver has no {call}: a newer one may"),
         false => format!("{call}: there is no libze_loader.so.1; install Level Zero's loader"),
     };
-    Error::new(ErrorCode::UnsupportedFeature, why)
+    Error::new(ErrorKind::Unsupported, why)
 }
 
 #[cfg(test)]
@@ -118,14 +115,14 @@ mod tests {
     #[test]
     fn a_failure_has_our_code_the_calls_name_and_the_drivers_status() {
         let error = failure("zeMemAllocDevice", ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
-        assert_eq!(error.code(), ErrorCode::OutOfDeviceMemory);
-        assert_eq!(error.native_status(), Some(0x7000_0003));
+        assert_eq!(error.kind(), ErrorKind::OutOfDeviceMemory);
+        assert_eq!(error.status(), Some(0x7000_0003));
         let text = error.to_string();
         assert!(text.contains("zeMemAllocDevice") && text.contains("0x70000003"), "{text}");
-        assert_eq!(failure("x", 0x1234).code(), ErrorCode::AdapterSpecific);
+        assert_eq!(failure("x", 0x1234).kind(), ErrorKind::DriverSpecific);
     }
     #[test]
     fn a_missing_function_is_an_unsupported_feature() {
-        assert_eq!(missing("zeNothing").code(), ErrorCode::UnsupportedFeature);
+        assert_eq!(missing("zeNothing").kind(), ErrorKind::Unsupported);
     }
 }

@@ -1,16 +1,12 @@
 //! What becomes of commands that threads of ours carry out. The driver sees such a command end, however it ended: its event
 //! and its queue learn here whether it failed.
+use super::driver::notice;
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering::*},
 };
-use ur_adapter::{
-    error::{Error, Result},
-    log,
-    object::Backend,
-};
+use ur_hal::{Error, Result, Severity};
 use ur_lock::locked;
-use ur_sys::ur_logger_level_t;
 
 /// What became of a command that a thread of ours carries out: the driver knows nothing of that, runs what is behind a command
 /// that failed, and says that it is done.
@@ -40,9 +36,7 @@ impl Fate {
         let before = locked(&self.before).clone();
         let outcome = match self.failure().or_else(|| before?.failure()) {
             Some(failure) => Err(failure),
-            None => {
-                part().inspect_err(|e| log::say(Backend::LevelZero, ur_logger_level_t::ERROR, e))
-            }
+            None => part().inspect_err(|e| notice(Severity::Error, e)),
         };
         if is_last || outcome.is_err() {
             let _first = self.outcome.set(outcome);
@@ -58,12 +52,7 @@ impl Fate {
     }
     /// What it failed with, itself or because what it is behind has.
     fn failure(&self) -> Option<Error> {
-        let error = self.outcome.get()?.as_ref().err()?;
-        let same = Error::new(error.code(), error.to_string());
-        Some(match error.native_status() {
-            Some(status) => same.native(status),
-            None => same,
-        })
+        self.outcome.get()?.as_ref().err().cloned()
     }
     /// # Errors
     /// What it failed with; nothing, as long as it is under way.
@@ -188,10 +177,10 @@ impl Fates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_adapter::error::ErrorCode;
+    use ur_hal::ErrorKind;
 
     fn failed() -> Result<()> {
-        Err(ErrorCode::DeviceLost.into())
+        Err(ErrorKind::DeviceLost.into())
     }
     #[test]
     fn commands_behind_one_of_a_thread_depend_on_it_once_by_however_many_ways() {

@@ -55,7 +55,7 @@ fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
 fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
     match registry().get().has(at.addr()) {
         true => Ok(None), // memory of this adapter that is in no allocation
-        false => memory::known(context.native(), at.addr() as u64),
+        false => Ok(memory::known(context.native(), at.addr() as u64)?),
     }
 }
 /// The object number for an allocation of other code, and the handle with which others open it. Ends the

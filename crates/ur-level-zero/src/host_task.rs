@@ -1,6 +1,7 @@
 //! Host tasks: functions of the application that are called in a queue's order. If the driver cannot call
 //! them, a thread of the adapter does, ordered by an event before and one after. Such threads also wait for
 //! what command lists cannot wait for.
+use super::driver::notice;
 use super::{
     LevelZero,
     announcer::NAPS,
@@ -14,13 +15,7 @@ use super::{
     work::QueueState,
 };
 use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-    object::Backend,
-};
-use ur_hal::{HostCall, Submission};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, Submission};
 
 /// Enqueues a call of `task`.
 ///
@@ -38,7 +33,7 @@ pub(super) fn run(
         if List::has_host_fn() {
             let called = list.host_fn(move || task.call());
             match called {
-                Err(error) if error.code() == ErrorCode::UnsupportedFeature => {}
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 called => return called,
             }
         }
@@ -59,7 +54,7 @@ fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
         }
         std::thread::sleep(NAPS[1]);
     }
-    call().inspect_err(|error| log::say(Backend::LevelZero, ur_logger_level_t::ERROR, error))
+    call().inspect_err(|error| notice(Severity::Error, error))
 }
 /// Signals an event from the host that lists may wait for.
 pub(super) fn signal_surely(event: &PooledEvent) {

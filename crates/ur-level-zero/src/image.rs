@@ -20,7 +20,7 @@ use ur_core::memory::{
     image_layout::{Image, LONGEST_SIDE, Layout, Part},
 };
 use ur_core::over_driver::mem::check_host;
-use ur_hal::{Address, ImageCopy, ImageEnd};
+use ur_hal::{Address, ErrorKind, ImageCopy, ImageEnd};
 use ur_sys::{
     ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
     ur_mem_flags_t, ur_mem_type_t,
@@ -74,7 +74,7 @@ impl Pixels {
 ///
 /// # Errors
 /// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
-pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<()> {
+pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> ur_hal::Result<()> {
     let part = |origin| Part { origin, region: copy.region };
     match (copy.to, copy.from) {
         (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
@@ -102,7 +102,7 @@ pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<(
             })
         }
         (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
-            Error::unsupported("a copy of pixels without an image")
+            ur_hal::Error::unsupported("a copy of pixels without an image")
         }
     }
 }
@@ -113,8 +113,8 @@ fn pieces(
     layout: Layout,
     part: Part,
     (at, [row, slice]): (Address, [usize; 2]),
-    mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> Result<()>,
-) -> Result<()> {
+    mut copy: impl FnMut(ze_image_region_t, usize, [u32; 2]) -> ur_hal::Result<()>,
+) -> ur_hal::Result<()> {
     let ([width, rows, slices], at) = (part.region, at.get());
     let bytes = width * layout.pixel;
     let pitch = if layout.is_1d_array { slice } else { row };
@@ -157,15 +157,13 @@ pub(super) fn create(
     host.map_or(Ok(()), |host| check_host::<LevelZero>(flags, host, bytes))?;
     let device = &context.devices()[0];
     let made = NativeImage::create(context.native(), device, &wished(&image, flags)?);
-    let made = made.map_err(|error| match error.code() {
-        ErrorCode::InvalidValue | ErrorCode::InvalidSize | ErrorCode::UnsupportedSize => {
-            Error::new(
-                ErrorCode::InvalidImageSize,
-                format!("the device has no images of {:?} pixels: {error}", image.sides()),
-            )
-        }
-        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
-        _ => error,
+    let made = made.map_err(|error| match error.kind() {
+        ErrorKind::InvalidValue | ErrorKind::InvalidSize => Error::new(
+            ErrorCode::InvalidImageSize,
+            format!("the device has no images of {:?} pixels: {error}", image.sides()),
+        ),
+        ErrorKind::OutOfDeviceMemory => error.with_kind(ErrorKind::OutOfResources).into(),
+        _ => error.into(),
     })?;
     let made = Arc::new(Pixels::new(made, &image));
     if let Some(host) = host {

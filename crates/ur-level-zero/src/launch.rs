@@ -3,8 +3,7 @@ use super::{
     LevelZero,
     native::{arguments, list::List, mutable::Change},
 };
-use ur_adapter::error::Result;
-use ur_hal::Launch;
+use ur_hal::{Launch, Result};
 
 /// Appends a launch. Uses the driver's single-call launch if the kernel was launched with arguments of these
 /// sizes before.

@@ -9,7 +9,7 @@ use super::{
     work::{CommandId, LockedState, QueueState},
 };
 use std::sync::{OnceLock, atomic::Ordering::*};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// The number of commands without lazy events after a mark was needed: the first value, doubled each time up
 /// to the second.

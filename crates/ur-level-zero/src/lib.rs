@@ -132,7 +132,7 @@ impl Contexts for LevelZero {
         platform::compiler_option(option)
     }
     fn check_fork() -> Result<()> {
-        platform::check_fork()
+        Ok(platform::check_fork()?)
     }
 }
 impl CoreBackend for LevelZero {

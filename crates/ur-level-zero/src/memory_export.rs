@@ -45,7 +45,7 @@ impl ExportsMemory for LevelZero {
     }
     fn descriptor(found: &Allocation, flag: u32) -> Result<OwnedFd> {
         match found.memory().and_then(memory::Memory::exportable) {
-            Some(chunk) => ipc::exported(chunk.piece(), flag),
+            Some(chunk) => Ok(ipc::exported(chunk.piece(), flag)?),
             None => Err(ErrorCode::InvalidValue.into()),
         }
     }

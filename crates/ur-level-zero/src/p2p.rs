@@ -2,8 +2,7 @@
 use super::{DriverDevice, LevelZero, native::device as native};
 use std::sync::Arc;
 use std::{collections::HashMap, sync::Mutex};
-use ur_adapter::error::{Error, Result};
-use ur_hal::{Reach, ReachesPeers};
+use ur_hal::{Error, Reach, ReachesPeers, Result};
 use ur_lock::locked;
 use ze_sys::*;
 

@@ -1,4 +1,5 @@
 //! Platforms: the Level Zero drivers, each with its devices.
+use super::driver::notice;
 use super::{
     DriverDevice, device,
     driver::{RawDriver, driver},
@@ -10,13 +11,7 @@ use std::{
     ffi::CStr,
     sync::{Arc, OnceLock},
 };
-use ur_adapter::{
-    error::{Error, Result},
-    log,
-    object::Backend,
-};
-use ur_hal::{NativeHandle, PlatformFacts};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Error, NativeHandle, PlatformFacts, Result, Severity};
 
 /// A Level Zero driver.
 #[derive(Debug)]
@@ -71,7 +66,7 @@ fn found() -> &'static [Arc<DriverPlatform>] {
     static FOUND: OnceLock<Vec<Arc<DriverPlatform>>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let platforms = find().unwrap_or_else(|error| {
-            log::say(Backend::LevelZero, ur_logger_level_t::WARN, &error);
+            notice(Severity::Warning, &error);
             vec![]
         });
         fork::note_start();
@@ -100,7 +95,7 @@ fn find() -> Result<Vec<Arc<DriverPlatform>>> {
 pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     let logged = |error: &Error| {
         let left_out = format!("{what} of Level Zero is left out: {error}");
-        log::say(Backend::LevelZero, ur_logger_level_t::WARN, &left_out);
+        notice(Severity::Warning, &left_out);
     };
     found.inspect_err(logged).ok()
 }

@@ -140,7 +140,7 @@ impl Point {
                 Seen::Command(signal) => return order_behind(signal, work, waits, keep),
                 // Of an event whose exporter has ended the driver must not be asked any more.
                 Seen::PendingRemote(owed) if owed.is_lost() || !owed.is_within_reach() => {
-                    return Err(lost().into());
+                    return Err(lost());
                 }
                 Seen::PendingRemote(owed) => waits.owe(owed.clone()),
             }
@@ -155,7 +155,7 @@ fn order_behind(
     keep: impl FnOnce(&EventKind),
 ) -> Result<()> {
     if let Some(known) = signal.known() {
-        return Ok(known?);
+        return known;
     }
     let is_own = ptr::eq(signal.work().as_ref(), work);
     if is_own && work.is_in_order() {
@@ -166,7 +166,7 @@ fn order_behind(
     }
     let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
     if !is_own && !p2p::can_access(&work.device, &signal.work().device)? {
-        return Ok(wait_across(signal, end, work, waits, keep)?);
+        return wait_across(signal, end, work, waits, keep);
     }
     waits.extend([end.raw()]);
     keep(end);

@@ -29,7 +29,6 @@ fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
     Err(Error::new(code, why))
 }
 impl HasCode for LevelZero {
-    const NAME: &'static str = "Level Zero";
     fn target(context: &Context, device: &Device) -> Result<Target> {
         Ok(Target {
             context: Arc::clone(context.native()),

@@ -23,8 +23,7 @@ use std::sync::{
     Arc, Mutex, OnceLock,
     atomic::{AtomicBool, Ordering::*},
 };
-use ur_adapter::error::{Error, ErrorCode, Reason, Result};
-use ur_hal::{Status, Times};
+use ur_hal::{Error, ErrorKind, Result, Status, Times};
 use ur_ipc::{Payload, Remote};
 use ur_lock::locked;
 
@@ -83,7 +82,7 @@ impl Core {
         arrived: Remote<ImportPayload>,
     ) -> Result<Arc<Self>> {
         let event = ImportedEvent::open(sharing, context, &arrived.bytes);
-        let event = event.map_err(|e| e.with_code(ErrorCode::InvalidValue))?;
+        let event = event.map_err(|e| e.with_kind(ErrorKind::InvalidValue))?;
         let (event, board) = (EventKind::Imported(Box::new(event)), arrived.board.clone());
         Ok(Self::of(event, None, None, OnceLock::from(board), Some(arrived)))
     }
@@ -106,7 +105,7 @@ impl Core {
         match reaches? {
             true => Ok(()),
             false => Err(Error::new(
-                ErrorCode::InvalidValue,
+                ErrorKind::InvalidValue,
                 "the event was made for a device whose memory the queue's device does not reach: signal it with a queue of \
                  that device, or make an event for this one",
             )),
@@ -143,7 +142,7 @@ impl Core {
     pub(super) fn payload(&self) -> Result<Payload> {
         let (EventKind::Counter(event), Some(sharing)) = (&self.event, &self.sharing) else {
             let why = "only an event made here with IPC_EXP can be offered to others";
-            return Err(Error::new(ErrorCode::InvalidEvent, why));
+            return Err(Error::new(ErrorKind::InvalidEvent, why));
         };
         let bytes = match self.ipc.get() {
             Some(bytes) => bytes,
@@ -331,9 +330,9 @@ impl PendingSignal {
 /// What is said of a signal that never comes, and of what is behind it.
 pub(super) fn lost() -> Error {
     Error::new(
-        ErrorCode::InEventListExecStatus,
+        ErrorKind::DependencyFailed,
         "the process that was to signal an event has died, or its command failed: the signal will \
          never come, nor what waits for it in a queue",
     )
-    .because(Reason::ExporterGone)
+    .because(ur_ipc::ErrorKind::ExporterGone)
 }

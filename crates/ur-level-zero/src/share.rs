@@ -195,5 +195,5 @@ fn physical(
     if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
-    Physical::import(context.native(), home, fd, bytes)
+    Ok(Physical::import(context.native(), home, fd, bytes)?)
 }

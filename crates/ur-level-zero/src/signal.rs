@@ -23,8 +23,7 @@ use std::{
     },
     time::Duration,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::{Profile, Status, Times};
+use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
 
 /// The largest number of unused counter-based events that are kept.
 const KEPT: usize = 256;
@@ -408,7 +407,7 @@ impl Signal {
     fn failure(&self) -> Error {
         match self.dependencies.get().and_then(Dependencies::failure) {
             Some(error) => Error::new(
-                ErrorCode::InEventListExecStatus,
+                ErrorKind::DependencyFailed,
                 format!("the command of an event that was waited for has failed: {error}"),
             ),
             None => lost(),
@@ -441,12 +440,12 @@ impl Drop for Signal {
 /// Whether the error is a lack of memory or resources, so that a later attempt may succeed.
 pub(super) fn is_passing(error: &Error) -> bool {
     let codes =
-        [ErrorCode::OutOfDeviceMemory, ErrorCode::OutOfHostMemory, ErrorCode::OutOfResources];
-    codes.contains(&error.code())
+        [ErrorKind::OutOfDeviceMemory, ErrorKind::OutOfHostMemory, ErrorKind::OutOfResources];
+    codes.contains(&error.kind())
 }
 fn failed_dependency() -> Error {
     Error::new(
-        ErrorCode::InEventListExecStatus,
+        ErrorKind::DependencyFailed,
         "an event that was to be waited for is of a command that failed: the command is not submitted",
     )
 }

@@ -12,8 +12,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_core::exhausted::what_ran_out;
+use ur_hal::what_ran_out;
+use ur_hal::{Error, ErrorKind, Result};
 use ur_mapping::SharedWords;
 
 /// The size of the memory in bytes.
@@ -65,9 +65,9 @@ fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
     let why = why.into();
     let is_want_of_memory = why.raw_os_error() == Some(Errno::NOMEM.raw_os_error());
     let code = match why.kind() {
-        io::ErrorKind::InvalidData => ErrorCode::InvalidValue,
-        _ if is_want_of_memory => what_ran_out().unwrap_or(ErrorCode::OutOfHostMemory),
-        _ => ErrorCode::OutOfResources,
+        io::ErrorKind::InvalidData => ErrorKind::InvalidValue,
+        _ if is_want_of_memory => what_ran_out().unwrap_or(ErrorKind::OutOfHostMemory),
+        _ => ErrorKind::OutOfResources,
     };
     Error::new(code, format!("could not {doing}: {why}"))
 }
@@ -106,7 +106,7 @@ impl SignalRecord {
         match board.word(WHAT).load(Acquire) {
             MAGIC => Ok(board),
             _ => Err(Error::new(
-                ErrorCode::InvalidValue,
+                ErrorKind::InvalidValue,
                 "the exporter sent something that is no event of Level Zero: is it of the same \
                  version?",
             )),
@@ -272,15 +272,15 @@ mod tests {
         let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap();
         ftruncate(&fd, BYTES as u64).unwrap();
         fcntl_add_seals(&fd, SealFlags::SHRINK).unwrap();
-        assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+        assert_eq!(SignalRecord::arrived(fd).unwrap_err().kind(), ErrorKind::InvalidValue);
         let fd = memfd_create("x", MemfdFlags::ALLOW_SEALING).unwrap(); // empty, and its size is not sealed
-        assert_eq!(SignalRecord::arrived(fd).unwrap_err().code(), ErrorCode::InvalidValue);
+        assert_eq!(SignalRecord::arrived(fd).unwrap_err().kind(), ErrorKind::InvalidValue);
     }
     #[test]
     fn what_is_missing_decides_what_a_failure_is_called() {
-        let code = |why: Errno| failed("map memory", why).code();
-        assert_eq!(code(Errno::NOMEM), ErrorCode::OutOfHostMemory);
-        assert_eq!(code(Errno::MFILE), ErrorCode::OutOfResources);
+        let code = |why: Errno| failed("map memory", why).kind();
+        assert_eq!(code(Errno::NOMEM), ErrorKind::OutOfHostMemory);
+        assert_eq!(code(Errno::MFILE), ErrorKind::OutOfResources);
     }
     #[test]
     fn a_process_that_ended_is_dead_before_its_parent_notices() {

@@ -117,7 +117,7 @@ impl Stream {
         });
         let engines = Engines { first, spread, copier };
         let order = (batching, is_in_order);
-        QueueState::new((context, request.context), device, engines, order, list).map(Self)
+        Ok(Self(QueueState::new((context, request.context), device, engines, order, list)?))
     }
 }
 /// Whether a stream submits in batches, given whether this is requested.
@@ -140,7 +140,10 @@ pub(super) fn has_sharing(device: &DriverDevice) -> bool {
 }
 
 /// Enqueues a barrier, unless it would have no effect.
-fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
+fn barrier(
+    work: &Arc<QueueState>,
+    what: &Submission<'_, LevelZero>,
+) -> ur_hal::Result<Option<Signal>> {
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
@@ -161,7 +164,7 @@ fn call_native(
     work: &Arc<QueueState>,
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
-) -> Result<Option<Signal>> {
+) -> ur_hal::Result<Option<Signal>> {
     let how = How { appends: Appends::One, at_once: true, ..How::default() };
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     work.put(&before, how, |list, _| list.barrier())?;
@@ -172,7 +175,11 @@ fn call_native(
 /// Enqueues a signal of a reusable event. Signals that several threads enqueue at the same time have no order: their
 /// numbers, the driver's event and the signal noted last may each take another of them for the latest. Each number is
 /// reported as come only by the mark behind its own signal, or when a complete event could be any of them.
-fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
+fn signal(
+    work: &Arc<QueueState>,
+    what: &Submission<'_, LevelZero>,
+    core: &Core,
+) -> ur_hal::Result<()> {
     core.check_reach(&work.device)?;
     let wanted = Submission { completion: Completion::Point, ..*what };
     // The times are taken with an event of their own, which comes first: so they are known when this event is
@@ -241,7 +248,7 @@ impl Streams for LevelZero {
     const HAS_NATIVE_HANDLES: bool = true;
     type ArrivedPoint = ImportPayload;
     fn check_process() -> ur_hal::Result<()> {
-        Ok(platform::check_fork()?)
+        platform::check_fork()
     }
     fn engines(device: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
         Ok(if device.engine().is_some() { 1 } else { device.compute()?.engines })
@@ -261,13 +268,13 @@ impl Streams for LevelZero {
         submit(stream.work()?, submission)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.work()?.flush()?)
+        stream.work()?.flush()
     }
     fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
-        Ok(stream.work()?.is_idle()?)
+        stream.work()?.is_idle()
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.work()?.finish()?)
+        stream.work()?.finish()
     }
     fn status(point: &Point) -> ur_hal::Result<Status> {
         Self::check_process()?;

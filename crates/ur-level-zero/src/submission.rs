@@ -18,8 +18,7 @@ use super::{
     work::{CommandId, LockedState, QueueState},
 };
 use std::sync::{Arc, MutexGuard};
-use ur_adapter::error::{Error, Result};
-use ur_hal::{Command, Completion, Order, Profile, Wait};
+use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait};
 
 /// A submission of this backend.
 type Submission<'a> = ur_hal::Submission<'a, LevelZero>;

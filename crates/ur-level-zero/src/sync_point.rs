@@ -1,20 +1,20 @@
 //! The registry of queue states, including those of released queues that are still busy, and sync points:
 //! everything submitted up to a moment. Deferred frees of memory and objects wait for sync points.
+use super::driver::notice;
 use super::{
     DriverDevice,
     native::event::EventKind,
     work::{CommandId, QueueState},
 };
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
-use ur_adapter::{error::Result, log, object::Backend};
 use ur_core::memory::deferred_free::{self, Moment as _};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Result, Severity};
 
 impl QueueState {
     /// Ends the use: the queue was released. Its lists are kept until they are idle.
     pub(super) fn leave(&self) {
         if let Err(error) = self.flush() {
-            log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &error);
+            notice(Severity::Error, &error);
         }
         self.is_over.store(true, Release);
         QUEUES.sweep();

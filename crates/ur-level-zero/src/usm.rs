@@ -47,8 +47,8 @@ impl UtilityLists {
     pub(super) fn with<R>(
         &self,
         device: &DriverDevice,
-        work: impl FnOnce(&List<'_>) -> Result<R>,
-    ) -> Result<R> {
+        work: impl FnOnce(&List<'_>) -> ur_hal::Result<R>,
+    ) -> ur_hal::Result<R> {
         let group = device.compute()?;
         let key = (device.raw(), group.ordinal);
         let idle = self.idle().get_mut(&key).and_then(Vec::pop);
@@ -69,7 +69,7 @@ impl Allocates for LevelZero {
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> ur_hal::Result<Chunk> {
         let (native, devices) = (context.native(), context.devices());
-        Ok(Chunk::take(kind.into(), native, device, devices, bytes, align)?)
+        Chunk::take(kind.into(), native, device, devices, bytes, align)
     }
     fn recognise(
         context: &DriverContext,
@@ -124,13 +124,16 @@ impl HasUsm for LevelZero {
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()> {
-        context.utility_lists().with(device, |list| list.fill(at.addr(), &[0], bytes))
+        Ok(context.utility_lists().with(device, |list| list.fill(at.addr(), &[0], bytes))?)
     }
     fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
         let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
         if let Some(ways) = Ends::beyond(context, device, ends)? {
-            return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
+            return Ok(ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1))?);
         }
-        context.driver().utility_lists().with(device, |list| list.copy(ends.0, ends.1, bytes))
+        Ok(context
+            .driver()
+            .utility_lists()
+            .with(device, |list| list.copy(ends.0, ends.1, bytes))?)
     }
 }

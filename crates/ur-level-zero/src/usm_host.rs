@@ -13,6 +13,6 @@ impl usm_host::HostRegistration for LevelZero {
         _read_only: bool,
     ) -> Result<Imported> {
         let (platform, start) = (context.platform().raw(), at.addr() as u64);
-        Imported::new(platform, context.native(), start, bytes)
+        Ok(Imported::new(platform, context.native(), start, bytes)?)
     }
 }

@@ -40,14 +40,14 @@ struct Piece {
 }
 impl Reservation {
     /// Maps `piece` at `at`.
-    fn put(&self, at: usize, piece: Piece) -> ur_adapter::error::Result<()> {
+    fn put(&self, at: usize, piece: Piece) -> Result<()> {
         let Piece { bytes, memory, offset, access } = piece;
         native::map(self.reserved.context(), at as u64, bytes, memory, offset, access)?;
         locked(&self.pieces).insert(at, piece);
         Ok(())
     }
     /// Unmaps the piece at `at`.
-    fn take(&self, at: usize, bytes: usize) -> ur_adapter::error::Result<()> {
+    fn take(&self, at: usize, bytes: usize) -> Result<()> {
         native::unmap(self.reserved.context(), at as u64, bytes)?;
         locked(&self.pieces).remove(&at);
         Ok(())
@@ -72,7 +72,7 @@ impl Reservation {
             let changed = self.put(at, Piece { access, ..piece });
             if let Err(error) = changed {
                 self.put(at, piece)?; // restores the old mapping
-                return Err(error.into());
+                return Err(error);
             }
         }
         Ok(())
@@ -123,7 +123,7 @@ impl VirtualMemory for LevelZero {
         if is_shareable && !physical_memory::has_descriptors(device)? {
             return Error::unsupported("descriptors of its memory, which sharing takes");
         }
-        Ok(Physical::create(context.native(), device, bytes, is_shareable)?)
+        Physical::create(context.native(), device, bytes, is_shareable)
     }
     fn map(
         reservation: &Reservation,
@@ -156,7 +156,7 @@ impl VirtualMemory for LevelZero {
             memory.discount_mapping();
         }
         // The size of imported memory comes from the exporter; mapping it shows whether it is true.
-        Ok(mapped.map_err(|e| if memory.is_opened() { foreign(e) } else { e })?)
+        mapped.map_err(|error| if memory.is_opened() { foreign(error) } else { error })
     }
     fn protect(
         reservation: &Reservation,
@@ -172,7 +172,7 @@ impl VirtualMemory for LevelZero {
             devices.iter().try_for_each(|device| sync_point::wait_for_device(device))?;
             return reservation.map_anew(part, access);
         }
-        Ok(native::set_access(context, at, size, access)?)
+        native::set_access(context, at, size, access)
     }
     fn unmap(reservation: &Reservation, part: Range, memory: &Physical) -> Result<()> {
         reservation.take(part.start().get(), part.bytes())?;

@@ -25,7 +25,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
 const LANES: usize = COPIES + 1;

@@ -176,6 +176,7 @@ impl DriverDevice {
 }
 
 impl OpensDevices for OpenCl {
+    const NAME: &'static str = "OpenCL";
     fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
         Ok(platform::devices().cloned().collect())
     }
@@ -244,8 +245,8 @@ impl HasDevices for OpenCl {
         device: &Arc<DriverDevice>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Option<Result<()>> {
-        device_info::tell(device, name, answer)
+    ) -> Result<bool> {
+        Ok(device_info::tell(device, name, answer).transpose()?.is_some())
     }
     fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
         let all = |names: [u32; 7]| {

@@ -35,7 +35,6 @@ fn target(context: &Context, device: &Device) -> Target {
     Target { context, device: device.raw(), local }
 }
 impl HasCode for OpenCl {
-    const NAME: &'static str = "OpenCL";
     fn target(context: &Context, device: &Device) -> Result<Target> {
         Ok(target(context, device))
     }

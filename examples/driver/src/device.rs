@@ -31,6 +31,7 @@ fn flags() -> ur_queue_flags_t {
 }
 /// The driver's verbs. Of a device there is nothing to say but that it is there, and of a context nothing at all.
 impl OpensDevices for Example {
+    const NAME: &'static str = "the example device";
     fn devices() -> ur_hal::Result<Vec<()>> {
         Ok(vec![()])
     }
@@ -53,9 +54,9 @@ impl HasDevices for Example {
         ur_device_type_t::GPU // of SYCL's kinds the nearest: its runtime takes CPUs and GPUs alone
     }
     /// What the core cannot know. What nobody says here or there is UNSUPPORTED_ENUMERATION.
-    fn tell(_: &(), name: ur_device_info_t, answer: &mut Answer<'_>) -> Option<Result<()>> {
+    fn tell(_: &(), name: ur_device_info_t, answer: &mut Answer<'_>) -> Result<bool> {
         use ur_device_info_t as I;
-        Some(match name {
+        match name {
             I::NAME => answer.str("Files and a thread"),
             I::VENDOR => answer.str("Nobody"),
             I::DRIVER_VERSION | I::VERSION => answer.str(env!("CARGO_PKG_VERSION")),
@@ -104,9 +105,13 @@ impl HasDevices for Example {
             | I::USM_CROSS_SHARED_SUPPORT
             | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP
             | I::USM_SYSTEM_SHARED_SUPPORT
-            | I::VENDOR_ID => name.shape()?.answer(Claim::Nothing, |_| vec![], answer),
-            _ => return None,
-        })
+            | I::VENDOR_ID => match name.shape() {
+                Some(shape) => shape.answer(Claim::Nothing, |_| vec![], answer),
+                None => return Ok(false),
+            },
+            _ => return Ok(false),
+        }?;
+        Ok(true)
     }
     fn wait_for_device(_: &Object<Device>) -> Result<()> {
         super::stream::moments(0).iter().for_each(super::stream::Moment::wait);

@@ -181,9 +181,7 @@ impl ur_hal::Modules for Example {
     type Module = Infallible;
     type Function = Infallible;
 }
-impl HasCode for Example {
-    const NAME: &'static str = "the example device";
-}
+impl HasCode for Example {}
 impl RunsCode for Example {
     fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
         queue.place()

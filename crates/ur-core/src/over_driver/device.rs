@@ -19,13 +19,13 @@ pub trait HasDevices:
 {
     /// The type of a device.
     fn kind(device: &DriverDevice<Self>) -> ur_device_type_t;
-    /// Answers a property that only the driver knows, or for which the core's answer does not apply. Returns `None` to
-    /// let the core answer.
+    /// Answers a property that only the driver knows, or for which the core's answer does not apply. Returns
+    /// `false` to let the core answer.
     fn tell(
         device: &DriverDevice<Self>,
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
-    ) -> Option<Result<()>>;
+    ) -> Result<bool>;
     /// The preferred and then the native vector widths: how many elements of char, short, int, long, float, double and
     /// half.
     ///

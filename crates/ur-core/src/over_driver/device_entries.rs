@@ -41,9 +41,9 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         answer: &mut Answer<'_>,
     ) -> Result<()> {
         D::check_fork()?;
-        D::tell(device.driver(), name, answer)
-            .or_else(|| device_info::answer::<D>(device, name, answer))
-            .unwrap_or_else(|| Err(untold(name)))
+        let told = D::tell(device.driver(), name, answer)?
+            || device_info::answer::<D>(device, name, answer)?;
+        if told { Ok(()) } else { Err(untold(name)) }
     }
     fn device_partition(
         device: Borrowed<'_, Device<D>>,

@@ -6,30 +6,35 @@ use ur_adapter::{error::Result, info::Answer, object::Borrowed};
 use ur_hal::{Capability, LaunchLimits};
 use ur_sys::{ur_device_info_t as I, *};
 
-/// Answers a property that is not the driver's; `None` if only a driver could answer it.
+/// Answers a property that is not the driver's; returns `false` if only a driver could answer it.
 pub(super) fn answer<D: HasDevices>(
     device: Borrowed<'_, Device<D>>,
     name: I,
     answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
+) -> Result<bool> {
     if let Some((row, column)) = vector(name) {
-        let widths = D::vector_widths(device.driver());
-        return Some(widths.and_then(|widths| answer.value(&widths[row][column])));
+        answer.value(&D::vector_widths(device.driver())?[row][column])?;
+        return Ok(true);
     }
-    relations::<D>(device, name, answer)
-        .or_else(|| launches::<D>(&device, name, answer))
-        .or_else(|| recordings::<D>(name, answer))
-        .or_else(|| constants(name, answer))
-        .or_else(|| features(name).map(|has| answer.bool(has)))
+    if relations::<D>(device, name, answer)?
+        || launches::<D>(&device, name, answer)?
+        || recordings::<D>(name, answer)?
+        || constants(name, answer)?
+    {
+        return Ok(true);
+    }
+    let Some(has) = features(name) else { return Ok(false) };
+    answer.bool(has)?;
+    Ok(true)
 }
 /// Relations to other objects. By default a device is neither composed of others nor divided into parts.
 fn relations<D: HasDevices>(
     device: Borrowed<'_, Device<D>>,
     name: I,
     answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
+) -> Result<bool> {
     let null = std::ptr::null_mut::<u8>();
-    Some(match name {
+    match name {
         I::REFERENCE_COUNT => answer.value(&device.api_refs()),
         I::TYPE => answer.value(&D::kind(device.driver()).0),
         I::PLATFORM => answer.handle(&device.platform),
@@ -42,15 +47,12 @@ fn relations<D: HasDevices>(
         I::SUPPORTED_PARTITIONS => answer.slice::<u32>(&[]),
         I::PARTITION_TYPE => answer.slice::<u64>(&[]),
         I::PARTITION_MAX_SUB_DEVICES | I::PARTITION_AFFINITY_DOMAIN => answer.value(&0_u32),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// Limits of launches.
-fn launches<D: HasDevices>(
-    device: &Device<D>,
-    name: I,
-    answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
+fn launches<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     type Of = fn(&LaunchLimits, &mut Answer<'_>) -> Result<()>;
     let of: Of = match name {
         I::MAX_WORK_ITEM_SIZES => |limits, answer| answer.slice(&limits.group),
@@ -66,23 +68,24 @@ fn launches<D: HasDevices>(
         I::LOCAL_MEM_SIZE => |limits, answer| answer.value(&(limits.local_memory as u64)),
         I::KERNEL_LAUNCH_CAPABILITIES => {
             use ur_kernel_launch_properties_flags_t as F;
-            return Some(D::launches(device).and_then(|(has, _)| {
-                let flags = [
-                    (Capability::CooperativeLaunch, F::COOPERATIVE),
-                    (Capability::Clusters, F::CLUSTER_DIMENSION),
-                    (Capability::ScratchMemory, F::WORK_GROUP_MEMORY),
-                ];
-                let all = flags.into_iter().filter(|(what, _)| has.has(*what));
-                answer.value(&all.fold(F::default(), |all, (_, flag)| all | flag).bits())
-            }));
+            let (has, _) = D::launches(device)?;
+            let flags = [
+                (Capability::CooperativeLaunch, F::COOPERATIVE),
+                (Capability::Clusters, F::CLUSTER_DIMENSION),
+                (Capability::ScratchMemory, F::WORK_GROUP_MEMORY),
+            ];
+            let all = flags.into_iter().filter(|(what, _)| has.has(*what));
+            answer.value(&all.fold(F::default(), |all, (_, flag)| all | flag).bits())?;
+            return Ok(true);
         }
-        _ => return None,
+        _ => return Ok(false),
     };
-    Some(D::launches(device).and_then(|(_, limits)| of(&limits, answer)))
+    of(&D::launches(device)?.1, answer)?;
+    Ok(true)
 }
 /// Defaults for properties that the driver does not answer.
-fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
-    Some(match name {
+fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
+    match name {
         I::PROFILE => answer.str("FULL_PROFILE"),
         I::BUILT_IN_KERNELS => answer.str(""),
         I::MAX_WORK_ITEM_DIMENSIONS => answer.value(&3_u32),
@@ -121,14 +124,15 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
         | I::IMAGE_PITCH_ALIGN_EXP
         | I::MIPMAP_MAX_ANISOTROPY_EXP
         | I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP => answer.value(&0_u32),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// Command buffers and graphs. Every kind of update is supported, because the core keeps what is recorded.
-fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_command_buffer_update_capability_flags_t as F;
     let has = <D::ExpCommandBuffer as Exists>::EXISTS;
-    Some(match name {
+    match name {
         I::COMMAND_BUFFER_SUPPORT_EXP
         | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
         | I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(has),
@@ -136,8 +140,9 @@ fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Option<Result<
             answer.value(&if has { F::VALID } else { F::default() }.bits())
         }
         I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(<D::ExpGraph as Exists>::EXISTS),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// Whether a feature exists, for features that the driver does not answer.
 fn features(name: I) -> Option<bool> {

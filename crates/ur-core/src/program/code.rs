@@ -8,8 +8,6 @@ pub(super) type Function<D> = <D as Modules>::Function;
 
 /// A driver that runs code. These methods are needed until devices and queues of all backends are the core's.
 pub trait HasCode: Contexts + Modules {
-    /// The driver's name in messages.
-    const NAME: &'static str;
     /// Whether a launch over an empty range is refused, as the specification requires. Otherwise it is a launch that
     /// runs nothing, because SYCL programs may have empty ranges.
     const REFUSES_EMPTY_RANGES: bool = false;

@@ -2,9 +2,8 @@
 use super::completion::{Completion, Failure};
 use crate::native::{self, Planes};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
-use ur_adapter::error::{Error, ErrorCode, Reason, Result};
 pub(crate) use ur_hal::Order;
-use ur_hal::{Address, Command, HostCall, Profile, Rows, Types};
+use ur_hal::{Address, Command, Error, ErrorKind, HostCall, Profile, Result, Rows, Types};
 use ur_ipc::arena::{Counter, PendingSignal, Progress};
 
 /// Something that a command waits for, captured at submission.
@@ -109,8 +108,8 @@ impl Dependencies {
 
 /// The error for waiting for a failed command, or depending on it.
 pub(crate) fn failed(why: &Failure) -> Error {
-    let error = Error::new(ErrorCode::InEventListExecStatus, why.to_string());
-    if why.is_debtor_gone() { error.because(Reason::ExporterGone) } else { error }
+    let error = Error::new(ErrorKind::DependencyFailed, why.to_string());
+    if why.is_debtor_gone() { error.because(ur_ipc::ErrorKind::ExporterGone) } else { error }
 }
 
 /// The pattern of a fill; up to 16 bytes need no allocation.

@@ -11,7 +11,7 @@ use super::{
     thread,
 };
 use std::{hint::black_box, sync::Arc};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 #[derive(Debug)]
 struct Command {

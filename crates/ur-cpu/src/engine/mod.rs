@@ -26,7 +26,7 @@ pub(crate) use team::Task;
 use in_order::InOrder;
 use out_of_order::OutOfOrder;
 use std::sync::Arc;
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// Whether commands are executed in the order of their submission.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl Queue {
         match self.fork == ur_mapping::fork_count() {
             true => Ok(()),
             false => Err(Error::new(
-                ErrorCode::Uninitialized,
+                ErrorKind::Uninitialized,
                 "this queue was made before a fork and its threads stayed with the parent: make a \
                  queue in the child",
             )),

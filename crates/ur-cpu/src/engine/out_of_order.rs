@@ -19,8 +19,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::*},
     },
 };
-use ur_adapter::error::Result;
-use ur_hal::{Profile, Status};
+use ur_hal::{Profile, Result, Status};
 
 /// The commands that are not complete, or that completed before an earlier one.
 #[derive(Debug, Default)]

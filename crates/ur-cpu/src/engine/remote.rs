@@ -11,7 +11,7 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ur_ipc::arena::{Any, LocalWake, PendingSignal, wait_any};
 use ur_mapping::PerProcess;
 

@@ -1,6 +1,6 @@
 //! Starts threads of the adapter: named, and with all signals blocked, because signals are for the
 //! application's threads.
-use ur_adapter::error::{Error, Result};
+use ur_hal::{Error, Result};
 
 /// Starts a detached thread that runs `body`.
 ///

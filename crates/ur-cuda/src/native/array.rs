@@ -13,10 +13,7 @@ use super::{
     stream::Stream,
 };
 use std::{marker::PhantomData, sync::OnceLock};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-};
+use ur_hal::{Error, ErrorKind, Result, Severity, notice};
 
 /// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
@@ -46,7 +43,7 @@ impl<D: Dialect> Array<D> {
         let mut raw = None;
         // SAFETY: `raw` is writable, `what` is initialized.
         unsafe { D::driver().array_create(&raw mut raw, what) }.ok::<D>()?;
-        let raw = raw.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no array"))?;
+        let raw = raw.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no array"))?;
         Self::adopted(device, raw, true)
     }
     /// Wraps an existing array, which must outlive this; with `owned` it is destroyed with this.
@@ -97,7 +94,7 @@ impl<D: Dialect> Array<D> {
 fn destroy_surface<D: Dialect>(surface: u64) {
     // SAFETY: created here; the owner guarantees that no command uses it any more.
     let gone = unsafe { D::driver().surface_destroy(surface) }.released::<D>();
-    gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
+    gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
 }
 impl<D: Dialect> Drop for Array<D> {
     fn drop(&mut self) {
@@ -106,7 +103,7 @@ impl<D: Dialect> Drop for Array<D> {
         }
         let _on = match Entered::<D>::enter(self.context) {
             Ok(on) => on,
-            Err(error) => return log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error),
+            Err(error) => return notice(D::NAME, Severity::Warning, &error),
         };
         if let Some(surface) = self.surface.take() {
             destroy_surface::<D>(surface);
@@ -114,9 +111,7 @@ impl<D: Dialect> Drop for Array<D> {
         if self.is_ours {
             // SAFETY: as for its surface.
             let gone = unsafe { D::driver().array_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| {
-                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error)
-            });
+            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
         }
     }
 }

@@ -2,10 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{Dialect, RawContext};
 use std::marker::PhantomData;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-};
+use ur_hal::{Error, ErrorKind, Result, Severity, notice};
 
 /// Initialises the driver; no effect if it is initialised.
 ///
@@ -24,7 +21,7 @@ pub fn retain_primary<D: Dialect>(device: i32) -> Result<RawContext> {
     let mut context = None;
     // SAFETY: `context` is writable.
     unsafe { D::driver().primary_retain(&raw mut context, device) }.ok::<D>()?;
-    context.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave a null context"))
+    context.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave a null context"))
 }
 
 /// Whether the primary context of the device with this number is active in this process.
@@ -89,9 +86,7 @@ impl<D: Dialect> Drop for Entered<D> {
             let mut popped = None;
             // SAFETY: `popped` is writable, and what is popped was pushed here.
             let outcome = unsafe { D::driver().context_pop(&raw mut popped) }.released::<D>();
-            outcome.unwrap_or_else(|error| {
-                log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error)
-            });
+            outcome.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
         }
     }
 }

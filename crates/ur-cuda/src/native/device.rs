@@ -5,7 +5,7 @@ use super::{
     context::Entered,
 };
 use std::ffi::{CStr, c_char};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// The driver's API version: 1000 * major + 10 * minor.
 ///

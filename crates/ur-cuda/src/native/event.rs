@@ -13,11 +13,7 @@ use std::{
     marker::PhantomData,
     sync::{Arc, Mutex, PoisonError},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Error, ErrorKind, Result, Severity, notice};
 
 /// `CU_EVENT_BLOCKING_SYNC`
 const BLOCKING: u32 = 1;
@@ -50,7 +46,7 @@ impl<D: Dialect> NativeEvent<D> {
         let mut raw = None;
         // SAFETY: `raw` is writable.
         unsafe { D::driver().event_create(&raw mut raw, flags) }.ok::<D>()?;
-        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null event");
+        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null event");
         Ok(Self { raw: raw.ok_or_else(null)?, is_ours: true, _dialect: PhantomData })
     }
     /// Wraps an existing event, which must outlive this; with `owned` it is destroyed with this.
@@ -117,7 +113,7 @@ impl<D: Dialect> Drop for NativeEvent<D> {
         if self.is_ours && super::super::device::check_fork::<D>().is_ok() {
             // SAFETY: owned, live, and never used again.
             let gone = unsafe { D::driver().event_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
+            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
         }
     }
 }
@@ -162,7 +158,7 @@ impl<D: Dialect> Pooled<D> {
     pub(in super::super) fn device(&self) -> Result<&'static Arc<DriverDevice<D>>> {
         let is_it = |one: &&Arc<DriverDevice<D>>| one.number() == self.pool.device;
         let found = device::all::<D>().iter().find(is_it);
-        found.ok_or_else(|| Error::new(ErrorCode::InvalidDevice, "the event's device is gone"))
+        found.ok_or_else(|| Error::new(ErrorKind::InvalidDevice, "the event's device is gone"))
     }
 }
 impl<D: Dialect> std::ops::Deref for Pooled<D> {

@@ -4,8 +4,7 @@ use super::{
     array::End,
     stream::Stream,
 };
-use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
+use ur_hal::{Address, BoxSpan, Command, Error, Hint, Location, Result, Rows};
 
 /// `CU_DEVICE_CPU`: the host in place of a device number.
 const HOST: i32 = -1;

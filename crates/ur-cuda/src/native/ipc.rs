@@ -9,7 +9,7 @@ use super::{
     virtual_memory::foreign,
 };
 use std::marker::PhantomData;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// The handle with which other processes can open the whole allocation at `at`.
 ///

@@ -13,9 +13,8 @@ use super::{
     stream::Stream,
 };
 use std::{cell::RefCell, ffi::c_void, ptr::null_mut};
-use ur_adapter::error::{ErrorCode, Result};
 use ur_core::kernels::arguments::LONGEST;
-use ur_hal::{Address, Argument, Launch, place_local};
+use ur_hal::{Address, Argument, ErrorKind, Launch, Result, place_local};
 
 /// Up to this many arguments are passed without a heap allocation.
 const INLINE: usize = 32;
@@ -92,7 +91,7 @@ impl<D: Dialect> Stream<D> {
                 Argument::Image(image, _) => image.array().surface()?,
                 Argument::Local(bytes) => {
                     let (start, end) =
-                        place_local(local, bytes).ok_or(ErrorCode::OutOfResources)?;
+                        place_local(local, bytes).ok_or(ErrorKind::OutOfResources)?;
                     local = end;
                     start as u64
                 }

@@ -11,10 +11,7 @@ use super::{
 };
 use std::sync::Arc;
 use std::{ffi::c_void, marker::PhantomData, ptr};
-use ur_adapter::{
-    error::{ErrorCode, Result},
-    log,
-};
+use ur_hal::{ErrorKind, Result, Severity, notice};
 
 /// The kind of memory of a [`Piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,8 +53,8 @@ impl<D: Dialect> Piece<D> {
                 let mut host = ptr::null_mut();
                 // SAFETY: `host` is writable. Flags 1 | 2: portable to all contexts, mapped for devices.
                 let outcome = unsafe { D::driver().host_alloc(&raw mut host, bytes, 3) };
-                outcome.ok::<D>().map_err(|error| match error.code() {
-                    ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfHostMemory),
+                outcome.ok::<D>().map_err(|error| match error.kind() {
+                    ErrorKind::OutOfDeviceMemory => error.with_kind(ErrorKind::OutOfHostMemory),
                     _ => error,
                 })?;
                 at = host.expose_provenance() as u64;
@@ -107,7 +104,7 @@ pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Re
         Ok(_on) => work(),
         Err(error) => Err(error),
     };
-    done.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
+    done.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
 }
 
 /// Host memory of the application, registered with the driver until this is dropped.

@@ -11,10 +11,7 @@ use std::{
     marker::PhantomData,
     ptr::{null_mut, without_provenance_mut},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-};
+use ur_hal::{Error, ErrorKind, Result, Severity, notice};
 
 /// The size in bytes of each of the driver's two log buffers.
 const LOG: usize = 16 << 10;
@@ -120,7 +117,7 @@ impl<D: Dialect> Module<D> {
             unsafe { D::driver().module_load(&raw mut raw, image, jit.count(), names, values) };
         let loaded = outcome.ok::<D>().and_then(|()| {
             let raw =
-                raw.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no module"))?;
+                raw.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no module"))?;
             Ok(Self::of(raw, context, true))
         });
         (loaded, jit.log())
@@ -177,7 +174,7 @@ fn name_of<D: Dialect>(function: RawFunction) -> Result<CString> {
     // SAFETY: a function of a loaded module.
     unsafe { D::driver().function_name(&raw mut name, function) }.ok::<D>()?;
     if name.is_null() {
-        return Err(Error::new(ErrorCode::Unknown, "the driver gave no name for a kernel"));
+        return Err(Error::new(ErrorKind::Unknown, "the driver gave no name for a kernel"));
     }
     // SAFETY: a string that lives as long as the module, which is loaded.
     Ok(unsafe { CStr::from_ptr(name) }.to_owned())
@@ -324,8 +321,7 @@ impl<D: Dialect> Drop for Link<D> {
     fn drop(&mut self) {
         // SAFETY: created once and destroyed once, in the context that is still current.
         let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
-        outcome
-            .unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
+        outcome.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
     }
 }
 /// Compiles `inputs`, each with its name for the log. If `complete`, links them and returns the machine code;
@@ -353,7 +349,7 @@ fn join<D: Dialect>(
     let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
     // SAFETY: the lists have `count` entries, and live until the link is destroyed.
     unsafe { D::driver().link_create(jit.count(), names, values, &raw mut state) }.ok::<D>()?;
-    let state = state.ok_or_else(|| Error::new(ErrorCode::Unknown, "the driver gave no link"))?;
+    let state = state.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no link"))?;
     let link = Link::<D>(state, PhantomData);
     for (kind, bytes, name) in inputs {
         let (data, n) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
@@ -371,7 +367,7 @@ fn join<D: Dialect>(
     // SAFETY: both are writable.
     unsafe { D::driver().link_complete(link.0, &raw mut image, &raw mut bytes) }.ok::<D>()?;
     if image.is_null() {
-        return Err(Error::new(ErrorCode::Unknown, "the driver linked to nothing"));
+        return Err(Error::new(ErrorKind::Unknown, "the driver linked to nothing"));
     }
     // SAFETY: the driver returned the length; the memory is valid until the link is destroyed.
     Ok(unsafe { std::slice::from_raw_parts(image.cast::<u8>(), bytes) }.to_vec())

@@ -6,7 +6,7 @@ use super::{
     stream::Stream,
 };
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// Streams by key.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
     sync::{Arc, OnceLock},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 const DESCRIPTOR: i32 = 1;
 /// The attribute for the bytes that stay in a pool at synchronizations.
@@ -61,7 +61,7 @@ impl<D: Dialect> DriverPool<D> {
         Ok(pool)
     }
     fn of(device: &DriverDevice<D>, raw: Option<RawPool>, is_ours: bool) -> Result<Self> {
-        let null = || Error::new(ErrorCode::Unknown, "the driver gave a null pool");
+        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null pool");
         let (raw, context) = (raw.ok_or_else(null)?, device.context()?);
         Ok(Self { raw, context, is_ours, exported: OnceLock::new(), _dialect: PhantomData })
     }

@@ -16,12 +16,7 @@ use super::{
     staging::Rows,
 };
 use std::{ffi::c_void, marker::PhantomData, sync::Arc};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-};
-use ur_hal::{Pattern, RowPattern};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Error, ErrorKind, Pattern, Result, RowPattern, Severity, notice};
 
 /// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
 const NON_BLOCKING: u32 = 1;
@@ -90,7 +85,7 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: `raw` is writable.
         unsafe { D::driver().stream_create(&raw mut raw, flags, priority) }.ok::<D>()?;
         if raw.is_none() {
-            return Err(Error::new(ErrorCode::Unknown, "the driver gave a null stream"));
+            return Err(Error::new(ErrorKind::Unknown, "the driver gave a null stream"));
         }
         Ok(Self::adopted(raw, true))
     }
@@ -237,7 +232,7 @@ impl<D: Dialect> Stream<D> {
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
-                log::say(D::BACKEND, ur_logger_level_t::ERROR, &what);
+                notice(D::NAME, Severity::Error, &what);
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
@@ -531,7 +526,7 @@ impl<D: Dialect> Drop for Stream<D> {
         {
             // SAFETY: owned, live, and never used again; the driver completes its commands first.
             let gone = unsafe { D::driver().stream_destroy(raw) }.released::<D>();
-            gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
+            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::{
     ptr,
     sync::{Arc, OnceLock},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: i32 = 1;
@@ -156,25 +156,21 @@ impl<D: Dialect> Drop for Physical<D> {
 /// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
 pub(super) fn adopt(number: i32) -> Result<OwnedFd> {
     if number < 0 {
-        return Err(Error::new(ErrorCode::Unknown, "the driver exported no descriptor"));
+        return Err(Error::new(ErrorKind::Unknown, "the driver exported no descriptor"));
     }
     // SAFETY: the driver created it for the caller, and does not use it any more.
     let fd = unsafe { OwnedFd::from_raw_fd(number) };
     rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC).map_err(|e| {
-        Error::new(ErrorCode::OutOfResources, format!("a descriptor could not be kept: {e}"))
+        Error::new(ErrorKind::OutOfResources, format!("a descriptor could not be kept: {e}"))
     })?;
     Ok(fd)
 }
 /// The error for something that another process sent and the driver refused: the exporter's fault, unless
 /// memory ran out, the device failed, or the driver does not have the function.
 pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.code() {
-        ErrorCode::OutOfDeviceMemory
-        | ErrorCode::OutOfHostMemory
-        | ErrorCode::OutOfResources
-        | ErrorCode::DeviceLost
-        | ErrorCode::Uninitialized => error,
-        _ if error.native_status().is_none() => error,
+    match error.kind() {
+        kind if kind.is_want() => error,
+        _ if error.status().is_none() => error,
         _ => foreign_refusal(error),
     }
 }
@@ -182,23 +178,23 @@ pub(in super::super) fn foreign(error: Error) -> Error {
 fn foreign_refusal(error: Error) -> Error {
     const MAPPED: i32 = 208;
     const NOT_PERMITTED: i32 = 800;
-    match error.native_status() {
+    match error.status() {
         Some(MAPPED) => Error::new(
-            ErrorCode::InvalidValue,
+            ErrorKind::InvalidValue,
             format!(
                 "another library of this process has this memory open in another context, which the driver \
                  allows once: close it there, or open it there alone: {error}"
             ),
         ),
         Some(NOT_PERMITTED) => Error::new(
-            ErrorCode::InvalidArgument,
+            ErrorKind::NotPermitted,
             format!(
                 "the driver may not open the exporter's memory: it needs the same user, and for its old \
                  handles the right to look at the exporter (ptrace): {error}"
             ),
         ),
         _ => Error::new(
-            ErrorCode::InvalidValue,
+            ErrorKind::InvalidValue,
             format!("the driver refuses what the exporter sent: {error}"),
         ),
     }

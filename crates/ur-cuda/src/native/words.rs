@@ -5,8 +5,7 @@ use super::{
     context::Entered,
 };
 use std::{ffi::c_void, marker::PhantomData, ptr};
-use ur_adapter::{error::Result, log};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Result, Severity, notice};
 
 /// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`: usable in all contexts.
 const FLAGS: u32 = 3;
@@ -55,6 +54,6 @@ impl<D: Dialect> Drop for Words<D> {
             // SAFETY: registered here; commands that wait for its words or write them are complete.
             unsafe { D::driver().host_unregister(pointer(self.start)) }.released::<D>()
         });
-        gone.unwrap_or_else(|error| log::say(D::BACKEND, ur_logger_level_t::WARN, &error));
+        gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
     }
 }

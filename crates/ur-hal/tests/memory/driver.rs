@@ -333,6 +333,7 @@ impl Streams for InMemory {
     }
 }
 impl OpensDevices for InMemory {
+    const NAME: &'static str = "in-memory";
     fn devices() -> Result<Vec<u32>> {
         Ok(vec![0])
     }
@@ -350,8 +351,6 @@ impl OpensDevices for InMemory {
 }
 impl NativeHandles for InMemory {}
 impl Driver for InMemory {
-    const NAME: &'static str = "in-memory";
-
     fn facts(device: &u32) -> Result<DeviceFacts> {
         use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
         Ok(DeviceFacts {

@@ -6,16 +6,12 @@ use super::super::{
 use ur_adapter::{error::Result, info::Answer};
 use ur_sys::{ur_device_info_t as I, *};
 
-pub(super) fn answer(
-    device: &DriverDevice,
-    name: I,
-    answer: &mut Answer<'_>,
-) -> Option<Result<()>> {
-    Some(match name {
+pub(super) fn answer(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+    match name {
         I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP => {
-            let told = native::extended::<native::BlockArrays>(device.raw());
+            let told = native::extended::<native::BlockArrays>(device.raw())?;
             let known = ur_exp_device_2d_block_array_capability_flags_t::VALID.bits();
-            told.and_then(|told| answer.value(&(told.flags & known)))
+            answer.value(&(told.flags & known))
         }
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&updates().bits()),
         I::COMMAND_BUFFER_SUPPORT_EXP
@@ -26,8 +22,9 @@ pub(super) fn answer(
         | I::ESIMD_SUPPORT
         | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
         | I::DYNAMIC_LINK_SUPPORT_EXP => answer.bool(true),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// What can be changed in a recorded launch: everything, because command lists are created again from the
 /// recording.

@@ -2,8 +2,7 @@
 //! driver copies them.
 use super::{super::LevelZero, kernel::ArgumentLock, mutable::Value};
 use std::{ffi::c_void, ptr::null_mut};
-use ur_adapter::error::Result;
-use ur_hal::{Address, Argument};
+use ur_hal::{Address, Argument, Result};
 
 type Given<'a> = Argument<'a, LevelZero>;
 

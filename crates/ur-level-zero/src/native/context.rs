@@ -5,7 +5,7 @@ use super::{
     fork::release,
 };
 use std::ptr::null;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// A context; destroyed on drop if owned.

@@ -13,7 +13,7 @@ use std::{
     ptr::{NonNull, null},
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 pub(super) type Create = unsafe extern "C" fn(

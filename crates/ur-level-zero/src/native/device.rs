@@ -5,7 +5,7 @@ use std::{
     ops::Deref,
     ptr::{from_mut, null_mut},
 };
-use ur_adapter::error::{ErrorCode, Result};
+use ur_hal::{ErrorKind, Result};
 use ze_sys::*;
 
 /// A structure that the driver filled in; its link is null, so it contains no pointers.
@@ -47,7 +47,7 @@ pub fn whole(of: RawDevice) -> Result<Option<RawDevice>> {
     let mut whole = None;
     // SAFETY: `whole` is writable.
     match unsafe { driver().device_get_root_device(of, &raw mut whole) }.ok() {
-        Err(error) if error.code() == ErrorCode::UnsupportedFeature => Ok(None), // drivers before version 1.7
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None), // drivers before version 1.7
         told => told.map(|()| whole),
     }
 }

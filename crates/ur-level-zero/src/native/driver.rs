@@ -5,7 +5,7 @@ use std::{
     ffi::{CStr, c_char},
     ptr::{null, null_mut},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// Initialises Level Zero, and lists the drivers of GPUs, or with `every_kind` of all devices.

@@ -17,7 +17,7 @@ use std::{
         atomic::{AtomicPtr, Ordering::*},
     },
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 use ze_sys::*;
 
 /// The driver's IPC handle of an event.
@@ -404,6 +404,6 @@ impl EventMaker {
         let fresh = EventPool::create(&self.context, &self.devices, self.places, timed)?;
         let event = fresh.take()?;
         pools().push(fresh);
-        event.ok_or_else(|| Error::new(ErrorCode::OutOfResources, "an event pool without places"))
+        event.ok_or_else(|| Error::new(ErrorKind::OutOfResources, "an event pool without places"))
     }
 }

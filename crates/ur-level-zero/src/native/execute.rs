@@ -3,8 +3,7 @@ use super::{
     super::{LevelZero, image, launch},
     list::{BoxPlace3d, List},
 };
-use ur_adapter::error::{Error, Result};
-use ur_hal::{Address, BoxSpan, Command, Hint, Location, Rows};
+use ur_hal::{Address, BoxSpan, Command, Error, Hint, Location, Result, Rows};
 use ze_sys::*;
 
 /// Rows as one end of a box copy.

@@ -1,7 +1,6 @@
 //! Fills of memory with patterns that the engines do not support, composed of fills and copies that they do.
 use super::list::{BoxPlace3d, List};
-use ur_adapter::error::Result;
-use ur_hal::{Pattern, RowPattern};
+use ur_hal::{Pattern, Result, RowPattern};
 
 impl List<'_> {
     /// Fills memory with a pattern of any length, of which `bytes` is a multiple. A pattern that the engines

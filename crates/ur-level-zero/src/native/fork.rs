@@ -2,7 +2,7 @@
 //! belong to the parent.
 use super::super::driver::Outcome;
 use std::sync::OnceLock;
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// The process's fork count when the driver was initialised.
 static FORK: OnceLock<u64> = OnceLock::new();
@@ -17,7 +17,7 @@ pub fn check() -> Result<()> {
     match FORK.get().is_none_or(|fork| *fork == ur_mapping::fork_count()) {
         true => Ok(()),
         false => Err(Error::new(
-            ErrorCode::Uninitialized,
+            ErrorKind::Uninitialized,
             "Level Zero was started before this process was forked and does not work in the child: \
              fork first, or start another program",
         )),

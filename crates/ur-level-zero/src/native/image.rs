@@ -11,7 +11,7 @@ use super::{
     memory::pointer,
 };
 use std::{ptr, sync::Arc};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// The properties of an image to be created.

@@ -12,7 +12,7 @@ use std::{
     os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd},
     sync::{Mutex, PoisonError},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// Which drivers take ownership of the descriptors of one kind of import.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl Keepers {
         import: impl FnOnce(i32) -> Result<T>,
     ) -> Result<T> {
         let given = duplicate(fd.as_raw_fd())?.ok_or_else(|| {
-            Error::new(ErrorCode::InvalidValue, "what is to be imported is not open")
+            Error::new(ErrorKind::InvalidValue, "what is to be imported is not open")
         })?;
         let imported = import(given.as_raw_fd())?;
         if self.keeps(device) {

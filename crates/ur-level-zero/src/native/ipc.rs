@@ -24,7 +24,7 @@ use std::{
     ptr,
     sync::Arc,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 use ze_sys::*;
 
 /// The bytes of a driver's handle.
@@ -121,7 +121,7 @@ pub(super) fn duplicate(number: i32) -> Result<Option<OwnedFd>> {
 }
 fn not_duplicated(errno: rustix::io::Errno) -> Error {
     let why = format!("a descriptor of memory could not be duplicated: {errno}");
-    Error::new(ErrorCode::OutOfResources, why)
+    Error::new(ErrorKind::OutOfResources, why)
 }
 impl Handle {
     /// The handle of the allocation at `at` in `context`.
@@ -171,7 +171,7 @@ fn is_all(fd: &OwnedFd, bytes: u64) -> bool {
 /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
 pub fn exported(piece: &Piece, flag: u32) -> Result<OwnedFd> {
     let number = memory::exported(piece.context().raw(), piece.at(), flag)?;
-    let none = || Error::new(ErrorCode::UnsupportedFeature, "the driver exported no descriptor");
+    let none = || Error::new(ErrorKind::Unsupported, "the driver exported no descriptor");
     let fd = duplicate(number)?.ok_or_else(none)?;
     put_back(piece.context(), number);
     Ok(fd)
@@ -216,7 +216,7 @@ impl OpenedHandle {
                 let (at, context) = (piece.at(), Arc::clone(context));
                 Ok(Some(Self { at, context, imported: Some(piece) }))
             }
-            Err(error) if is_want(error.code()) => Err(error),
+            Err(error) if error.kind().is_want() => Err(error),
             Err(_) => Ok(None),
         }
     }
@@ -294,25 +294,14 @@ impl Drop for OpenedHandle {
         release(|| unsafe { driver().mem_close_ipc_handle(self.context.raw(), pointer(self.at)) });
     }
 }
-/// Whether the error is a lack of resources or a lost device, independent of the arguments.
-pub(super) fn is_want(code: ErrorCode) -> bool {
-    matches!(
-        code,
-        ErrorCode::OutOfDeviceMemory
-            | ErrorCode::OutOfHostMemory
-            | ErrorCode::OutOfResources
-            | ErrorCode::DeviceLost
-            | ErrorCode::Uninitialized
-    )
-}
 /// The error for something that another process sent and the driver refused: the exporter's fault, unless
 /// memory ran out, the device failed, or the driver does not have the function.
 pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.code() {
-        code if is_want(code) => error,
-        _ if error.native_status().is_none() => error,
+    match error.kind() {
+        kind if kind.is_want() => error,
+        _ if error.status().is_none() => error,
         _ => Error::new(
-            ErrorCode::InvalidValue,
+            ErrorKind::InvalidValue,
             format!("the driver refuses what the exporter sent: {error}"),
         ),
     }

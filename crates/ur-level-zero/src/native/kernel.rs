@@ -11,7 +11,7 @@ use std::{
     ptr::{from_mut, null, null_mut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// The table row of the driver function that takes all arguments in one call.

@@ -2,6 +2,7 @@
 //! and executed later. All are in-order. Commands are appended through a [`List`]: access to a list for one
 //! command, with the events that it waits for and signals.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::super::driver::notice;
 use super::{
     super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
     context::NativeContext,
@@ -13,8 +14,7 @@ use std::{
     ptr::{null, without_provenance, without_provenance_mut},
     sync::Arc,
 };
-use ur_adapter::{error::Result, log, object::Backend};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Result, Severity};
 use ze_sys::*;
 
 /// The engine that a list uses.
@@ -293,7 +293,7 @@ impl<'turn> List<'turn> {
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
-                log::say(Backend::LevelZero, ur_logger_level_t::ERROR, &what);
+                notice(Severity::Error, &what);
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));

@@ -11,7 +11,7 @@ use super::{
     fork::release,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 use ze_sys::*;
 
 /// The kind of memory of a [`Piece`].
@@ -85,9 +85,9 @@ impl Piece {
                 }
             }
         };
-        outcome.ok().map_err(|error| match (error.code(), sort) {
-            (ErrorCode::OutOfDeviceMemory, Sort::Host) => {
-                error.with_code(ErrorCode::OutOfHostMemory)
+        outcome.ok().map_err(|error| match (error.kind(), sort) {
+            (ErrorKind::OutOfDeviceMemory, Sort::Host) => {
+                error.with_kind(ErrorKind::OutOfHostMemory)
             }
             _ => error,
         })?;
@@ -291,7 +291,7 @@ impl Imported {
         match made.at == at {
             true => Ok(made),
             false => Err(Error::new(
-                ErrorCode::UnsupportedFeature,
+                ErrorKind::Unsupported,
                 "this driver takes no host memory of others where it is: allocate it with \
                  urUSMHostAlloc",
             )),

@@ -10,8 +10,7 @@ use std::{
     ptr::{from_ref, null, null_mut},
     sync::Arc,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::Constant;
+use ur_hal::{Constant, Error, ErrorKind, Result};
 use ze_sys::*;
 
 /// The forms of code that the driver accepts.
@@ -100,7 +99,7 @@ impl NativeModule {
         for piece in pieces {
             let Code::Il(code) = &piece.code else {
                 let why = "native binaries are whole programs: only SPIR-V is linked";
-                return (Err(Error::new(ErrorCode::InvalidOperation, why)), String::new());
+                return (Err(Error::new(ErrorKind::InvalidOperation, why)), String::new());
             };
             codes.push(code);
         }

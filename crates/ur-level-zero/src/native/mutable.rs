@@ -17,7 +17,7 @@ use std::{
     ptr::{from_ref, null},
     sync::Arc,
 };
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// The properties of a launch that are changed.

@@ -8,7 +8,7 @@ use super::{
     context::NativeContext,
     fork::release,
     import_fd::{Keepers, close_if_left, was_kept},
-    ipc::{duplicate, foreign, is_want},
+    ipc::{duplicate, foreign},
     virtual_memory::page_size,
 };
 use std::{
@@ -20,7 +20,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::*},
     },
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 use ze_sys::*;
 
 /// The kind of descriptor: a dma-buf.
@@ -51,7 +51,7 @@ pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
     let bytes = page_size(&context, device, 1)?;
     let has = match Physical::create(&context, device, bytes, true).and_then(|one| one.export()) {
         Ok(_) => true,
-        Err(error) if is_want(error.code()) => return Err(error),
+        Err(error) if error.kind().is_want() => return Err(error),
         Err(_) => false,
     };
     known().push((raw, has));
@@ -211,7 +211,7 @@ impl Physical {
         unsafe { driver().physical_mem_get_properties(here, self.raw, to) }.ok()?;
         let none = || {
             let why = "the driver exported no descriptor of this physical memory: a newer one may";
-            Error::new(ErrorCode::UnsupportedFeature, why)
+            Error::new(ErrorKind::Unsupported, why)
         };
         let fd = duplicate(export.fd)?.ok_or_else(none)?;
         put_back(&self.context, export.fd);

@@ -6,7 +6,7 @@ use super::{
     fork::release,
 };
 use std::sync::Arc;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// A sampler; destroyed on drop if owned.

@@ -6,7 +6,7 @@ use super::{
     device::listed,
 };
 use std::sync::OnceLock;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// A device for Sysman: a whole device, and the sub-device that is meant.

@@ -11,7 +11,7 @@ use super::{
     list::List,
 };
 use std::sync::Arc;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 use ze_sys::*;
 
 /// A synchronous immediate list, used by one thread at a time.

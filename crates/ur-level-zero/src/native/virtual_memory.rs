@@ -7,7 +7,6 @@ use super::{
     },
     context::NativeContext,
     fork::release,
-    ipc::is_want,
     memory::pointer,
     physical_memory::Physical,
     utility_list::UtilityList,
@@ -16,8 +15,7 @@ use std::{
     ptr,
     sync::{Arc, Mutex, PoisonError},
 };
-use ur_adapter::error::{ErrorCode, Result};
-use ur_hal::Access;
+use ur_hal::{Access, ErrorKind, Result};
 use ze_sys::*;
 
 /// Whether the device supports virtual memory. Determined by a trial call, because a loader exports the
@@ -35,7 +33,7 @@ pub fn is_supported(device: &DriverDevice) -> Result<bool> {
     let context = NativeContext::create(raw, &[device.raw()])?;
     let has = match page_size(&context, device, 1) {
         Ok(_) => true,
-        Err(error) if error.code() == ErrorCode::UnsupportedFeature => false,
+        Err(error) if error.kind() == ErrorKind::Unsupported => false,
         Err(error) => return Err(error),
     };
     known().push((raw, has));
@@ -88,7 +86,7 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     let written = write(0).and_then(|()| write(1));
     let again = match written.and_then(|()| map_part()) {
         Ok(()) => end(&part).map(|()| true),
-        Err(error) if is_want(error.code()) => Err(error),
+        Err(error) if error.kind().is_want() => Err(error),
         Err(_) => Ok(false),
     };
     let maps_again = end(&whole).and(again)?;

@@ -25,7 +25,7 @@ fn what_was_submitted_behind_a_failure_fails_with_it_and_later_commands_run() {
     assert_eq!(before.wait(), Ok(()));
     queue.put(&[], call(|| {})).wait().unwrap();
     let told = queue.finish().unwrap_err();
-    assert_eq!(told.code(), ErrorCode::InEventListExecStatus);
+    assert_eq!(told.kind(), ErrorKind::DependencyFailed);
     assert!(told.to_string().contains("made to fail"));
     queue.finish().expect("a failure is told once");
 }
@@ -73,7 +73,7 @@ fn a_dependency_that_has_failed_already_is_refused_and_nothing_is_submitted() {
             .signal([Dependency::Local(failed)], Signal::Shared(&slot))
             .map(|_| ())
             .unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::InEventListExecStatus);
+        assert_eq!(refused.kind(), ErrorKind::DependencyFailed);
         assert!(matches!(slot.capture().unwrap(), Captured::Complete));
         queue.finish().unwrap();
     }

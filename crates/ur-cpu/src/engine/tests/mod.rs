@@ -72,7 +72,7 @@ fn call(what: impl FnOnce() + Send + 'static) -> Work {
     }))
 }
 fn failing() -> Work {
-    Work::Run(Box::new(|| Err(Error::new(ErrorCode::Unknown, "made to fail"))))
+    Work::Run(Box::new(|| Err(Error::new(ErrorKind::Unknown, "made to fail"))))
 }
 fn wanted(work: Work) -> Submission {
     Submission { want: true, ..Submission::new(work) }
@@ -133,7 +133,9 @@ impl Queue {
                 let counter = match known.map(|(_, counter)| Arc::clone(counter)) {
                     Some(counter) => counter,
                     None => {
-                        let fresh = Arc::new(slot.arena().take_counter()?);
+                        let fresh = Arc::new(
+                            slot.arena().take_counter().map_err(ur_adapter::error::Error::from)?,
+                        );
                         all.push((key, Arc::clone(&fresh)));
                         fresh
                     }
@@ -141,7 +143,7 @@ impl Queue {
                 let value = counter.reserve();
                 let owed = Some(OwedSignal { counter: Arc::clone(&counter), value });
                 self.send(after, Submission { owed, ..plain })?;
-                ur_core::unseen::judge(slot.publish(&counter, value))
+                Ok(ur_core::unseen::judge(slot.publish(&counter, value))?)
             }
         }
     }

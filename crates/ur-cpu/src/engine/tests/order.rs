@@ -213,8 +213,8 @@ fn the_pieces_of_a_large_amount_are_all_of_it_once() {
 #[test]
 fn a_queue_from_before_a_fork_refuses_its_child() {
     let queue = Queue { fork: ur_mapping::fork_count().wrapping_add(1), ..in_order() };
-    let code = |error: Error| error.code();
-    assert_eq!(queue.send([], barrier()).map_err(code).unwrap_err(), ErrorCode::Uninitialized);
-    assert_eq!(queue.finish().map_err(code), Err(ErrorCode::Uninitialized));
-    assert_eq!(queue.flush().map_err(code), Err(ErrorCode::Uninitialized));
+    let code = |error: Error| error.kind();
+    assert_eq!(queue.send([], barrier()).map_err(code).unwrap_err(), ErrorKind::Uninitialized);
+    assert_eq!(queue.finish().map_err(code), Err(ErrorKind::Uninitialized));
+    assert_eq!(queue.flush().map_err(code), Err(ErrorKind::Uninitialized));
 }

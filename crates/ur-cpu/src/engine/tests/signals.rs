@@ -253,11 +253,11 @@ fn a_signal_of_an_event_that_its_maker_let_go_of_is_refused() {
     for queue in both() {
         // On an idle queue, and behind a pending command.
         let refused = queue.signal([], Signal::Shared(&opened)).unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::InvalidEvent);
+        assert_eq!(refused.kind(), ErrorKind::InvalidEvent);
         let door = Door::new();
         queue.put(&[], door.work());
         let refused = queue.signal([], Signal::Shared(&opened)).unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::InvalidEvent);
+        assert_eq!(refused.kind(), ErrorKind::InvalidEvent);
         door.open();
         queue.finish().unwrap();
     }

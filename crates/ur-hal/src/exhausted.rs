@@ -1,23 +1,23 @@
 //! Finds out which resource a process has run out of, after a driver's call failed without telling.
+use crate::ErrorKind;
 use rustix::{
     event::{EventfdFlags, eventfd},
     io::Errno,
     process::Resource,
 };
-use ur_adapter::error::ErrorCode;
 
 /// With fewer bytes of address space left below the limit, the driver's next mapping may not fit.
 const FEW: u64 = 256 << 20;
 
-/// Checks the resources that most calls need: descriptors and mappings (`OUT_OF_RESOURCES`), and address space
-/// (`OUT_OF_HOST_MEMORY`). `None` if none of them is exhausted.
-pub fn what_ran_out() -> Option<ErrorCode> {
+/// Checks the resources that most calls need: descriptors and mappings ([`ErrorKind::OutOfResources`]), and address
+/// space ([`ErrorKind::OutOfHostMemory`]). `None` if none of them is exhausted.
+pub fn what_ran_out() -> Option<ErrorKind> {
     let limit = ur_mapping::soft_limit(Resource::As);
     match eventfd(0, EventfdFlags::CLOEXEC) {
-        Err(Errno::MFILE | Errno::NFILE) => Some(ErrorCode::OutOfResources),
-        _ if ur_mapping::mappings_exhausted() => Some(ErrorCode::OutOfResources),
+        Err(Errno::MFILE | Errno::NFILE) => Some(ErrorKind::OutOfResources),
+        _ if ur_mapping::mappings_exhausted() => Some(ErrorKind::OutOfResources),
         _ if limit.is_some_and(|limit| addresses_used() + FEW > limit) => {
-            Some(ErrorCode::OutOfHostMemory)
+            Some(ErrorKind::OutOfHostMemory)
         }
         _ => None,
     }
