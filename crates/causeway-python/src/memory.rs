@@ -111,11 +111,29 @@ impl Memory {
         is_for_same_user: bool,
     ) -> Result<Arc<Self>> {
         let buffer = session.context.open(&ticket)?;
+        Ok(Self::opened(session, buffer, ticket, is_for_same_user))
+    }
+    /// Opens many tickets.
+    pub fn open_all(
+        session: &Arc<Session>,
+        tickets: Vec<Ticket<Buffer<u8>>>,
+        is_for_same_user: bool,
+    ) -> Result<Vec<Arc<Self>>> {
+        let buffers = session.context.open_all(&tickets)?;
+        let opened = |(buffer, ticket)| Self::opened(session, buffer, ticket, is_for_same_user);
+        Ok(buffers.into_iter().zip(tickets).map(opened).collect())
+    }
+    fn opened(
+        session: &Arc<Session>,
+        buffer: Buffer<u8>,
+        ticket: Ticket<Buffer<u8>>,
+        is_for_same_user: bool,
+    ) -> Arc<Self> {
         let origin = match Self::made_here(session, &buffer) {
             Some(own) => own,
             None => Origin::Opened(Opened { ticket: Arc::new(ticket), is_for_same_user }),
         };
-        Ok(Self::known(session, buffer, origin, None))
+        Self::known(session, buffer, origin, None)
     }
     /// The memory of this process that a ticket of it has opened: what came back is shared, and sent, as what it is.
     fn made_here(session: &Arc<Session>, opened: &Buffer<u8>) -> Option<Origin> {

@@ -18,10 +18,6 @@ use pyo3::{
     types::{PyDict, PyString},
 };
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
     thread,
     time::{Duration, Instant},
 };
@@ -97,7 +93,8 @@ impl Opened {
                 Ok(Self::Array(Array::checked(memory, layout)?))
             }
             Contents::Arrays(tickets, arrays) => {
-                let memories = open_all(&session, &tickets, is_for_same_user)?;
+                let tickets = tickets.into_iter().map(Ticket::from_bytes).collect();
+                let memories = Memory::open_all(&session, tickets, is_for_same_user)?;
                 let array = |(name, at, layout): (String, usize, Layout)| {
                     Ok((name, Array::checked(memories[at].clone(), layout)?))
                 };
@@ -144,40 +141,3 @@ impl Opened {
         Ok(Self::Array(Array::checked(memory, layout)?))
     }
 }
-
-/// Opens many tickets: some threads ask the exporter while others are in the driver.
-fn open_all(
-    session: &Arc<Session>,
-    tickets: &[Vec<u8>],
-    is_for_same_user: bool,
-) -> Result<Vec<Arc<Memory>>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut opened = Vec::new();
-        // A number for each, nothing more.
-        while let at = next.fetch_add(1, Relaxed)
-            && let Some(ticket) = tickets.get(at)
-        {
-            let ticket = Ticket::from_bytes(ticket.as_slice());
-            let one = Memory::open(session, ticket, is_for_same_user);
-            opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
-        }
-        Ok::<_, Failure>(opened)
-    };
-    let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
-    let mut all = thread::scope(|scope| {
-        // One that cannot be started leaves its part to the others.
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let others: Vec<_> = (0..threads).filter_map(start).collect();
-        let mut all = work()?;
-        for other in others {
-            all.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-        }
-        Ok::<_, Failure>(all)
-    })?;
-    all.sort_unstable_by_key(|(at, _)| *at);
-    Ok(all.into_iter().map(|(_, memory)| memory).collect())
-}
-/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
-const MOST_THREADS: usize = 3;
-const TICKETS_A_THREAD: usize = 16;

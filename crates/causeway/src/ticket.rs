@@ -1,7 +1,14 @@
 //! Tickets: the bytes that are sent to another process, typed by the object that they open.
-use crate::{Buffer, Context, Event, PhysicalMemory, Plain, Result, ffi, text};
+use crate::{Buffer, Context, Error, Event, PhysicalMemory, Plain, Result, ffi, text};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use std::{fmt, hash, marker::PhantomData, str::FromStr};
+use std::{
+    fmt, hash,
+    marker::PhantomData,
+    panic::resume_unwind,
+    str::FromStr,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
+};
 
 mod sealed {
     use crate::{Context, Result, Ticket};
@@ -282,6 +289,10 @@ impl<T> fmt::Debug for Export<T> {
     }
 }
 
+/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
+const MOST_THREADS: usize = 3;
+const TICKETS_A_THREAD: usize = 16;
+
 impl Context {
     /// Opens the object that a ticket names, on this context's device. Opening it again returns another, independent
     /// handle. It is closed on drop.
@@ -296,6 +307,39 @@ impl Context {
     /// (`Buffer<u8>`) opens memory of any type.
     pub fn open<T: Share>(&self, ticket: &Ticket<T>) -> Result<T> {
         T::open(self, ticket)
+    }
+    /// Opens the objects of many tickets, in their order. This takes less time than opening them one by one: some threads ask the
+    /// exporter while others are in the driver, and one request asks for many tickets where the driver's handles are bytes.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), for the first ticket that was found to be refused; what was opened by then is closed.
+    pub fn open_all<T: Share + Send>(&self, tickets: &[Ticket<T>]) -> Result<Vec<T>> {
+        let _ahead = ur_ipc::Ahead::of(tickets.iter().map(Ticket::handle_bytes));
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut opened = Vec::new();
+            // A number for each, nothing more.
+            while let at = next.fetch_add(1, Relaxed)
+                && let Some(ticket) = tickets.get(at)
+            {
+                let one = self.open(ticket);
+                opened.push((at, one.inspect_err(|_| next.store(tickets.len(), Relaxed))?));
+            }
+            Ok(opened)
+        };
+        let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
+        let mut all = thread::scope(|scope| {
+            // One that cannot be started leaves its part to the others.
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (0..threads).filter_map(start).collect();
+            let mut all = work()?;
+            for other in others {
+                all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+            }
+            Ok::<_, Error>(all)
+        })?;
+        all.sort_unstable_by_key(|(at, _)| *at);
+        Ok(all.into_iter().map(|(_, one)| one).collect())
     }
 }
 

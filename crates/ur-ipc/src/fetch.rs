@@ -6,6 +6,7 @@ pub(crate) mod due;
 pub(crate) mod later;
 pub(crate) mod lease;
 pub(crate) mod lost;
+pub(crate) mod many;
 mod pending;
 mod tickets;
 mod way;

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod ahead;
 pub mod arena;
 mod broker;
 mod connection;
@@ -43,6 +44,7 @@ mod waiting;
 mod watcher;
 
 pub use access::{Access, Process};
+pub use ahead::Ahead;
 pub use envelope::{ENVELOPE_LEN, length_named_by};
 pub use error::{Error, ErrorKind, Result};
 pub use export::{Export, FreedExport, export, freed};

@@ -1,7 +1,7 @@
 //! Opening tickets. What is open already is found in a cache and checked without a request to the exporter; anything
 //! else is fetched. The adapter decides what an opened object is.
 use crate::{
-    ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result,
+    ENVELOPE_LEN, Error, ErrorKind, InstanceId, Kind, Result, ahead,
     envelope::{Envelope, TicketKey, Transport, key_of, wrong_size},
     exports::{issued_here, open_own},
     fetch::lease::Lease,
@@ -170,7 +170,8 @@ impl<T: Send + Sync + 'static> Importer<T> {
             return Ok((Opened::Local { object, offset, length }, home));
         }
         watcher::be_ready();
-        let Fetched { payload, object, standing, lease } = obtain(&envelope, bytes)?;
+        let fetched = ahead::take(&envelope, bytes).unwrap_or_else(|| obtain(&envelope, bytes))?;
+        let Fetched { payload, object, standing, lease } = fetched;
         killpoint::reach("import.before_map");
         let key = (envelope.instance, object, lease.is_none());
         let open = locked(cache).objects.get(&key).and_then(Weak::upgrade);

@@ -363,6 +363,82 @@ fn a_warm_open_asks_nobody() {
     println!("{answer}");
     assert!(answer.starts_with("within"), "{answer}");
 }
+/// The second one needs a request whose answer brings no descriptor, and so brings the 63 behind it.
+#[test]
+fn tickets_that_are_opened_together_come_in_few_requests_and_others_only_when_they_are_opened() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-numbers 100");
+    let all: Vec<_> = tickets.split(' ').collect();
+    importer.ask(&format!("ahead {tickets}"));
+    for (n, ticket) in all[..2].iter().enumerate() {
+        assert_eq!(importer.ask(&format!("open-bytes {ticket}")), format!("bytes {n}"));
+    }
+    exporter.signal(rustix::process::Signal::STOP);
+    let told: Vec<_> =
+        all[2..66].iter().map(|ticket| importer.ask(&format!("open-bytes {ticket}"))).collect();
+    exporter.signal(rustix::process::Signal::CONT);
+    let (last, others) = told.split_last().unwrap();
+    assert!(others.iter().zip(2..).all(|(told, n)| *told == format!("bytes {n}")), "{told:?}");
+    assert!(last.starts_with("TimedOut"), "{last}");
+    for (ticket, n) in all[65..].iter().zip(65..) {
+        assert_eq!(importer.ask(&format!("open-bytes {ticket}")), format!("bytes {n}"));
+    }
+    importer.ask("close-others");
+    eventually("all leases end", || {
+        (2000..2100).all(|object| exporter.ask(&format!("leased {object}")) == "false")
+    });
+}
+#[test]
+fn what_came_ahead_and_is_not_opened_is_given_back() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-numbers 70");
+    let all: Vec<_> = tickets.split(' ').collect();
+    importer.ask(&format!("ahead {tickets}"));
+    for ticket in &all[..2] {
+        importer.ask(&format!("open-bytes {ticket}"));
+    }
+    assert_eq!(exporter.ask("leased 2064"), "true");
+    assert_eq!(exporter.ask("leased 2065"), "false");
+    importer.ask("not-ahead");
+    eventually("what was not opened goes back", || exporter.ask("leased 2064") == "false");
+    assert_eq!(exporter.ask("leased 2001"), "true");
+    assert_eq!(importer.ask(&format!("open-bytes {}", all[64])), "bytes 64");
+}
+#[test]
+fn what_is_withdrawn_before_or_after_it_came_ahead_says_so_where_it_is_opened() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-numbers 40");
+    let all: Vec<_> = tickets.split(' ').collect();
+    exporter.ask(&format!("put {}", all[5]));
+    importer.ask(&format!("ahead {tickets} {} 00", all[3]));
+    for n in [0, 1] {
+        assert_eq!(importer.ask(&format!("open-bytes {}", all[n])), format!("bytes {n}"));
+    }
+    exporter.ask(&format!("put {}", all[6]));
+    exporter.ask("free 2007");
+    for (n, kind) in [(5, "Withdrawn"), (6, "Withdrawn"), (7, "Freed")] {
+        let told = importer.ask(&format!("open-bytes {}", all[n]));
+        assert!(told.starts_with(kind), "{n}: {told}");
+    }
+    for (ticket, n) in all.iter().zip(0..).filter(|(_, n)| ![5, 6, 7].contains(n)) {
+        assert_eq!(importer.ask(&format!("open-bytes {ticket}")), format!("bytes {n}"));
+    }
+    exporter.kill();
+    let told = importer.ask(&format!("open-bytes {}", all[6]));
+    assert!(told.starts_with("ExporterGone"), "{told}");
+}
+#[test]
+fn many_threads_open_what_came_ahead_once_each() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-numbers 300");
+    importer.ask(&format!("ahead {tickets}"));
+    assert_eq!(importer.ask(&format!("open-numbers {tickets}")), "300 right");
+    importer.ask("not-ahead");
+    importer.ask("close-others");
+    eventually("all leases end", || {
+        (2000..2300).all(|object| exporter.ask(&format!("leased {object}")) == "false")
+    });
+}
 #[test]
 fn a_used_up_descriptor_limit_is_told_and_passes() {
     let (_place, mut exporter, mut importer) = pair();

@@ -91,14 +91,7 @@ impl Host {
         deadline: &Deadline,
     ) -> Result<Option<(Answer, Vec<OwnedFd>)>> {
         self.flush_pending();
-        // One request at a time, including those that were given up.
-        while !locked(&self.overdue).is_empty() {
-            let (number, answer, _) = self.recv_until(deadline.at(), None)?;
-            if !self.forget(number, &answer) {
-                self.hang_up();
-                return Err(nonsense());
-            }
-        }
+        self.hear_overdue(deadline.at())?;
         let asked = Instant::now();
         let number = self.put(request, rights, deadline.at())?;
         killpoint::reach("fetch.before_answer");
@@ -123,9 +116,23 @@ impl Host {
             (_, refused) => Err(refusal(refused)),
         }
     }
+    /// Waits for the answers to requests that were given up: those come first.
+    pub(super) fn hear_overdue(&self, deadline: Instant) -> Result<()> {
+        while !locked(&self.overdue).is_empty() {
+            let (number, answer, _) = self.recv_until(deadline, None)?;
+            if !self.forget(number, &answer) {
+                self.hang_up();
+                return Err(nonsense());
+            }
+        }
+        Ok(())
+    }
+    pub(super) fn next_number(&self) -> u64 {
+        self.next.fetch_add(1, Relaxed)
+    }
     /// Sends a request; returns its number.
     fn put(&self, request: &Request, rights: &[BorrowedFd<'_>], deadline: Instant) -> Result<u64> {
-        let number = self.next.fetch_add(1, Relaxed);
+        let number = self.next_number();
         while let Err(e) = self.say_question(number, request, rights) {
             match e {
                 // A broker that refuses the connection may have sent the reason before it hung up.
@@ -172,7 +179,7 @@ impl Host {
             }
         }
     }
-    fn recv_until(
+    pub(super) fn recv_until(
         &self,
         deadline: Instant,
         claim: Option<GrantClaim>,
@@ -285,7 +292,7 @@ impl Host {
         }
     }
     /// Held while sending: a request that overtook the message with the acknowledgement would violate the protocol.
-    fn say_question(
+    pub(super) fn say_question(
         &self,
         number: u64,
         request: &Request,
@@ -314,7 +321,7 @@ impl Host {
         Ok(())
     }
     /// Waits until the socket has space.
-    fn await_room(&self, deadline: Instant) -> Result<()> {
+    pub(super) fn await_room(&self, deadline: Instant) -> Result<()> {
         match ready_by(&*self.socket(), PollFlags::OUT, deadline) {
             Ok(true) => Ok(()),
             Ok(false) => Err(silent()),

@@ -5,11 +5,16 @@ use crate::{
     arena::{self, Captured, Progress},
     deadline::Deadline,
     export::export,
+    fetch::many::Wanted,
     hosts,
-    protocol::{ENDS, decode_message, send},
+    protocol::{Answer, ENDS, MESSAGE_LEN, Request, Verdict, decode_message, encode_answer, send},
     standing::{Fetched, Standing},
+    waiting::AT_A_TIME,
 };
-use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+use rustix::net::{
+    AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair,
+    sockopt::{Timeout, set_socket_send_buffer_size, set_socket_timeout},
+};
 use std::time::Duration;
 
 /// All tests use one connection, from this process to itself, and end it; so they run one at a time.
@@ -165,4 +170,133 @@ fn an_open_over_a_connection_that_is_of_no_more_use_is_not_told_that_something_w
     assert_eq!(host.check().unwrap_err().kind(), ErrorKind::Freed, "what was opened before is");
     let (next, _theirs) = fetched(&envelope, &bytes);
     assert!(next.check().is_ok() && next.id() != host.id());
+}
+
+/// Exports whose payloads are bytes.
+fn of_bytes(count: usize) -> (Vec<Export>, Vec<Wanted>) {
+    let one = |object: usize| {
+        let export = export(Offer {
+            kind: Kind::Memory,
+            backend: 7,
+            device: [1; 16],
+            object: object as u64,
+            offset: 0,
+            length: 1,
+            size: 1,
+            payload: Payload::Bytes(b"handle"[..].into()),
+            access: Access::SameUser,
+        });
+        let export = export.unwrap();
+        let bytes = *export.bytes();
+        (export, (Envelope::parse(&bytes).unwrap(), bytes))
+    };
+    (0..count).map(one).unzip()
+}
+/// Has `say` answer what this process asks meanwhile in `ask`, each request by its number and its place. What was granted ends there,
+/// too.
+fn answered_by<T: Send>(
+    host: &Arc<Host>,
+    count: usize,
+    say: impl Fn(u64, usize) -> Vec<(u64, Answer)> + Sync,
+    ask: impl FnOnce() -> T + Send,
+) -> T {
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    set_socket_send_buffer_size(&ours, 1).unwrap(); // the least that there is
+    set_socket_timeout(&ours, Timeout::Recv, Some(AT_A_TIME)).unwrap(); // as every connection has
+    let before = std::mem::replace(&mut *locked(&host.socket), Arc::new(Guarded::new(ours)));
+    let asked = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut bytes = [0; MESSAGE_LEN];
+            for place in 0..count {
+                let (length, _) = recv(&theirs, &mut bytes[..], RecvFlags::empty()).unwrap();
+                let Some(message) = decode_message(&bytes[..length]) else { return };
+                assert!(matches!(message.request, Request::Fetch { has_ledger: true, .. }));
+                for (number, answer) in say(message.number, place) {
+                    if send(&theirs, &encode_answer(number, &answer), &[]).is_err() {
+                        return; // it has hung up
+                    }
+                }
+            }
+        });
+        ask()
+    });
+    *locked(&host.pending) = Pending::default();
+    *locked(&host.socket) = before;
+    asked
+}
+fn granted(place: usize) -> Answer {
+    let payload = place.to_string().into_bytes();
+    Answer { object: place as u64, payload, ..Answer::of(Verdict::Granted) }
+}
+
+#[test]
+fn many_requests_are_under_way_as_far_as_there_is_room_and_each_has_its_own_answer() {
+    let _alone = locked(&CONNECTION);
+    let (_exports, wanted) = of_bytes(200);
+    let (host, _first) = fetched(&wanted[0].0, &wanted[0].1);
+    assert!(wanted.iter().all(|(envelope, _)| host.needs_no_descriptor(envelope)));
+    let say = |number, place| match place {
+        7 => vec![(number, Answer::of(Verdict::Withdrawn))],
+        _ => vec![(number, granted(place))],
+    };
+    answered_by(&host, wanted.len(), say, || {
+        let (fetched, asked) = host.fetch_many(&wanted, &Deadline::new());
+        let is_right = |(place, one): (usize, &Option<Fetched>)| match one {
+            None => place == 7,
+            Some(Fetched { payload: crate::ArrivedPayload::Bytes(bytes), object, .. }) => {
+                *object == place as u64 && *bytes == place.to_string().into_bytes()
+            }
+            Some(_) => false,
+        };
+        assert!(fetched.len() == wanted.len() && fetched.iter().enumerate().all(is_right));
+        assert!(asked.is_ok());
+    });
+    assert!(host.check().is_ok());
+}
+#[test]
+fn answers_of_another_number_or_with_something_to_acknowledge_end_the_connection() {
+    let _alone = locked(&CONNECTION);
+    type Says = fn(u64, usize) -> Vec<(u64, Answer)>;
+    let wrong: [Says; 3] = [
+        |number, place| vec![(number + u64::from(place == 3), granted(place))],
+        |number, place| vec![(number, Answer { nonce: u64::from(place == 3), ..granted(place) })],
+        |number, place| vec![(number, granted(place)); if place == 2 { 2 } else { 1 }],
+    ];
+    for say in wrong {
+        let (_exports, wanted) = of_bytes(5);
+        let (host, _first) = fetched(&wanted[0].0, &wanted[0].1);
+        let came = answered_by(&host, wanted.len(), say, || {
+            let (fetched, asked) = host.fetch_many(&wanted, &Deadline::new());
+            assert_eq!(asked.unwrap_err().kind(), ErrorKind::PeerNonsense);
+            fetched.iter().filter(|one| one.is_some()).count()
+        });
+        assert_eq!(came, 3, "those before are right");
+        eventually(|| host.is_over());
+    }
+}
+#[test]
+fn what_many_requests_granted_that_were_given_up_is_given_back() {
+    let _alone = locked(&CONNECTION);
+    let (_exports, wanted) = of_bytes(4);
+    let (host, _first) = fetched(&wanted[0].0, &wanted[0].1);
+    let asked = Mutex::new(Vec::new());
+    let say = |number, place| {
+        locked(&asked).push((number, granted(place)));
+        if place < 3 {
+            return vec![];
+        }
+        eventually(|| locked(&host.overdue).len() == 4); // all of them, and the answers come late
+        std::mem::take(&mut *locked(&asked))
+    };
+    answered_by(&host, wanted.len(), say, || {
+        let (fetched, asked) = host.fetch_many(&wanted, &Deadline::new());
+        assert!(fetched.iter().all(Option::is_none) && fetched.len() == 4);
+        assert_eq!(asked.unwrap_err().kind(), ErrorKind::TimedOut);
+        host.hear_overdue(soon()).unwrap();
+        let mut ended = locked(&host.pending).ends.clone();
+        ended.sort_unstable();
+        assert_eq!(ended, [0, 1, 2, 3].map(|object| (Kind::Memory, object)));
+    });
+    assert!(host.check().is_ok());
 }

@@ -13,6 +13,7 @@ pub struct Stage {
     others: Vec<Box<dyn std::any::Any>>,
     spare: Vec<OwnedFd>,
     aside: Option<thread::JoinHandle<arena::Progress>>,
+    ahead: Option<Ahead>,
     slow_frees: Option<std::sync::MutexGuard<'static, ()>>,
 }
 /// Locked while the function that is told of ended leases is to take long.
@@ -52,6 +53,24 @@ impl Stage {
             ["export-bytes", text] => {
                 let payload = Payload::Bytes(text.as_bytes().into());
                 self.export(Offer { payload, backend: 8, ..offer(text, 3, Access::SameUser) })
+            }
+            // Objects whose payloads are their own numbers as text.
+            ["export-numbers", count] => {
+                let exports = (0..count.parse().unwrap()).map(|n: u64| {
+                    let payload = Payload::Bytes(n.to_string().as_bytes().into());
+                    let offer = offer("", 2000 + n, Access::SameUser);
+                    self.export(Offer { payload, backend: 8, ..offer })
+                });
+                exports.collect::<Vec<_>>().join(" ")
+            }
+            ["ahead", ref tickets @ ..] => {
+                let tickets: Vec<_> = tickets.iter().map(|ticket| unhex(ticket)).collect();
+                self.ahead = Some(Ahead::of(tickets.iter().map(Vec::as_slice)));
+                "ok".into()
+            }
+            ["not-ahead"] => {
+                self.ahead = None;
+                "ok".into()
             }
             ["export-driver", base, exposes] => {
                 // Not a memfd that could be verified: only its driver knows what it is.
@@ -153,6 +172,34 @@ impl Stage {
                     }
                     Opened::Local { object, .. } => format!("local {object}"),
                 })
+            }
+            // By four threads: how many payloads are the tickets' own numbers.
+            ["open-numbers", ref tickets @ ..] => {
+                let import = |arrived: Arrived, _: &()| match arrived.payload {
+                    ArrivedPayload::Bytes(bytes) => Ok::<_, Error>(bytes),
+                    other => panic!("{other:?}"),
+                };
+                let next = std::sync::atomic::AtomicUsize::new(0);
+                let work = || {
+                    let mut opened = Vec::new();
+                    while let at = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+                        && let Some(ticket) = tickets.get(at)
+                        && let Ok((Opened::Remote(remote), ())) =
+                            BYTES.open(&unhex(ticket), is_ours, import)
+                    {
+                        opened.push((at, remote));
+                    }
+                    opened
+                };
+                let opened: Vec<_> = thread::scope(|scope| {
+                    let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+                    threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+                });
+                let right =
+                    opened.iter().filter(|(n, remote)| ***remote == *n.to_string().as_bytes());
+                let right = right.count();
+                self.others.push(Box::new(opened));
+                format!("{right} right")
             }
             ["open-driver", ticket] => {
                 let import = |arrived: Arrived, _: &()| match arrived.payload {
