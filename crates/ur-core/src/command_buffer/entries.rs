@@ -1,7 +1,7 @@
 //! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
 //! `command/`.
 use super::{
-    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, refused, update,
+    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints, refused, update,
 };
 use crate::{
     c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver,
@@ -78,7 +78,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
                 is_final: false,
                 change: None,
                 has_natives: false,
-                points: vec![],
+                points: SyncPoints::default(),
                 handles: vec![],
             }),
         }))))

@@ -7,10 +7,12 @@ mod record;
 mod replay;
 mod signallers;
 mod step;
+mod sync_points;
 mod update;
 
 pub use replay::Replays;
 pub(crate) use signallers::{Signallers, address};
+use sync_points::SyncPoints;
 pub use step::Step;
 
 use crate::{
@@ -212,9 +214,7 @@ struct State<D: Records> {
     change: Option<Change>,
     /// Whether the recording contains native commands.
     has_natives: bool,
-    /// The sync points in the order in which they were returned, which is ascending, each with the commands that it
-    /// stands for.
-    points: Vec<(ur_exp_command_buffer_sync_point_t, Vec<usize>)>,
+    points: SyncPoints,
     handles: Vec<Owned<Command<D>>>,
 }
 impl<D: Records> fmt::Debug for Shared<D> {

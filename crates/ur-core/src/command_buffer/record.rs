@@ -3,10 +3,7 @@ use super::{
     Command, Launch, Node, Records, Shared, Sorted, State, address, ends, refused, step::FEW,
 };
 use crate::{command::Ready, over_driver::OverDriver};
-use std::sync::{
-    Arc,
-    atomic::{AtomicU32, Ordering::Relaxed},
-};
+use std::sync::Arc;
 use ur_adapter::{
     command::{Appended, Asked},
     error::{Error, ErrorCode, Result},
@@ -45,7 +42,7 @@ impl<D: Records> Shared<D> {
         state.push(Node { name, step, after, waits, signal, launch, fixed, waited });
         let handle = asked.command.then(|| Owned::new(Command { of: Arc::downgrade(self), place }));
         state.handles.extend(handle.clone());
-        Ok((state.point(vec![place]), shown, handle))
+        Ok((state.points.add(vec![place]), shown, handle))
     }
     /// Records a copy of all commands that `other` contains now. Without `other`, notes that native commands were
     /// appended to the recording.
@@ -72,7 +69,7 @@ impl<D: Records> Shared<D> {
             state.push(copy);
         }
         let ends = self.gather(state, ends(&state.nodes, first))?;
-        Ok(state.point(if ends.is_empty() { before } else { ends }))
+        Ok(state.points.add(if ends.is_empty() { before } else { ends }))
     }
     /// Replaces many commands by one that follows them: otherwise each of the commands after these would list all of
     /// them.
@@ -109,19 +106,24 @@ impl<D: Records> State<D> {
                 "the command buffer is finalized: it takes no more commands",
             );
         }
+        if !self.points.has_room() {
+            return refused(
+                ErrorCode::OutOfResources,
+                "the process made too many sync points since this command buffer was begun: finalize it, and record a new one",
+            );
+        }
         let mut after = vec![];
         for point in points.unwrap_or_default() {
-            let found = self.points.binary_search_by_key(point, |(number, _)| *number);
-            let found = found.map_err(|_| {
+            let found = self.points.of(*point).ok_or_else(|| {
                 Error::new(
                     ErrorCode::InvalidCommandBufferSyncPointExp,
                     format!("{point} is no sync point of this command buffer"),
                 )
             })?;
-            after.extend(&self.points[found].1);
+            after.extend(found);
         }
         if is_in_order {
-            after.extend(self.points.iter().next_back().into_iter().flat_map(|(_, places)| places));
+            after.extend(self.points.latest());
         }
         Ok(after)
     }
@@ -153,13 +155,5 @@ impl<D: Records> State<D> {
         after.sort_unstable();
         after.dedup();
         Ok((after, waits))
-    }
-    /// Makes a sync point that stands for these commands. Its number is unique among all command buffers of the
-    /// process.
-    fn point(&mut self, behind: Vec<usize>) -> ur_exp_command_buffer_sync_point_t {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        let number = NEXT.fetch_add(1, Relaxed);
-        self.points.push((number, behind));
-        number
     }
 }
