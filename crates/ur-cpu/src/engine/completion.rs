@@ -6,7 +6,6 @@ use super::{
     out_of_order::Job,
     spin,
     sync::{Mutex, locked},
-    workers,
 };
 use crate::device::now;
 use std::{
@@ -220,26 +219,14 @@ impl Completion {
     /// Wakes waiting threads, releases dependents and makes the callbacks. To be called after `settle`,
     /// without locks, because callbacks are the application's.
     pub(super) fn announce(&self, stored: Stored) {
-        self.announce_but_one(stored).into_iter().for_each(workers::give);
-    }
-    /// The same for a thread of the worker pool, which executes the returned job next: that takes less time than to wake
-    /// another thread.
-    pub(super) fn announce_but_one(&self, stored: Stored) -> Option<Arc<Job>> {
         self.gate.ring(stored);
         if !self.followed.load(Relaxed) {
-            return None; // later followers see the result: `stored` pairs with the fences below
+            return; // later followers see the result: `stored` pairs with the fences below
         }
         let Followers { jobs, calls } = std::mem::take(&mut *locked(&self.followers));
         let (status, failure) = (self.status(), self.failure.get());
-        let mut next = None;
-        for job in jobs.into_iter().filter(|job| job.is_ready_after(failure)) {
-            match next.is_none() && calls.is_empty() && !job.may_sleep() {
-                true => next = Some(job),
-                false => workers::give(job), // a callback may wait for it
-            }
-        }
+        jobs.into_iter().for_each(|job| job.released(failure));
         calls.into_iter().for_each(|(_, call)| call(status));
-        next
     }
     /// Calls `released` of `job` when this is complete; `false` if it already is, and nothing was recorded.
     pub(super) fn follow(&self, job: &Arc<Job>) -> bool {

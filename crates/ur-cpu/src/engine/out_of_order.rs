@@ -206,30 +206,22 @@ impl Job {
     }
     /// Records that a dependency is complete. After the last one the job is passed to the worker pool.
     pub(super) fn released(self: &Arc<Self>, failure: Option<&Failure>) {
-        if self.is_ready_after(failure) {
-            workers::give(Arc::clone(self));
-        }
-    }
-    /// Records that a dependency is complete. Whether it was the last one, so that the job must be executed.
-    pub(super) fn is_ready_after(&self, failure: Option<&Failure>) -> bool {
         if let Some(why) = failure {
             let _first_counts = self.failure.set(why.clone());
         }
-        self.awaited.fetch_sub(1, AcqRel) == 1
+        if self.awaited.fetch_sub(1, AcqRel) == 1 {
+            workers::give(Arc::clone(self));
+        }
     }
     /// Whether it calls a function that may block.
     pub(super) fn may_sleep(&self) -> bool {
         locked(&self.work).as_ref().is_some_and(Work::may_sleep)
     }
-    /// Executes it, or fails it, and notifies waiters. Called by the pool, which executes the returned job next.
-    #[must_use]
-    pub(super) fn execute(&self) -> Option<Arc<Self>> {
+    /// Executes it, or fails it, and notifies waiters. Called by the pool.
+    pub(super) fn execute(&self) {
         let work = locked(&self.work).take().expect("a job is given to the pool once");
         let outcome = match self.failure.get() {
-            Some(why) => {
-                drop(work); // it may call the application, for which the next job must not wait
-                Err(why.clone())
-            }
+            Some(why) => Err(why.clone()),
             None => {
                 self.completion.begin(&work);
                 work.run()
@@ -253,7 +245,7 @@ impl Job {
         drop(field);
         let stored = Stored::now();
         self.queue.passage.ring(stored);
-        self.completion.announce_but_one(stored)
+        self.completion.announce(stored);
     }
 }
 impl fmt::Debug for Job {

@@ -52,24 +52,9 @@ impl Hands {
         self.away += usize::from(is_away);
         Some((job, is_away))
     }
-    /// Notes that a host function has returned.
-    fn end_call(&mut self) {
-        self.away -= 1;
-        self.calls -= 1;
-    }
-}
-impl Pool {
-    /// Executes a job that was [taken](Hands::begin), and then each job that this thread is to execute next. Without
-    /// locks, because jobs may drop the last reference to something that calls the application.
-    fn execute(&self, (job, is_away): (Arc<Job>, bool)) {
-        let mut next = job.execute();
-        drop(job);
-        if is_away {
-            locked(&self.hands).end_call();
-        }
-        while let Some(job) = next {
-            next = job.execute();
-        }
+    fn end(&mut self, was_away: bool) {
+        self.away -= usize::from(was_away);
+        self.calls -= usize::from(was_away);
     }
 }
 static POOL: PerProcess<Pool> = PerProcess::new();
@@ -107,8 +92,9 @@ pub(super) fn give(job: Arc<Job>) {
         hands.threads -= 1;
         let orphan = if hands.threads == 0 { hands.begin() } else { None };
         drop(hands);
-        if let Some(job) = orphan {
-            pool.execute(job);
+        if let Some((job, is_call)) = orphan {
+            job.execute();
+            locked(&pool.hands).end(is_call);
         }
     }
 }
@@ -146,10 +132,14 @@ fn work() {
     let pool = POOL.get();
     let mut hands = locked(&pool.hands);
     loop {
-        if let Some(job) = hands.begin() {
+        if let Some((job, is_away)) = hands.begin() {
             drop(hands);
-            pool.execute(job);
+            job.execute();
+            // outside the lock, because it may drop the last reference to something that calls the
+            // application
+            drop(job);
             hands = locked(&pool.hands);
+            hands.end(is_away);
             continue;
         }
         hands.idle += 1;

@@ -1,6 +1,6 @@
 //! The order of commands.
 use super::*;
-use crate::engine::{command::Pattern, gate::Stored};
+use crate::engine::command::Pattern;
 use std::sync::atomic::{AtomicU64, Ordering::*};
 use ur_adapter::memory::UsmPtr;
 
@@ -109,32 +109,6 @@ fn a_command_waits_for_all_its_dependencies_whatever_queues_they_are_in() {
         doors[2].open();
         after.wait().unwrap();
     }
-}
-
-#[test]
-fn a_thread_keeps_one_of_the_commands_that_its_own_has_made_ready() {
-    let (queue, first) = (out_of_order(), Completion::submitted(Profile::Off));
-    let [one, other] = [(); 2].map(|()| queue.put(&[&first], call(|| {})));
-    first.settle(Ok(()));
-    let kept = first.announce_but_one(Stored::now()).expect("no callback can wait for it");
-    other.wait().unwrap(); // the pool got it
-    assert_eq!(one.status(), Status::Submitted);
-    assert!(kept.execute().is_none());
-    one.wait().unwrap();
-}
-#[test]
-fn a_callback_may_wait_for_what_its_command_made_ready() {
-    let (queue, door) = (out_of_order(), Door::new());
-    let first = queue.put(&[], door.work());
-    let second = queue.put(&[&first], call(|| {}));
-    let (awaited, called) = (Arc::clone(&second), Door::new());
-    let open = Arc::clone(&called);
-    first.call_at(Status::Complete, move |_| {
-        awaited.wait().unwrap();
-        open.open();
-    });
-    door.open();
-    called.pass();
 }
 
 #[test]
