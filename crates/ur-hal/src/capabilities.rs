@@ -148,7 +148,7 @@ mod tests {
         assert!(HAS.require(Graphs).is_ok());
         let refused = HAS.require(HostCalls).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Unsupported);
-        assert_eq!(refused.to_string(), "this device does not have host tasks");
+        assert_eq!(refused.to_string(), "this device does not have host tasks (Unsupported)");
         assert_eq!(format!("{HAS:?}"), "{Images, Graphs}");
         assert_eq!(HAS.with_if(Samplers, false), HAS);
         assert!(HAS.with_if(Samplers, true).has(Samplers));

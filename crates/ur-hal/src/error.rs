@@ -188,11 +188,15 @@ impl From<ErrorKind> for Error {
         Self { kind, detail: None }
     }
 }
+/// The sentence, the kind and the driver's status.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(detail) = &self.detail else { return f.write_str(self.kind.words()) };
-        f.write_str(&detail.message)?;
-        detail.status.map_or(Ok(()), |status| write!(f, " (driver status {status})"))
+        write!(f, "{} ({:?}", detail.message, self.kind)?;
+        if let Some(status) = detail.status {
+            write!(f, ", driver status {status}")?;
+        }
+        f.write_str(")")
     }
 }
 impl std::error::Error for Error {}
@@ -207,7 +211,10 @@ mod tests {
     fn a_failure_keeps_its_sentence_its_status_and_its_reason() {
         let error =
             Error::new(ErrorKind::OutOfResources, "no descriptors are left").with_status(304);
-        assert_eq!(error.to_string(), "no descriptors are left (driver status 304)");
+        assert_eq!(
+            error.to_string(),
+            "no descriptors are left (OutOfResources, driver status 304)"
+        );
         assert_eq!((error.kind(), error.status()), (ErrorKind::OutOfResources, Some(304)));
         let error = Error::from(ErrorKind::DependencyFailed);
         assert_eq!(error.to_string(), "something that this depends on has failed");

@@ -1,7 +1,8 @@
 //! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
 //! `command/`.
 use super::{
-    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints, refused, update,
+    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints,
+    refused, update,
 };
 use crate::{
     c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver,

@@ -12,8 +12,8 @@ mod update;
 
 pub use replay::Replays;
 pub(crate) use signallers::{Signallers, address};
-use sync_points::SyncPoints;
 pub use step::Step;
+use sync_points::SyncPoints;
 
 use crate::{
     command::{Exists, Place, Ready, Recorder, launch},
