@@ -266,10 +266,7 @@ impl PendingRemote {
     /// Whether it never comes: what was done before a death stays done.
     pub(super) fn is_lost(&self) -> bool {
         let board = self.core.board.get();
-        let by = match (self.by, board) {
-            (Process::UNKNOWN, Some(board)) => board.by(self.count), // it may have said so since
-            (by, _) => by,
-        };
+        let by = self.by;
         let is_exporter = || board.is_some_and(|board| board.owner() == by);
         let is_gone = || by.is_dead() || is_exporter() && self.core.is_orphan();
         match self.came(0) {

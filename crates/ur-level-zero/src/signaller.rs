@@ -1,6 +1,9 @@
 //! The signal record of a shared event: words in memory shared by all processes that have the event. They
 //! tell which process signalled last, and which signals have completed. Needed because the driver does not
 //! report the death of a process, and cannot be queried about an event after its exporter has ended.
+//!
+//! A signal is counted and its process is named by one exchange of one word, so a process may be killed or stopped at any
+//! moment: no signal is counted whose process is not known, and none is taken for another's.
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::io::Errno;
 use std::{
@@ -21,22 +24,25 @@ pub(super) const BYTES: usize = 4096;
 /// How long a process that was seen alive is assumed to live.
 const MOMENT: Duration = Duration::from_millis(5);
 /// The value of the first word.
-const MAGIC: u64 = u64::from_le_bytes(*b"zesigned");
-/// The layout, as indexes of words: the magic number, the number of signals so far, the exporter, and its pid namespace.
+const MAGIC: u64 = u64::from_le_bytes(*b"zesigner");
+/// The layout, as indexes of words: the magic number, the latest signal ([`Latest`]), the exporter, and its pid namespace.
 const WHAT: usize = 0;
-const COUNT: usize = 3;
+const LATEST: usize = 3;
 const OWNER: usize = 4;
 const HOME: usize = 5;
 /// The first word of a ring of completed signals: the number of each, at its number modulo [`PLACES`].
 const CAME: usize = 64;
 /// The size of the ring. A signal that is so many signals late is taken for complete if a later one is.
 const PLACES: u64 = 256;
-/// A ring of the processes that signalled last, each at the number of its signal modulo [`SIGNERS`]: the pid namespace,
-/// the process, and the number of the signal. So processes that signal at the same time are not taken for each other.
-const SIGNED: usize = CAME + PLACES as usize;
-/// How many there are.
-const SIGNERS: u64 = 64;
-const _: () = assert!(8 * (SIGNED + 3 * SIGNERS as usize) <= BYTES);
+/// The first word of the processes that signal the event: of each the pid namespace and the process. A process takes a
+/// place before it first signals. It gets a free one or that of a process that has ended and did not signal last.
+const SIGNERS: usize = CAME + PLACES as usize;
+/// How many places there are. If all are taken, by living processes or by those of other pid namespaces, of which it is
+/// not known whether they live, another process signals as [`Process::UNKNOWN`].
+const SIGNERS_END: usize = BYTES / 8;
+const _: () = assert!((SIGNERS_END - SIGNERS) / 2 < 1 << SIGNER_BITS);
+/// The size of the part of the word [`LATEST`] that tells the process.
+const SIGNER_BITS: u32 = 8;
 /// Set in a word of the ring if the signal will never come, because its command failed.
 const NEVER: u64 = 1 << 63;
 
@@ -57,6 +63,22 @@ impl fmt::Debug for SignalRecord {
 pub(super) struct Process {
     who: u64,
     place: u64,
+}
+/// The word of the latest signal: its number, and below it the place of the process that made it, counted from 1; 0 for a
+/// process without a place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Latest(u64);
+impl Latest {
+    fn count(self) -> u64 {
+        self.0 >> SIGNER_BITS
+    }
+    fn place(self) -> u64 {
+        self.0 & ((1 << SIGNER_BITS) - 1)
+    }
+    /// The signal after it, by the process at `place`.
+    fn next(self, place: u64) -> Self {
+        Self(self.count().wrapping_add(1) << SIGNER_BITS | place)
+    }
 }
 /// The error for a failed system call. A lack of address space is a lack of host memory, a lack of
 /// descriptors or mappings is a lack of resources; a descriptor that is too short or can be shortened is the
@@ -121,20 +143,51 @@ impl SignalRecord {
     }
     /// Records that this process is about to signal; returns the number of that signal, starting at 1.
     pub(super) fn sign(&self) -> u64 {
-        let count = self.word(COUNT).fetch_add(1, AcqRel).wrapping_add(1);
-        self.note_signer(count, Process::this());
-        count
+        self.sign_as(Process::this())
     }
-    /// The words of the process that made the signal with this number.
-    fn signer(&self, count: u64) -> [&AtomicU64; 3] {
-        let first = SIGNED + 3 * (count % SIGNERS) as usize;
-        [0, 1, 2].map(|word| self.word(first + word))
+    fn sign_as(&self, process: Process) -> u64 {
+        let place = self.place_of(process);
+        let sign = |latest| Some(Latest(latest).next(place).0);
+        // Release: who reads it finds the process in its place.
+        let before = self.word(LATEST).fetch_update(AcqRel, Acquire, sign);
+        let (Ok(before) | Err(before)) = before;
+        Latest(before).next(place).count()
     }
-    fn note_signer(&self, count: u64, process: Process) {
-        let [place, who, number] = self.signer(count);
-        place.store(process.place, Relaxed);
-        who.store(process.who, Relaxed);
-        number.store(count, Release); // pairs with `by`
+    /// The words of a place: the pid namespace, and the process.
+    fn signer(&self, place: u64) -> Option<[&AtomicU64; 2]> {
+        let first = SIGNERS + 2 * usize::try_from(place.checked_sub(1)?).ok()?;
+        (first + 1 < SIGNERS_END).then(|| [self.word(first), self.word(first + 1)])
+    }
+    /// The place of a process, which takes one if it has none yet; 0 if none is free.
+    fn place_of(&self, process: Process) -> u64 {
+        let all = || (1..).map_while(|place| Some((place, self.signer(place)?)));
+        let is_its = |(_, [home, who]): &(u64, [&AtomicU64; 2])| {
+            who.load(Acquire) == process.who && home.load(Relaxed) == process.place
+        };
+        let mut places = all();
+        let known = places.find(is_its).or_else(|| all().find(|one| self.take(*one, process)));
+        known.map_or(0, |(place, _)| place)
+    }
+    /// Takes a place, if it is free. Each of the two exchanges leaves a place that another process can take, so a process
+    /// may end between them. The namespace stays: of the processes of another one it is not known whether they have ended.
+    fn take(&self, (place, [home, who]): (u64, [&AtomicU64; 2]), process: Process) -> bool {
+        if process.place == 0 {
+            return false;
+        }
+        let (Ok(before) | Err(before)) = home.compare_exchange(0, process.place, AcqRel, Acquire);
+        if before != 0 && before != process.place {
+            return false;
+        }
+        let old = who.load(Acquire);
+        let is_free = old == 0 || {
+            // In this order: after its end it does not become the latest again.
+            let is_dead = Process { who: old, place: process.place }.is_dead();
+            is_dead && self.latest().place() != place
+        };
+        is_free && who.compare_exchange(old, process.who, AcqRel, Relaxed).is_ok() // pairs with `last`
+    }
+    fn latest(&self) -> Latest {
+        Latest(self.word(LATEST).load(Acquire))
     }
     /// The process that exports the event.
     pub(super) fn owner(&self) -> Process {
@@ -158,21 +211,26 @@ impl SignalRecord {
     }
     /// The process that signalled last, and the number of signals; `None` before the first.
     pub(super) fn last(&self) -> Option<(Process, u64)> {
-        let count = self.count();
-        (count != 0).then(|| (self.by(count), count))
-    }
-    /// The process that made the signal with this number. One that has counted the signal and not yet said that it is its
-    /// own is [`Process::UNKNOWN`], as is one whose words a much later signal has.
-    pub(super) fn by(&self, count: u64) -> Process {
-        let [place, who, number] = self.signer(count);
-        match number.load(Acquire) == count {
-            true => Process { who: who.load(Relaxed), place: place.load(Relaxed) }, // pairs with `note_signer`
-            false => Process::UNKNOWN,
+        // Repeated if another signals meanwhile, whose place may have been that of the first; bounded, because a malicious
+        // process may go on.
+        for _ in 0..1000 {
+            let latest = self.latest();
+            if latest.count() == 0 {
+                return None;
+            }
+            let by = self.signer(latest.place()).map_or(Process::UNKNOWN, |[home, who]| {
+                let who = who.load(Acquire); // pairs with `take`
+                Process { who, place: home.load(Relaxed) }
+            });
+            if self.latest() == latest {
+                return Some((by, latest.count()));
+            }
         }
+        Some((Process::UNKNOWN, self.count()))
     }
     /// The number of signals so far.
     pub(super) fn count(&self) -> u64 {
-        self.word(COUNT).load(Acquire)
+        self.latest().count()
     }
 }
 
@@ -230,8 +288,16 @@ fn start_time(number: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Stdio};
+    use std::collections::HashMap;
+    use std::process::{Child, Command, Stdio};
 
+    /// A process that lives until it is killed.
+    fn child() -> (Child, Process) {
+        let child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let started = start_time(child.id()).unwrap();
+        let it = Process { who: word(child.id(), started), place: Process::this().place };
+        (child, it)
+    }
     #[test]
     fn a_board_tells_others_who_signed_it() {
         let board = SignalRecord::make().unwrap();
@@ -244,16 +310,49 @@ mod tests {
         assert!(!Process::this().is_dead());
     }
     #[test]
-    fn processes_that_signal_at_the_same_time_are_not_taken_for_each_other() {
+    fn every_signal_that_is_counted_has_its_process() {
+        let board = SignalRecord::make().unwrap();
+        let mut children: Vec<_> = (0..3).map(|_| child()).collect(); // the other processes, which live
+        let signers: Vec<_> = children.iter().map(|(_, it)| *it).chain([Process::this()]).collect();
+        let is_over = AtomicU64::new(0);
+        let (signed, seen) = std::thread::scope(|scope| {
+            let sign = |by| (0..20_000).map(|_| (board.sign_as(by), by)).collect();
+            let start = |by| scope.spawn(move || -> Vec<_> { sign(by) });
+            let threads: Vec<_> = signers.into_iter().map(start).collect();
+            let look = || -> Vec<_> {
+                std::iter::from_fn(|| (is_over.load(Acquire) == 0).then(|| board.last())).collect()
+            };
+            let looks = scope.spawn(look);
+            let signed: HashMap<_, _> =
+                threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+            is_over.store(1, Release);
+            (signed, looks.join().unwrap())
+        });
+        assert_eq!(signed.len(), 80_000, "each has a number of its own");
+        for (by, count) in seen.into_iter().flatten() {
+            assert_eq!(by, signed[&count], "signal {count}");
+        }
+        for (child, _) in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    #[test]
+    fn the_places_of_processes_that_ended_are_taken_but_not_that_of_the_last_signal() {
         let (board, place) = (SignalRecord::make().unwrap(), Process::this().place);
-        let [one, other] = [7, 8].map(|who| Process { who, place });
-        board.word(COUNT).store(2, Release); // both have their numbers
-        assert_eq!(board.last(), Some((Process::UNKNOWN, 2)));
-        board.note_signer(2, other);
-        board.note_signer(1, one);
-        assert_eq!(board.last(), Some((other, 2)));
-        board.word(COUNT).store(2 + SIGNERS, Release);
-        assert_eq!(board.last(), Some((Process::UNKNOWN, 2 + SIGNERS)));
+        let of = |who| Process { who, place };
+        board.signer(1).unwrap()[0].store(place, Release); // its process ended before it said which it is
+        for who in 1..=1000 {
+            let by = of(who);
+            assert_eq!((board.sign_as(by), board.last()), (who, Some((by, who))));
+        }
+        (1..).map_while(|place| board.signer(place)).for_each(|[_, who]| {
+            who.store(Process::this().who, Release); // all live
+        });
+        assert_eq!(board.sign_as(of(7)), 1001);
+        assert_eq!(board.last(), Some((Process::UNKNOWN, 1001)), "there is no place");
+        assert_eq!(board.sign(), 1002);
+        assert_eq!(board.last(), Some((Process::this(), 1002)));
     }
     #[test]
     fn a_board_tells_which_signals_have_come() {
@@ -284,9 +383,7 @@ mod tests {
     }
     #[test]
     fn a_process_that_ended_is_dead_before_its_parent_notices() {
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let started = start_time(child.id()).unwrap();
-        let it = Process { who: word(child.id(), started), place: Process::this().place };
+        let (mut child, it) = child();
         assert!(!it.is_dead());
         child.kill().unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
