@@ -106,6 +106,9 @@ impl<D: Dialect> QueueState<D> {
     pub(super) fn is_in_order(&self) -> bool {
         self.lanes.len() == 1
     }
+    /// A lane, whose stream is created for its first command. The driver may wait for a running host function then, as was
+    /// seen on an H100 (driver 580) that other processes used as well: a host function that waits for a later call of the
+    /// program may wait for ever.
     fn lane(&self, on: &Entered<D>, number: usize) -> Result<&Lane<D>> {
         let place = &self.lanes[number];
         if let Some(lane) = place.get() {
