@@ -301,6 +301,14 @@ impl Memory {
         }
         Ok(self.buffer.slice(at..at + out.len())?.copy_to_slice(&self.session.queue, out)?)
     }
+    /// The bytes of this memory that an array of this process touches.
+    ///
+    /// # Errors
+    /// `InvalidUse` for one whose elements lie where such elements may not be.
+    pub fn range_of(&self, layout: &Layout) -> Result<Range<usize>> {
+        let crooked = "this array lies in shareable memory at an address that elements of its type cannot have: copy it first";
+        layout.within(self.len()).ok_or_else(|| Failure::misuse(crooked))
+    }
     /// A copy of what an array touches, on the same device or on another, and the array in it.
     pub fn copy(
         &self,
@@ -308,7 +316,7 @@ impl Memory {
         to: &Arc<Session>,
         policy: Policy,
     ) -> Result<(Arc<Self>, Layout)> {
-        let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
+        let range = self.range_of(layout)?;
         let copy = Self::allocate(to, range.len(), policy)?;
         self.copy_into(copy, layout, range)
     }
@@ -336,7 +344,7 @@ impl Memory {
         }
         let is_read_only = !self.is_writable();
         let policy = Policy { access: Access::SameUser, is_read_only };
-        let range = layout.within(self.len()).ok_or_else(Failure::damaged)?;
+        let range = self.range_of(layout)?;
         let copy = Self::made(&self.session, range.len(), policy, is_read_only)?;
         self.copy_into(copy, layout, range)
     }

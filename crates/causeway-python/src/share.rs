@@ -238,7 +238,7 @@ fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Expo
         }
     };
     let piece = released(py, || {
-        let range = layout.within(memory.len()).ok_or_else(Failure::damaged)?;
+        let range = memory.range_of(&layout)?;
         Piece::of(&memory, range)
     })?;
     let contents = Contents::Array(piece.ticket, layout.clone().moved(piece.start));
@@ -275,6 +275,7 @@ pub fn standing(object: &Bound<'_, PyAny>) -> PyResult<(String, Array, bool)> {
 }
 fn standing_array(array: Array) -> Result<(String, Array, bool)> {
     let Array { memory, layout } = &array;
+    memory.range_of(layout)?;
     let (ticket, start) = memory.standing()?;
     let contents = Contents::Array(ticket, layout.clone().moved(start));
     let ticket = ticket_of(&memory.session, memory.is_for_same_user(), contents);
@@ -373,7 +374,7 @@ pub fn share_channel(
     event: Option<&Bound<'_, Event>>,
 ) -> PyResult<Export> {
     let array = memory.get();
-    let range = array.layout.within(array.memory.len()).ok_or_else(Failure::damaged)?;
+    let range = array.memory.range_of(&array.layout)?;
     let piece = Piece::of(&array.memory, range)?;
     let mut offers: Offers = piece.offered.into_iter().collect();
     let (mut session, mut ready) = (array.memory.session.clone(), None);
@@ -417,7 +418,7 @@ impl Many {
         layout: Layout,
     ) -> Result<()> {
         self.on(&memory.session)?;
-        let range = layout.within(memory.len()).ok_or_else(Failure::damaged)?;
+        let range = memory.range_of(&layout)?;
         let at = *self.known.entry(Arc::as_ptr(&memory).addr()).or_insert(self.pieces.len());
         match self.pieces.get_mut(at) {
             Some((_, whole)) => {

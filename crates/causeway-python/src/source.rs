@@ -191,8 +191,7 @@ fn torch_bits<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, Py
 #[pyfunction]
 pub fn is_shareable(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let Source::Shareable(memory, layout) = locate(object)? else { return Ok(false) };
-    let crooked = "this array lies in shareable memory at an address that elements of its type cannot have: copy it first";
-    layout.within(memory.len()).ok_or_else(|| Failure::misuse(crooked))?;
+    memory.range_of(&layout)?;
     Ok(true)
 }
 
@@ -256,7 +255,12 @@ fn interface_of(
     interface: &Bound<'_, PyDict>,
     unit: Unit,
 ) -> PyResult<(usize, Layout)> {
-    let mut typestr: String = interface.as_any().get_item("typestr")?.extract()?;
+    let stated = |key: &str| {
+        let missing =
+            || Failure::misuse(format!("this array's interface does not state its {key}"));
+        PyResult::Ok(interface.get_item(key)?.ok_or_else(missing)?)
+    };
+    let mut typestr: String = stated("typestr")?.extract()?;
     if unit == Unit::Element && DType::with_typestr(&typestr).is_none() {
         typestr = typestr.replacen('|', "<", 1); // dpctl says so of this machine's byte order
     }
@@ -270,7 +274,7 @@ fn interface_of(
             named.ok_or_else(|| Failure::misuse(unknown(&typestr, &name)))?
         }
     };
-    let shape: Vec<i64> = interface.as_any().get_item("shape")?.extract()?;
+    let shape: Vec<i64> = stated("shape")?.extract()?;
     let wrong = || Failure::misuse(format!("an array of shape {shape:?} cannot be shared"));
     let mut layout = Layout::contiguous(dtype, &shape).ok_or_else(wrong)?;
     let strides: Option<Vec<i64>> = match interface.get_item("strides")? {
@@ -288,7 +292,7 @@ fn interface_of(
         layout.strides = strides.iter().map(|stride| stride / size).collect();
     }
     layout.reach().ok_or_else(wrong)?;
-    let (address, _): (usize, bool) = interface.as_any().get_item("data")?.extract()?;
+    let (address, _): (usize, bool) = stated("data")?.extract()?;
     let offset: i64 = match interface.get_item("offset")? {
         Some(offset) if unit == Unit::Element => offset.extract()?,
         _ => 0,

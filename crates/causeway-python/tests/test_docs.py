@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("python*.md"))]
+PAGES = [ROOT / "README.md", Path(__file__).parents[1] / "README.md", *sorted((ROOT / "docs").glob("python*.md"))]
 CONFIGURATION = Path(__file__).parents[1] / "pyproject.toml"
 BLOCKS = [
-    pytest.param(block, id=f"{page.stem}-{number}")
+    pytest.param(block, id=f"{page.parent.name}-{page.stem}-{number}")
     for page in PAGES
     for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE), 1)
 ]
@@ -44,6 +44,19 @@ def test_the_demo_runs() -> None:
     done = subprocess.run([sys.executable, "-m", "causeway_ipc", "demo"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "every byte verified" in done.stdout and "1000 arrays" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["devices", "demo"])
+def test_a_command_whose_output_nobody_takes_says_so_in_a_sentence_or_nothing(command: str) -> None:
+    program = [sys.executable, "-m", "causeway_ipc", command]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "the output could not be written: No space left on device\n")
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(program, stdout=writer, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")

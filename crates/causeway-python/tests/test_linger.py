@@ -189,15 +189,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), is_mapped(at), opened_an
 def test_what_expires_cannot_be_opened_though_it_is_there(peer: Any, lingers: Any) -> None:
     lingers(FOR_EVER)
     array = cw.array(np.full(COUNT, 7, "int32"))
-    with cw.share(array, expires=1.0) as export:
-        other = peer(LOOK + """
-at, _ = opened_and_closed(sys.argv[1])
+    other = peer(LOOK + """
+print("ready")
+ticket = sys.stdin.readline().strip()
+at, _ = opened_and_closed(ticket)
+print("opened")
 deadline = time.monotonic() + 30
-while (said := fails(sys.argv[1])) == "opened" and time.monotonic() < deadline:
+while (said := fails(ticket)) == "opened" and time.monotonic() < deadline:
     time.sleep(0.01)
 print(said, is_mapped(at))
-""", export.ticket)  # fmt: skip
-        assert other.hear() == "Withdrawn True"
+""")  # fmt: skip
+    assert other.hear() == "ready"
+    with cw.share(array, expires=3.0) as export:
+        other.tell(export.ticket)
+        assert [other.hear(), other.hear()] == ["opened", "Withdrawn True"]
 
 
 def test_memory_for_reading_only_stays_so(peer: Any, lingers: Any) -> None:

@@ -149,3 +149,35 @@ def test_a_wrong_time_is_refused_alike_wherever_one_is_given(wrong: Any, error: 
     assert receiver.receive().shape == (3,)
     with pytest.raises(cw.Timeout):
         receiver.receive(timeout=0)
+
+
+@pytest.mark.parametrize("call", [cw.share, cw.array, lambda array: cw.share_many({"name": array}), cw_multiprocessing._causeway.is_shareable])
+def test_an_array_that_lies_askew_in_shareable_memory_says_what_to_do(call: Callable[[Any], Any]) -> None:
+    askew = cw.empty(1000, "uint8").numpy()[1:81].view("float64")
+    with pytest.raises(cw.InvalidUse, match="at an address that elements of its type cannot have: copy it first"):
+        call(askew)
+    call(askew.copy())
+
+
+@pytest.mark.parametrize("missing", ["typestr", "shape", "data"])
+def test_an_interface_that_does_not_say_all_is_refused(missing: str) -> None:
+    class Partly:
+        def __init__(self, array: Any) -> None:
+            self.array = array
+            self.__array_interface__ = {key: value for key, value in array.__array_interface__.items() if key != missing}
+
+    with pytest.raises(cw.InvalidUse, match=f"does not state its {missing}"):
+        cw.share(Partly(np.ones(3)))
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        *[(lambda wrong=wrong: cw.empty_many(wrong), "takes arrays by their names") for wrong in (None, 3, [np.ones(3)])],
+        (lambda: cw.empty_many({"a": 1}), "a pair of a shape and a type, and not int"),
+        (lambda: cw.Channel(device=3), "named by text, and not int"),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_a_type_error(call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(TypeError, match=sentence):
+        call()

@@ -32,6 +32,11 @@ def test_a_program_is_run_with_its_arguments_and_its_exit_status() -> None:
     assert done.stdout == cw.sycl_environment("cuda")["UR_ADAPTERS_FORCE_LOAD"] + " --one two\n"
     done = subprocess.run([*MODULE, "--", sys.executable, "-c", "raise SystemExit(7)"], timeout=60)
     assert done.returncode == 7
+    for program in [["ls", "-la", "/"], ["--", "ls", "-la", "/"], ["--on", "cpu", "ls", "-la", "/"]]:
+        done = subprocess.run([*MODULE, *program], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0 and "total" in done.stdout, done.stderr
+    done = subprocess.run([*MODULE, "--on", "cpu", "--"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "name the program" in done.stderr
     for wrong, said in [(["--on", "hip", "--", "true"], "no adapter for hip"), (["--", "/nowhere"], "No such file")]:
         done = subprocess.run([*MODULE, *wrong], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and said in done.stderr

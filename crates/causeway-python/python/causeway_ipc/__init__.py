@@ -127,7 +127,11 @@ def empty_many(
     """
     made: list[tuple[str, int, str, list[int]]] = []
     end = 0
+    if not hasattr(arrays, "items"):
+        raise TypeError(f"empty_many takes arrays by their names, {{name: array}}, and not {type(arrays).__name__}: empty(shape, dtype) is for one")
     for name, like in arrays.items():
+        if not isinstance(like, tuple) and not (hasattr(like, "shape") and hasattr(like, "dtype")):
+            raise TypeError(f"empty_many takes an array, or a pair of a shape and a type, and not {type(like).__name__}")
         shape, dtype = like if isinstance(like, tuple) else (like.shape, like.dtype)
         lengths, element = _lengths(shape), _dtype_name(dtype)
         made.append((name, end, element, lengths))

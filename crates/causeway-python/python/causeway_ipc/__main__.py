@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -70,7 +71,7 @@ def main() -> None:
     tasks.add_parser("devices", help="lists the devices whose memory can be shared")
     sycl = tasks.add_parser("sycl", help="runs a program of SYCL on Causeway's adapters: sycl [--on DEVICE] -- PROGRAM …")
     sycl.add_argument("--on", action="append", metavar="DEVICE", help="cpu (as without it), cuda or level_zero; may be repeated")
-    sycl.add_argument("program", nargs="+", metavar="PROGRAM")
+    sycl.add_argument("program", nargs=argparse.REMAINDER, metavar="PROGRAM …", help="and all that follows is its own")
     other = tasks.add_parser("peer")
     other.add_argument("ticket")
     other.add_argument("channel")
@@ -80,13 +81,28 @@ def main() -> None:
     elif arguments.task == "devices":
         print("\n".join(f"{name}\t{maker}" for name, maker in causeway_ipc.devices()))
     elif arguments.task == "sycl":
+        program = arguments.program[arguments.program[:1] == ["--"] :]
+        if not program:
+            sycl.error("name the program that is to run")
         try:
-            _sycl.run(arguments.on or [], arguments.program)
+            _sycl.run(arguments.on or [], program)
         except causeway_ipc.CausewayError as error:
             sys.exit(str(error))
     else:
         peer(arguments.ticket, arguments.channel)
 
 
+def main_or_sentence() -> None:
+    """Says in a sentence that nobody takes what is printed."""
+    try:
+        main()
+        sys.stdout.flush()
+    except causeway_ipc.CausewayError:
+        raise
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the interpreter writes the rest there
+        sys.exit(1 if isinstance(error, BrokenPipeError) else f"the output could not be written: {error.strerror}")
+
+
 if __name__ == "__main__":
-    main()
+    main_or_sentence()

@@ -106,6 +106,8 @@ class Channel:
         if capacity < 1:
             raise ValueError("a channel has room for one array at least")
         self._ring = Ring(_causeway.empty([Ring.size(capacity)], "uint8", None), capacity)
+        if device is not None and not isinstance(device, str):
+            raise TypeError(f"a device is named by text, and not {type(device).__name__}")
         on_device = device is not None and device.partition(":")[0] not in ("cpu", "native_cpu")
         self._ready = Event(device) if on_device else None
         self._export = _causeway.share_channel(self._ring.array, self._ready)

@@ -6,6 +6,7 @@ import _thread
 import heapq
 import itertools
 import os
+import queue
 import threading
 import time
 import weakref
@@ -15,36 +16,47 @@ from ._errors import LimitReached
 
 
 class _Clock:
-    """What is to be closed, and when."""
+    """What is to be closed, and when.
+
+    The handler of a signal may raise, or share, at any point of `add`. So what is new goes to the thread in one call of C, the thread
+    alone has the rest, and there is no lock that a caller waits for or leaves behind.
+    """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._due: list[tuple[float, int, weakref.ref[Export]]] = []
+        self._new: queue.SimpleQueue[tuple[float, int, weakref.ref[Export]]] = queue.SimpleQueue()
+        self._running = threading.Lock()
         self._numbers = itertools.count()
-        self._is_running = False
 
     def add(self, seconds: float, export: Export) -> None:
-        with self._changed:
-            if not self._is_running:
-                try:
-                    _thread.start_new_thread(self._run, ())  # which no handler's exception can interrupt, unlike `Thread.start`
-                except RuntimeError as error:
-                    export.close()
-                    raise LimitReached(f"nothing would withdraw this ticket when its time is over, so it is withdrawn now: {error}") from error
-                self._is_running = True  # the thread waits for the lock
-            heapq.heappush(self._due, (time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
-            self._changed.notify()
+        self._new.put((time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
+        if self._running.locked():
+            return
+        try:
+            _thread.start_new_thread(self._run, ())  # which no handler's exception can interrupt, unlike `Thread.start`
+        except RuntimeError as error:
+            export.close()
+            raise LimitReached(f"nothing would withdraw this ticket when its time is over, so it is withdrawn now: {error}") from error
 
     def _run(self) -> None:
-        with self._changed:
-            while self._due:
-                rest = self._due[0][0] - time.monotonic()
-                if rest > 0:
-                    self._changed.wait(min(rest, threading.TIMEOUT_MAX))
-                elif (export := heapq.heappop(self._due)[2]()) is not None:
-                    export.close()
-                    del export
-            self._is_running = False
+        """What a thread does while there is anything to close, unless another does."""
+        while not self._new.empty() and self._running.acquire(blocking=False):
+            try:
+                self._close_all()
+            finally:
+                self._running.release()  # what is added until here is closed by this thread still
+
+    def _close_all(self) -> None:
+        due: list[tuple[float, int, weakref.ref[Export]]] = []
+        while due or not self._new.empty():
+            rest = due[0][0] - time.monotonic() if due else 0.0
+            try:
+                heapq.heappush(due, self._new.get(timeout=min(max(rest, 0.0), threading.TIMEOUT_MAX)))
+                continue
+            except queue.Empty:
+                pass
+            if due and due[0][0] <= time.monotonic() and (export := heapq.heappop(due)[2]()) is not None:
+                export.close()
+                del export
 
 
 _clock = _Clock()

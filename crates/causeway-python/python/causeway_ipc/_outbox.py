@@ -26,7 +26,7 @@ from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, 
 from ._lost import lost_in_pools
 
 _PLACES = 4096
-"""How many messages may be on their way at the same time."""
+"""How many arrays and events may be on their way at the same time."""
 _SWEEP = 0.5
 """Seconds between looks for messages that have arrived, while some are on their way."""
 _LONGEST = 2.0
@@ -67,10 +67,10 @@ def _is_over(ready: Pending | None) -> bool:
 
 
 class Message:
-    """What is pickled in one call, and maybe written. What it has posted is taken back if it fails before all of it was written."""
+    """What is pickled in one call, and maybe written. What it has posted is taken back if that ends before all of it was written."""
 
     def __init__(self) -> None:
-        self.has_failed = False
+        self.was_broken_off = False
         self.due = math.inf
         self.written: list[int] = []
 
@@ -79,9 +79,13 @@ class Message:
         self.written.extend(map(write, (handle,), (data,)))
         return self.written[-1]
 
+    def has_failed(self) -> bool:
+        """Nobody can receive a part. What was written when the handler of a signal raised is received as ever."""
+        return self.was_broken_off and sum(self.written) < self.due
+
 
 class TooManyMessages(LimitReached, BlockingIOError):
-    """As many messages as there may be are on their way."""
+    """As many arrays and events as there may be are on their way."""
 
     is_transient = True
 
@@ -126,7 +130,13 @@ class Outbox:
             if self._sent.setdefault(place, mine) is mine:
                 self._marks[place] = _mark(number, _UNDER_WAY)
                 return number
-        raise TooManyMessages(f"{_PLACES} messages are on their way and none was received: receive some first")
+        message = sent[-1]
+        if message is not None and all(other.message is message for other in self._sent.copy().values()):
+            raise LimitReached(
+                f"one message can have at most {_PLACES} arrays and events: send them in several, or one array that has them as its parts,"
+                " or the ticket of share_many({name: array, …}), which opens all of them"
+            )
+        raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
 
     def outstanding(self) -> int:
         self._sweep()
@@ -149,7 +159,7 @@ class Outbox:
         has_arrived = mark == _mark(sent.number, _ARRIVED) and _is_over(sent.ready)
         if has_arrived and isinstance(sent.kept, Array):
             self._open += _causeway.open_elsewhere([sent.kept])
-        if has_arrived or (sent.message is not None and sent.message.has_failed):
+        if has_arrived or (sent.message is not None and sent.message.has_failed()):
             del self._sent[place]
 
     def _copy(self, place: int, sent: _Sent) -> None:
@@ -276,9 +286,8 @@ def all_or_nothing(message: Message, call: Callable[..., Any], *arguments: Any) 
         _thread_local.message = message
         call(*arguments)
     except BaseException:
-        # Nobody can receive a part. What was written when the handler of a signal raised is received as ever.
-        message.has_failed = sum(message.written) < message.due
-        outstanding()  # gives back what was taken back
+        message.was_broken_off = True  # before any call, after which the handler of another signal could raise
+        outstanding()  # gives back what it had posted
         raise
     finally:
         _thread_local.message = outer
@@ -314,21 +323,16 @@ def _say(marks: memoryview, number: int, state: int) -> None:
         marks[place] = _mark(number, state)
 
 
-def _tell(marks: str, number: int) -> None:
-    """Tells a sender that its message was given up, as soon as it answers: it would wait for ever at its end."""
-
-    def mark() -> None:
-        while True:
-            try:
-                _say(_marks_of(marks), number, _ARRIVED)
+def tell(marks: str, number: int) -> None:
+    """Tells a sender that its message was given up, as soon as it answers: it would wait for ever at its end. So this is for a thread."""
+    while True:
+        try:
+            _say(_marks_of(marks), number, _ARRIVED)
+            return
+        except CausewayError as error:
+            if not error.is_transient:
                 return
-            except CausewayError as error:
-                if not error.is_transient:
-                    return
-            time.sleep(0.1)  # a limit of this process was reached
-
-    with suppress(RuntimeError):  # the interpreter ends
-        _thread.start_new_thread(mark, ())
+        time.sleep(0.1)  # a limit of this process was reached
 
 
 def _lives(ticket: str) -> bool:
@@ -360,7 +364,10 @@ def receive(ticket: str, marks: str, number: int, answers: str | None) -> Any:
     except _DEAD as error:
         raise type(error)(_SENDER_GONE) from error
     except BaseException:
-        _tell(marks, number)
+        try:
+            _thread.start_new_thread(tell, (marks, number))  # before any other call: as in `all_or_nothing`
+        except RuntimeError:
+            pass  # the interpreter ends
         raise
     place, mark = number % len(arrived), _mark(number, _ARRIVED)
     try:

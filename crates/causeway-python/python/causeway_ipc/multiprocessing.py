@@ -10,13 +10,12 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import threading
 from functools import lru_cache, partial
 from multiprocessing import connection, queues
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from . import _causeway, _outbox
+from . import _causeway, _given_up, _outbox
 from ._causeway import Array, Event, Pending, limit
 from ._errors import Forked, InvalidUse, Unsupported
 from ._lost import loads, lost_in_pools
@@ -31,8 +30,6 @@ _SMALL = 64 << 10
 
 def _forget_parent() -> None:
     """A forked child must not touch what is its parent's."""
-    global _ready_lock
-    _ready_lock = threading.Lock()
     _inherited.append(dict(_ready))  # neither used nor given back here
     _ready.clear()
     _ready_of.cache_clear()
@@ -53,8 +50,11 @@ def _is_shareable(array: object) -> bool | None:
 
 
 @lost_in_pools
-def _numpy_of(array: Array) -> Any:
-    return array.numpy()
+def _numpy_of(array: Array, is_read_only: bool = False) -> Any:
+    made = array.numpy()
+    if is_read_only:
+        made.flags.writeable = False
+    return made
 
 
 @lost_in_pools
@@ -87,15 +87,12 @@ class _Ready:
         return self._event._pending()
 
 
-_ready_lock = threading.Lock()
 _ready: dict[str, _Ready] = {}
 
 
 def _ready_on(device: str) -> _Ready:
-    with _ready_lock:
-        if device not in _ready:
-            _ready[device] = _Ready(device)
-        return _ready[device]
+    # Without a lock: the handler of a signal may send at any point, and raise.
+    return _ready.get(device) or _ready.setdefault(device, _Ready(device))
 
 
 def _dtype_of(array: Any) -> str:
@@ -205,7 +202,8 @@ def _reduce_numpy(array: Any) -> Any:
     is_shareable = _is_shareable(array)
     if is_shareable is None or array.nbytes == 0 or (array.nbytes < _SMALL and not is_shareable):
         return array.__reduce_ex__(4)
-    return _numpy_of, (_Remade(array),)
+    # What is read-only where it lies would be written through the receiver's view, elements of `broadcast_to` many at once.
+    return _numpy_of, (_Remade(array), is_shareable and not array.flags.writeable)
 
 
 class _Pickled(bytearray):
@@ -265,6 +263,17 @@ def _takes_back_what_fails() -> None:
     setattr(queues.SimpleQueue, "put", put)
 
 
+def _tells_what_is_lost() -> None:
+    """Has the senders of a message that was read, and is not received to its end, know that it was given up."""
+    if getattr(connection.Connection, "_recv") is _given_up.read:
+        return
+    setattr(connection.Connection, "_recv", _given_up.read)
+    setattr(connection.Connection, "_recv_bytes", _given_up.part_of_such_a_call(getattr(connection.Connection, "_recv_bytes")))
+    setattr(connection.Connection, "recv", _given_up.tells_what_is_lost(connection.Connection.recv))
+    setattr(queues.Queue, "get", _given_up.tells_what_is_lost(queues.Queue.get))
+    setattr(queues.SimpleQueue, "get", _given_up.tells_what_is_lost(queues.SimpleQueue.get))
+
+
 def install(*, linger: float | None = None) -> None:
     """Sends arrays of this module, events, NumPy's arrays and, if it is imported by now, PyTorch's tensors by tickets.
 
@@ -283,6 +292,7 @@ def install(*, linger: float | None = None) -> None:
     """
     _outbox.linger = None if linger is None else limit(linger)
     _takes_back_what_fails()
+    _tells_what_is_lost()
     ForkingPickler.register(Array, _send)
     ForkingPickler.register(Event, _send_event)
     try:
