@@ -21,9 +21,15 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     panic::{AssertUnwindSafe, catch_unwind},
     ptr::{null, null_mut},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 use ur_sys::{ur_result_t as R, *};
 
+/// Held by each test here: what another test's thread is about to make for the whole process at a fork, a child would wait for.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 /// Runs `work` in a forked child, and returns what the child wrote to its standard error.
 fn said_by_a_child(work: impl FnOnce()) -> String {
     let (mut said, (read, write)) = (String::new(), pipe());
@@ -55,6 +61,7 @@ fn what_a_child_releases_stays_the_parents() {
     if !is_inside("what_a_child_releases_stays_the_parents", &[("ZE_SOFTWARE_TRACE", "1")]) {
         return;
     }
+    let _alone = alone();
     let Some(zero) = Zero::new() else { return };
     let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
     let (at, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
@@ -97,6 +104,7 @@ fn what_a_child_releases_stays_the_parents() {
 /// The parent's in-order queue, idle or with a command that is held up, and its out-of-order one.
 #[test]
 fn a_child_is_refused_whatever_it_asks_of_a_queue() {
+    let _alone = alone();
     let Some(zero) = Zero::new() else { return };
     let (context, device, none) = (zero.context, zero.device, null_mut());
     let (memory, byte, mut fetched) = (zero.device_memory(64), 7_u8, [0_u8; 64]);
@@ -177,5 +185,50 @@ fn a_child_is_refused_whatever_it_asks_of_a_queue() {
     assert_eq!(call!(event.release(of_command)), R::SUCCESS);
     assert_eq!(call!(command_buffer_exp.release_exp(buffer)), R::SUCCESS);
     assert_eq!(call!(queue.release(free)), R::SUCCESS);
+    zero.free(memory);
+}
+
+/// The commands of a capture are the parent's, as is the capture.
+#[test]
+fn a_child_is_refused_what_it_asks_of_a_capture_and_gives_up_its_handles() {
+    let _alone = alone();
+    let Some(zero) = Zero::new() else { return };
+    let (queue, memory, byte) = (zero.queue, zero.device_memory(64), 7_u8);
+    let fill = |event| {
+        let pattern = (&raw const byte).cast();
+        call!(enqueue.usm_fill(queue, memory, 1usize, pattern, 64usize, 0, null(), event))
+    };
+    let (mut event, mut graph) = (ur_event_handle_t::NULL, ur_exp_graph_handle_t::NULL);
+    assert_eq!(call!(queue_exp.begin_graph_capture_exp(queue)), R::SUCCESS);
+    assert_eq!(fill(&raw mut event), R::SUCCESS);
+    assert_eq!(call!(queue_exp.get_graph_exp(queue, &mut graph)), R::SUCCESS);
+    said_by_a_child(|| {
+        unsafe { libc::alarm(60) }; // ends a child that hangs
+        let refused = |name: &str, code| assert_eq!(code, R::ERROR_UNINITIALIZED, "{name}");
+        let (mut same, mut is_empty) = (ur_exp_graph_handle_t::NULL, false);
+        let mut executable = ur_exp_executable_graph_handle_t::NULL;
+        refused("fill", fill(null_mut()));
+        refused("get graph", call!(queue_exp.get_graph_exp(queue, &mut same)));
+        refused("end", call!(queue_exp.end_graph_capture_exp(queue, &mut same)));
+        refused("is empty", call!(graph_exp.is_empty_exp(graph, &mut is_empty)));
+        refused("instantiate", call!(graph_exp.instantiate_graph_exp(graph, &mut executable)));
+        refused("dump", call!(graph_exp.dump_contents_exp(graph, c"/dev/null".as_ptr())));
+        assert_eq!(call!(event.release(event)), R::SUCCESS);
+        assert_eq!(call!(graph_exp.destroy_exp(graph)), R::SUCCESS);
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    });
+    assert_eq!(call!(graph_exp.destroy_exp(graph)), R::ERROR_INVALID_ARGUMENT, "still recorded");
+    let (mut ended, mut executable) =
+        (ur_exp_graph_handle_t::NULL, ur_exp_executable_graph_handle_t::NULL);
+    assert_eq!(call!(queue_exp.end_graph_capture_exp(queue, &mut ended)), R::SUCCESS);
+    assert_eq!(ended, graph);
+    assert_eq!(call!(graph_exp.instantiate_graph_exp(graph, &mut executable)), R::SUCCESS);
+    let (none, to) = (null(), null_mut());
+    assert_eq!(call!(enqueue_exp.graph_exp(queue, executable, 0, none, to)), R::SUCCESS);
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    assert_eq!(zero.read::<u8, 64>(memory), [7; 64]);
+    assert_eq!(call!(event.release(event)), R::SUCCESS);
+    assert_eq!(call!(graph_exp.executable_graph_destroy_exp(executable)), R::SUCCESS);
+    assert_eq!(call!(graph_exp.destroy_exp(graph)), R::SUCCESS);
     zero.free(memory);
 }

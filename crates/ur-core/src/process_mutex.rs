@@ -1,4 +1,5 @@
-//! A lock that a forked child does not take: a thread of the parent, which the child does not have, may hold it.
+//! A lock that a forked child does not take: a thread of the parent, which the child does not have, may hold it, and may be
+//! in the middle of a change of the value. So the child does not drop the value either.
 use std::sync::{Mutex, MutexGuard};
 use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_lock::locked;
@@ -6,21 +7,57 @@ use ur_lock::locked;
 /// A value that only the process that made it may use, one thread at a time.
 pub(crate) struct ProcessMutex<T> {
     fork: u64,
-    value: Mutex<T>,
+    /// Taken by `drop`.
+    value: Option<Mutex<T>>,
 }
 impl<T> ProcessMutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self { fork: ur_mapping::fork_count(), value: Mutex::new(value) }
+        Self { fork: ur_mapping::fork_count(), value: Some(Mutex::new(value)) }
+    }
+    fn is_own(&self) -> bool {
+        self.fork == ur_mapping::fork_count()
     }
     /// Locks the value.
     ///
     /// # Errors
     /// `UNINITIALIZED` in a forked child.
     pub(crate) fn lock(&self) -> Result<MutexGuard<'_, T>> {
-        if self.fork == ur_mapping::fork_count() {
-            return Ok(locked(&self.value));
+        if let Some(value) = self.value.as_ref().filter(|_| self.is_own()) {
+            return Ok(locked(value));
         }
         let why = "these recorded commands were made before a fork and stayed with the parent: record them anew in the child";
         Err(Error::new(ErrorCode::Uninitialized, why))
+    }
+}
+impl<T> Drop for ProcessMutex<T> {
+    fn drop(&mut self) {
+        if !self.is_own() {
+            std::mem::forget(self.value.take());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{mem::forget, sync::Arc};
+
+    #[test]
+    fn only_the_process_that_made_a_value_locks_or_drops_it() {
+        let value = Arc::new(());
+        let own = ProcessMutex::new(Arc::clone(&value));
+        assert!(own.lock().is_ok());
+        drop(own);
+        assert_eq!(Arc::strong_count(&value), 1);
+        // As a forked child inherits it: while a thread of the parent, which the child does not have, changes the value.
+        let mut inherited = ProcessMutex::new(Arc::clone(&value));
+        inherited.fork = 0;
+        assert_eq!(inherited.lock().unwrap_err().code(), ErrorCode::Uninitialized);
+        drop(inherited);
+        assert_eq!(Arc::strong_count(&value), 2, "the value is the parent's");
+        let mut held = ProcessMutex::new(());
+        forget(held.lock().unwrap());
+        held.fork = 0;
+        assert_eq!(held.lock().unwrap_err().code(), ErrorCode::Uninitialized);
     }
 }

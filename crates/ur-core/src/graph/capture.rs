@@ -18,7 +18,6 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_hal::Order;
-use ur_lock::locked;
 use ur_sys::ur_command_t;
 
 fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
@@ -40,7 +39,7 @@ pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> 
         return Err(recording_already());
     }
     {
-        let mut inside = locked(&graph.score().0);
+        let mut inside = graph.score().0.lock()?;
         if inside.is_broken {
             return refused(
                 ErrorCode::InvalidArgument,
@@ -74,7 +73,7 @@ pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> 
 /// ends, and its graph cannot be executed.
 pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
     let stand = queue.capture();
-    match &*locked(&stand.part) {
+    match &*stand.part.lock()? {
         None => {
             return refused(
                 ErrorCode::CommandListNotCapturing,
@@ -89,11 +88,11 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
         }
         Some(_) => {}
     }
-    let Some(part) = stand.take() else {
+    let Some(part) = stand.take()? else {
         return refused(ErrorCode::CommandListNotCapturing, "another thread ended the capture");
     };
-    let ends: Vec<_> = part.graph.score().disband().iter().flat_map(Part::ends).collect();
-    let mut inside = locked(&part.graph.score().0);
+    let ends: Vec<_> = part.graph.score().disband()?.iter().flat_map(Part::ends).collect();
+    let mut inside = part.graph.score().0.lock()?;
     let joined = inside.behind(part.ends());
     if ends.iter().any(|&place| !joined[place]) {
         inside.is_broken = true;
@@ -125,25 +124,26 @@ pub fn is_recording<D: HasGraphs>(
 }
 fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
     // Read the leader's graph first: the parts of two queues are never locked at the same time.
-    let leader = locked(&score.0).leader.as_ref().and_then(Weak::upgrade);
-    let Some(graph) = leader.and_then(|leader| leader.graph()) else { return Err(captured()) };
+    let leader = score.0.lock()?.leader.as_ref().and_then(Weak::upgrade);
+    let graph = leader.map(|leader| leader.graph()).transpose()?.flatten();
+    let Some(graph) = graph else { return Err(captured()) };
     if !graph.context().same(queue.context()) {
         return refused(
             ErrorCode::InvalidContext,
             "the capture is that of another context's queue",
         );
     }
-    if !is_of(queue, locked(&score.0).device.as_ref()) {
+    if !is_of(queue, score.0.lock()?.device.as_ref()) {
         return refused(
             ErrorCode::InvalidDevice,
             "the capture is that of another device's queue, and a graph is executed on one device",
         );
     }
     queue.capture().put(graph, false)?;
-    let mut inside = locked(&score.0);
+    let mut inside = score.0.lock()?;
     if inside.leader.is_none() {
         drop(inside);
-        queue.capture().take(); // another thread has ended the capture meanwhile
+        queue.capture().take()?; // another thread has ended the capture meanwhile
         return Err(captured());
     }
     inside.drawn_in.push(Arc::clone(queue.capture()));
@@ -230,13 +230,13 @@ fn add<D: HasGraphs>(
         );
     }
     let of = queue.own()?;
-    let mut part = locked(&queue.capture().part);
+    let mut part = queue.capture().part.lock()?;
     let Some(part) = part.as_mut() else {
         return refused(ErrorCode::GraphCaptureInvalidated, "another thread ended the capture");
     };
     let score = Arc::clone(part.graph.score());
     let place = {
-        let mut inside = locked(&score.0);
+        let mut inside = score.0.lock()?;
         let (mut after, waits) = inside.sort(&score, events)?;
         part.follow(order, &mut after, of.is_in_order());
         put(&mut inside, after, waits)

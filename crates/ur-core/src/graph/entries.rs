@@ -24,7 +24,6 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Body, Borrowed, Object, Owned},
 };
-use ur_lock::locked;
 use ur_sys::{ur_command_t, ur_exp_graph_destruction_callback_t, ur_native_handle_t};
 
 /// `urEnqueueGraphExp`.
@@ -73,7 +72,7 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         graph: Borrowed<'_, Graph<D>>,
     ) -> Result<Owned<ExecutableGraph<D>>> {
         graph.check_closed()?;
-        let (nodes, device) = graph.score().copy().ok_or_else(|| {
+        let (nodes, device) = graph.score().copy()?.ok_or_else(|| {
             Error::new(
                 ErrorCode::InvalidArgument,
                 "the graph's capture ended with commands that nothing waits for: record it anew",
@@ -90,14 +89,17 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         Ok(Owned::new(ExecutableGraph { recorded, context, device }))
     }
     fn graph_destroy_exp(graph: Borrowed<'_, Graph<D>>) -> Result<()> {
-        graph.check_closed()?;
-        withdraw(graph)
+        match graph.check_closed() {
+            // A forked child gives up its handle, as it does for other objects; the commands stay the parent's.
+            Err(error) if error.code() != ErrorCode::Uninitialized => Err(error),
+            _ => withdraw(graph),
+        }
     }
     fn graph_executable_graph_destroy_exp(graph: Borrowed<'_, ExecutableGraph<D>>) -> Result<()> {
         withdraw(graph)
     }
     fn graph_is_empty_exp(graph: Borrowed<'_, Graph<D>>) -> Result<bool> {
-        Ok(graph.score().look(<[_]>::is_empty))
+        graph.score().look(<[_]>::is_empty)
     }
     fn graph_get_id_exp(graph: Borrowed<'_, Graph<D>>) -> Result<u64> {
         Ok(graph.id)
@@ -108,11 +110,11 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         user_data: Option<UsmPtr>,
     ) -> Result<()> {
         let farewell = c_arguments::function(callback, user_data)?;
-        locked(&graph.farewells).push(farewell);
+        graph.farewells.lock()?.push(farewell);
         Ok(())
     }
     fn graph_dump_contents_exp(graph: Borrowed<'_, Graph<D>>, file_path: &CStr) -> Result<()> {
-        let text = graph.score().look(|nodes| dot(graph.id, nodes));
+        let text = graph.score().look(|nodes| dot(graph.id, nodes))?;
         let path = OsStr::from_bytes(file_path.to_bytes());
         std::fs::write(path, text).map_err(|error| {
             Error::new(
@@ -158,7 +160,7 @@ impl<D: HasGraphs> QueueExpApi for OverDriver<D> {
         Ok(queue.capture().is_active())
     }
     fn queue_get_graph_exp(queue: Borrowed<'_, Queue<D>>) -> Result<Owned<Graph<D>>> {
-        queue.capture().graph().ok_or_else(|| {
+        queue.capture().graph()?.ok_or_else(|| {
             Error::new(ErrorCode::InvalidOperation, "the queue records into no graph: begin first")
         })
     }

@@ -8,7 +8,7 @@ use crate::{
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, PoisonError, Weak,
+        Arc, Weak,
         atomic::{
             AtomicBool, AtomicU64,
             Ordering::{Acquire, Relaxed, Release},
@@ -21,7 +21,6 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Body, Kind, Owned, Slab, Tag},
 };
-use ur_lock::locked;
 
 /// What the event of a captured command represents: the capture, and the command's index in it.
 pub type Captured<D> = (Arc<Score<D>>, usize);
@@ -45,12 +44,12 @@ pub struct Graph<D: Records> {
     context: Owned<Context<D>>,
     pub(super) id: u64,
     score: Arc<Score<D>>,
-    pub(super) farewells: Mutex<Vec<HostFunction>>,
+    pub(super) farewells: ProcessMutex<Vec<HostFunction>>,
 }
 impl<D: Records> Graph<D> {
     pub(super) fn new(context: Owned<Context<D>>) -> Owned<Self> {
         static IDS: AtomicU64 = AtomicU64::new(1);
-        let (score, farewells) = Default::default();
+        let (score, farewells) = (Arc::default(), ProcessMutex::new(vec![]));
         Owned::new(Self { context, id: IDS.fetch_add(1, Relaxed), score, farewells })
     }
     pub(super) fn context(&self) -> &Owned<Context<D>> {
@@ -62,9 +61,9 @@ impl<D: Records> Graph<D> {
     /// Checks that its capture has ended.
     ///
     /// # Errors
-    /// `INVALID_ARGUMENT` while a queue captures into it.
+    /// `INVALID_ARGUMENT` while a queue captures into it; as for [`ProcessMutex::lock`].
     pub(super) fn check_closed(&self) -> Result<()> {
-        match self.score.is_open() {
+        match self.score.is_open()? {
             false => Ok(()),
             true => Err(Error::new(
                 ErrorCode::InvalidArgument,
@@ -75,8 +74,10 @@ impl<D: Records> Graph<D> {
 }
 impl<D: Records> Drop for Graph<D> {
     fn drop(&mut self) {
-        let farewells = self.farewells.get_mut().unwrap_or_else(PoisonError::into_inner);
-        farewells.drain(..).for_each(HostFunction::call);
+        let Ok(mut farewells) = self.farewells.lock() else { return }; // the functions are the parent's
+        let all = std::mem::take(&mut *farewells);
+        drop(farewells);
+        all.into_iter().for_each(HostFunction::call);
     }
 }
 /// What `ur_exp_executable_graph_handle_t` points at: a copy of a graph, made when it was instantiated.
@@ -108,7 +109,7 @@ bodies! { Graph ExecutableGraph }
 /// Captured commands, and the device of the queue that captured them.
 pub(super) type Copied<D> = (Vec<Node<D>>, Option<Owned<Device<D>>>);
 /// The captured commands of a graph. Events of these commands keep it alive.
-pub struct Score<D: Records>(pub(super) Mutex<Inside<D>>);
+pub struct Score<D: Records>(pub(super) ProcessMutex<Inside<D>>);
 /// The locked contents of a [`Score`].
 pub(super) struct Inside<D: Records> {
     pub(super) nodes: Vec<Node<D>>,
@@ -127,7 +128,7 @@ pub(super) struct Inside<D: Records> {
 }
 impl<D: Records> Default for Score<D> {
     fn default() -> Self {
-        Self(Mutex::new(Inside {
+        Self(ProcessMutex::new(Inside {
             nodes: vec![],
             device: None,
             leader: None,
@@ -145,28 +146,31 @@ impl<D: Records> fmt::Debug for Score<D> {
 impl<D: Records> Score<D> {
     /// A copy of the captured commands, and the device of the queue that captured them; `None` if the graph cannot be
     /// executed.
-    pub(super) fn copy(&self) -> Option<Copied<D>> {
-        let inside = locked(&self.0);
+    ///
+    /// # Errors
+    /// As for [`ProcessMutex::lock`], as of all that follow.
+    pub(super) fn copy(&self) -> Result<Option<Copied<D>>> {
+        let inside = self.0.lock()?;
         let copy = || (inside.nodes.iter().map(Node::again).collect(), inside.device.clone());
-        (!inside.is_broken).then(copy)
+        Ok((!inside.is_broken).then(copy))
     }
     /// Calls `look` with the captured commands.
-    pub(super) fn look<R>(&self, look: impl FnOnce(&[Node<D>]) -> R) -> R {
-        look(&locked(&self.0).nodes)
+    pub(super) fn look<R>(&self, look: impl FnOnce(&[Node<D>]) -> R) -> Result<R> {
+        Ok(look(&self.0.lock()?.nodes))
     }
     /// Ends the capture for all queues; returns the parts of those that had joined it.
-    pub(super) fn disband(&self) -> Vec<Part<D>> {
+    pub(super) fn disband(&self) -> Result<Vec<Part<D>>> {
         let drawn_in = {
-            let mut inside = locked(&self.0);
+            let mut inside = self.0.lock()?;
             inside.leader = None;
             inside.signallers.clear();
             std::mem::take(&mut inside.drawn_in)
         };
-        drawn_in.iter().filter_map(|stand| stand.take()).collect()
+        drawn_in.iter().filter_map(|stand| stand.take().transpose()).collect()
     }
     /// Whether a queue captures into it.
-    pub(super) fn is_open(&self) -> bool {
-        locked(&self.0).leader.is_some()
+    pub(super) fn is_open(&self) -> Result<bool> {
+        Ok(self.0.lock()?.leader.is_some())
     }
 }
 
@@ -188,11 +192,11 @@ pub(super) struct Part<D: Records> {
 pub struct Stand<D: Records> {
     /// Whether there is a part. An atomic beside the lock, because every command of every queue reads it.
     active: AtomicBool,
-    pub(super) part: Mutex<Option<Part<D>>>,
+    pub(super) part: ProcessMutex<Option<Part<D>>>,
 }
 impl<D: Records> Default for Stand<D> {
     fn default() -> Self {
-        Self { active: AtomicBool::new(false), part: Mutex::new(None) }
+        Self { active: AtomicBool::new(false), part: ProcessMutex::new(None) }
     }
 }
 impl<D: Records> fmt::Debug for Stand<D> {
@@ -207,22 +211,28 @@ impl<D: Records> Drop for Stand<D> {
 }
 impl<D: Records> Stand<D> {
     /// Ends the capture that the queue began, if any, for all queues: it can no longer be ended by its queue. The graph
-    /// cannot be executed.
+    /// cannot be executed. Does nothing in a forked child: the capture is the parent's.
     pub fn abandon(&self) {
         if !self.is_active() {
             return;
         }
-        let mut part = locked(&self.part);
+        let Ok(mut part) = self.part.lock() else { return };
         let Some(Part { graph, .. }) = part.take_if(|part| part.leads) else { return };
         self.active.store(false, Release);
         drop(part); // no two queues' parts are locked at the same time
-        locked(&graph.score().0).is_broken = true;
+        if let Ok(mut inside) = graph.score().0.lock() {
+            inside.is_broken = true;
+        }
         drop(graph.score().disband());
     }
-    pub(super) fn take(&self) -> Option<Part<D>> {
-        let mut part = locked(&self.part);
+    /// Removes and returns its part.
+    ///
+    /// # Errors
+    /// As for [`ProcessMutex::lock`], as of all that follow.
+    pub(super) fn take(&self) -> Result<Option<Part<D>>> {
+        let mut part = self.part.lock()?;
         self.active.store(false, Release);
-        part.take()
+        Ok(part.take())
     }
     /// Whether the queue captures.
     #[inline]
@@ -230,11 +240,11 @@ impl<D: Records> Stand<D> {
         self.active.load(Acquire)
     }
     /// The graph into which the queue captures.
-    pub(super) fn graph(&self) -> Option<Owned<Graph<D>>> {
-        locked(&self.part).as_ref().map(|part| part.graph.clone())
+    pub(super) fn graph(&self) -> Result<Option<Owned<Graph<D>>>> {
+        Ok(self.part.lock()?.as_ref().map(|part| part.graph.clone()))
     }
     pub(super) fn put(&self, graph: Owned<Graph<D>>, leads: bool) -> Result<()> {
-        let mut part = locked(&self.part);
+        let mut part = self.part.lock()?;
         if part.is_some() {
             return Err(recording_already());
         }
