@@ -20,8 +20,14 @@ use std::{
     io::Read,
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
     panic::{AssertUnwindSafe, catch_unwind},
-    ptr::{null, null_mut},
-    sync::{Mutex, MutexGuard, PoisonError},
+    ptr::{null, null_mut, with_exposed_provenance_mut},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{
+            AtomicBool,
+            Ordering::{Acquire, Release},
+        },
+    },
 };
 use ur_sys::{ur_result_t as R, *};
 
@@ -230,5 +236,88 @@ fn a_child_is_refused_what_it_asks_of_a_capture_and_gives_up_its_handles() {
     assert_eq!(call!(event.release(event)), R::SUCCESS);
     assert_eq!(call!(graph_exp.executable_graph_destroy_exp(executable)), R::SUCCESS);
     assert_eq!(call!(graph_exp.destroy_exp(graph)), R::SUCCESS);
+    zero.free(memory);
+}
+
+/// A thread of the parent uses a queue meanwhile, so that it mostly holds a lock of the queue at a fork.
+#[test]
+fn a_child_that_releases_objects_while_its_parent_works_never_hangs() {
+    let _alone = alone();
+    let Some(zero) = Zero::new() else { return };
+    let (context, device, queue) = (zero.context, zero.device, zero.queue);
+    let (memory, byte) = (zero.device_memory(64), 7_u8);
+    let pattern: *const std::ffi::c_void = (&raw const byte).cast();
+    let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
+    let (at, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
+    let made = call!(program.create_with_il(context, at, bytes, null(), &mut program));
+    assert_eq!(made, R::SUCCESS);
+    assert_eq!(call!(program.build(context, program, null())), R::SUCCESS);
+    let mut kernel = ur_kernel_handle_t::NULL;
+    assert_eq!(call!(kernel.create(program, c"put".as_ptr(), &mut kernel)), R::SUCCESS);
+    let mut buffer = ur_mem_handle_t::NULL;
+    let flags = ur_mem_flags_t::READ_WRITE;
+    assert_eq!(call!(mem.buffer_create(context, flags, 64, null(), &mut buffer)), R::SUCCESS);
+    let (waits, no_event) = (null(), null_mut());
+    let filled =
+        call!(enqueue.usm_fill(queue, memory, 1usize, pattern, 64usize, 0, waits, no_event));
+    assert_eq!(filled, R::SUCCESS);
+    let wrote = call!(
+        enqueue.mem_buffer_write(queue, buffer, true, 0usize, 1usize, pattern, 0, waits, no_event)
+    );
+    assert_eq!(wrote, R::SUCCESS);
+    let mut commands = ur_exp_command_buffer_handle_t::NULL;
+    let desc = IN_ORDER_COMMANDS;
+    let made = call!(command_buffer_exp.create_exp(context, device, &desc, &mut commands));
+    assert_eq!(made, R::SUCCESS);
+    let (points, no_point, no_command) = (null(), null_mut(), null_mut());
+    let appended = call!(command_buffer_exp.append_usm_fill_exp(
+        commands, memory, pattern, 1usize, 64usize, 0, points, 0, waits, no_point, no_event,
+        no_command
+    ));
+    assert_eq!(appended, R::SUCCESS);
+    assert_eq!(call!(command_buffer_exp.finalize_exp(commands)), R::SUCCESS);
+    let ran = call!(enqueue_exp.command_buffer_exp(queue, commands, 0, waits, no_event));
+    assert_eq!(ran, R::SUCCESS);
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    let is_over = AtomicBool::new(false);
+    let addresses = [memory, queue.0.cast()].map(<*mut _>::expose_provenance);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let [memory, queue] = addresses.map(with_exposed_provenance_mut::<std::ffi::c_void>);
+            let (byte, queue) = (7_u8, ur_queue_handle_t(queue.cast()));
+            while !is_over.load(Acquire) {
+                let (pattern, none) = ((&raw const byte).cast(), null_mut());
+                let filled = call!(enqueue.usm_fill(
+                    queue,
+                    memory,
+                    1usize,
+                    pattern,
+                    64usize,
+                    0,
+                    null(),
+                    none
+                ));
+                assert_eq!(filled, R::SUCCESS);
+                assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+            }
+        });
+        let forked = catch_unwind(AssertUnwindSafe(|| {
+            for _ in 0..20 {
+                said_by_a_child(|| {
+                    unsafe { libc::alarm(60) }; // ends a child that hangs
+                    assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+                    assert_eq!(call!(program.release(program)), R::SUCCESS);
+                    assert_eq!(call!(mem.release(buffer)), R::SUCCESS);
+                    assert_eq!(call!(command_buffer_exp.release_exp(commands)), R::SUCCESS);
+                });
+            }
+        }));
+        is_over.store(true, Release);
+        forked.unwrap();
+    });
+    assert_eq!(call!(kernel.release(kernel)), R::SUCCESS);
+    assert_eq!(call!(program.release(program)), R::SUCCESS);
+    assert_eq!(call!(mem.release(buffer)), R::SUCCESS);
+    assert_eq!(call!(command_buffer_exp.release_exp(commands)), R::SUCCESS);
     zero.free(memory);
 }

@@ -56,6 +56,9 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     fn submitted(context: usize) -> Vec<Moment<D>> {
         work::ticket::<D>(context).into_moments()
     }
+    fn is_of_parent() -> bool {
+        super::device::check_fork::<D>().is_err()
+    }
     fn pooled(part: Pooled<Chunks<Family<D>>>) -> Self {
         Self::Pooled(part)
     }

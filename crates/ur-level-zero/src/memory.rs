@@ -69,6 +69,9 @@ impl allocation::Memory for Memory {
     fn submitted(context: usize) -> Vec<Moment> {
         sync_point::submitted(context, 0)
     }
+    fn is_of_parent() -> bool {
+        super::platform::check_fork().is_err()
+    }
     fn pooled(part: Pooled<Chunks<LevelZero>>) -> Self {
         Self::Pooled(part)
     }

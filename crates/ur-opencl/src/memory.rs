@@ -94,6 +94,9 @@ impl allocation::Memory for Memory {
     fn submitted(context: usize) -> Vec<Moment> {
         lane::moments(context)
     }
+    fn is_of_parent() -> bool {
+        super::driver::is_of_parent()
+    }
     fn pooled(part: Pooled<Chunks>) -> Self {
         Self::Pooled(part)
     }

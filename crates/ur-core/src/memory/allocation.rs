@@ -95,6 +95,11 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
     /// this handle, or of all contexts if it is 0.
     fn submitted(context: usize) -> Vec<Self::Moment>;
+    /// Whether this process is a forked child of one whose driver works in that process alone: what the child has is the
+    /// parent's, whose threads may have held locks of queues at the fork.
+    fn is_of_parent() -> bool {
+        false
+    }
     /// Makes memory of a block of a pool.
     fn pooled(part: Pooled<Self::Source>) -> Self;
     /// Whether it is imported from another process.

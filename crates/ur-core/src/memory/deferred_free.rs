@@ -1,5 +1,5 @@
 //! Deferred free of a backend's memory and other objects: `waiting.rs` keeps them until commands and other processes no
-//! longer use them.
+//! longer use them. In a forked child nothing is dropped that is the [parent's](Memory::is_of_parent): it is leaked.
 use super::allocation::{DeferredItem, Memory, unleased};
 use ur_ipc::Kind;
 
@@ -12,18 +12,34 @@ impl<M: Memory, T: Send + 'static> From<Other<T>> for DeferredItem<M> {
         Self::Other(Box::new(what))
     }
 }
+/// Returns `what`, or leaks it if it is another process's.
+fn own<M: Memory, T>(what: T) -> Option<T> {
+    match M::is_of_parent() {
+        false => Some(what),
+        true => {
+            std::mem::forget(what);
+            None
+        }
+    }
+}
 /// Drops `what` as soon as all of `moments` have passed.
 pub fn after<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
-    M::deferred().after(moments, Other(what));
+    if let Some(what) = own::<M, _>(what) {
+        M::deferred().after(moments, Other(what));
+    }
 }
 /// Like [`after`], for use inside a `drop`: no other deferred object is dropped here.
 pub fn later<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
-    M::deferred().enter(moments, Other(what));
+    if let Some(what) = own::<M, _>(what) {
+        M::deferred().enter(moments, Other(what));
+    }
 }
 /// Drops `what` when the commands submitted so far to queues of the context with this handle are complete (0: to all
 /// queues), or now if they are already.
 pub fn leave<M: Memory>(context: usize, what: impl Send + 'static) {
-    after::<M>(M::submitted(context), what);
+    if let Some(what) = own::<M, _>(what) {
+        after::<M>(M::submitted(context), what);
+    }
 }
 /// Drops some of the objects that no command uses any more; asks the driver about a few queues only.
 pub fn sweep<M: Memory>() {

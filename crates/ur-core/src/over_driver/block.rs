@@ -41,6 +41,9 @@ impl<D: HasUsm> Block<D> {
 }
 impl<D: HasUsm> Drop for Block<D> {
     fn drop(&mut self) {
+        if D::check_fork().is_err() {
+            return; // it is the parent's
+        }
         let freed = usm::free::<D>(&self.context, self.at);
         freed.unwrap_or_else(|error| log::say(D::BACKEND, ur_sys::ur_logger_level_t::WARN, &error));
     }
