@@ -7,10 +7,10 @@ use crate::{
     asked::patience,
     failure::{Failure, Result},
     gate::released,
-    session::{Session, stay_reachable},
+    session::{OverStream, Session, stay_reachable},
 };
 use causeway::{Backend, Export, Queue, Status, Ticket};
-use pyo3::{exceptions::PyTypeError, prelude::*};
+use pyo3::{exceptions::PyTypeError, prelude::*, types::PyInt};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -89,13 +89,18 @@ impl Event {
                 let mut streams =
                     self.session.streams.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(known) = streams.get(&handle) {
-                    return Ok(known.clone());
+                    return Ok(known.queue.clone());
                 }
-                // SAFETY: the caller names a live stream, as every function that takes a stream demands; the queue is
-                // used only when it is named again.
+                // SAFETY: the caller names a live stream, as every function that takes a stream demands, and its object is kept;
+                // docs/python.md demands more of a stream that is an integer.
                 let queue = unsafe { Queue::over_native(&self.session.context, handle) };
                 let queue = queue.map_err(Failure::from)?;
-                streams.insert(handle, queue.clone());
+                let object = stream.filter(|stream| !stream.is_instance_of::<PyInt>());
+                let kept = OverStream {
+                    queue: queue.clone(),
+                    _stream: object.map(|o| o.clone().unbind()),
+                };
+                streams.insert(handle, kept);
                 Ok(queue)
             }
             _ if handle.is_some() => {

@@ -1,11 +1,20 @@
 //! Devices in use: one context and one queue for each device of the process, made when it is first named.
 use crate::failure::{Failure, Result};
 use causeway::{Backend, Buffer, Context, Device, ErrorKind, Export, Queue, fork_count};
+use pyo3::{Py, PyAny};
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
+
+/// A queue over a stream of another library.
+pub struct OverStream {
+    pub queue: Queue,
+    /// The library's object, which keeps the stream alive: when memory is freed, the driver is asked whether the stream is done
+    /// with it. A stream that is named by its handle alone must live as long as the process uses the device.
+    pub _stream: Option<Py<PyAny>>,
+}
 
 /// A device in use.
 pub struct Session {
@@ -19,8 +28,8 @@ pub struct Session {
     pub memory: u64,
     /// The `fork_count` of the process that it was made in.
     fork: u64,
-    /// Queues over streams of other libraries. They stay: a stream is not asked for anything unless it is named again.
-    pub streams: Mutex<HashMap<usize, Queue>>,
+    /// Queues over streams of other libraries, by the streams' handles. They stay.
+    pub streams: Mutex<HashMap<usize, OverStream>>,
 }
 
 /// DLPack's numbers of kinds of devices.

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +141,30 @@ def test_a_channel_of_the_device(peer: Any) -> None:
 
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+
+
+class OwnStream:
+    """A stream of another library, which destroys it with its object, as CuPy does."""
+
+    def __init__(self, cuda: Any) -> None:
+        self.cuda, self.handle = cuda, ctypes.c_void_p()
+        assert cuda.cuStreamCreate(ctypes.byref(self.handle), 1) == 0
+        self.ptr = self.handle.value
+
+    def __del__(self) -> None:
+        assert self.cuda.cuStreamDestroy_v2(self.handle) == 0
+
+
+def test_a_stream_lives_as_long_as_the_driver_may_be_asked_about_it() -> None:
+    cuda = ctypes.CDLL("libcuda.so.1")
+    current(cuda)
+    event, stream = cw.Event("cuda"), OwnStream(cuda)
+    known = weakref.ref(stream)
+    event.record(stream)
+    event.synchronize(timeout=30)
+    del stream
+    gc.collect()
+    assert known() is not None
 
 
 def test_a_channel_that_is_fed_from_two_streams_waits_for_both() -> None:

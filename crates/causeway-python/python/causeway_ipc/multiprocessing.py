@@ -82,7 +82,7 @@ class _Ready:
         self._event = Event(device)
         self.export = _causeway.share(self._event)
 
-    def record(self, stream: int) -> Pending:
+    def record(self, stream: object) -> Pending:
         self._event._record_after_all(stream)  # a receiver waits for the latest record
         return self._event._pending()
 
@@ -108,7 +108,7 @@ def _can_be_on_device(array: Any) -> bool:
     return _is_shareable(array) is not None
 
 
-def _reduce_device(array: Any, device: str, stream: int, view_of: Any) -> tuple[_Remade, str]:
+def _reduce_device(array: Any, device: str, stream: object, view_of: Any) -> tuple[_Remade, str]:
     """An array of a device, in shareable memory of it, and the ticket of the event by which it is ready.
 
     `view_of` makes an array of the same library of one of this module's.
@@ -130,7 +130,7 @@ def _ready_of(ticket: str) -> Event:
 @lost_in_pools
 def _cupy_of(array: Array, ready: str) -> Any:
     library = importlib.import_module("cupy")
-    _ready_of(ready).wait(library.cuda.get_current_stream().ptr)
+    _ready_of(ready).wait(library.cuda.get_current_stream())
     return library.from_dlpack(array)
 
 
@@ -138,7 +138,7 @@ def _reduce_cupy(array: Any) -> tuple[Any, ...]:
     if array.nbytes == 0 or not _can_be_on_device(array):
         return array.__reduce_ex__(4)  # type: ignore[no-any-return]
     library = importlib.import_module("cupy")
-    stream = library.cuda.get_current_stream().ptr
+    stream = library.cuda.get_current_stream()
     return _cupy_of, _reduce_device(array, f"cuda:{array.device.id}", stream, library.from_dlpack)
 
 
