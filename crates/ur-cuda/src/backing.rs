@@ -10,13 +10,12 @@ use super::{
         virtual_memory::{self, Mapped, Physical},
     },
 };
+use crate::notice;
 use std::{
     os::fd::OwnedFd,
     sync::{Arc, PoisonError},
 };
-use ur_hal::{
-    Address, Error, ErrorKind, Granularity, Memory, MemoryKind, Range, Result, Severity, notice,
-};
+use ur_hal::{Address, Error, ErrorKind, Granularity, Memory, MemoryKind, Range, Result, Severity};
 
 /// The largest alignment in bytes that can be requested: the granularity of virtual memory.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -31,8 +30,7 @@ fn is_legacy_wished<D: Dialect>() -> bool {
             Ok("legacy") => true,
             Ok("virtual" | "") | Err(_) => false,
             Ok(other) => {
-                notice(
-                    D::NAME,
+                notice::<D>(
                     Severity::Environment,
                     &format_args!(
                         "{name} is {other:?} and can be legacy or virtual: it is ignored"

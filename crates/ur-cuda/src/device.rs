@@ -15,12 +15,13 @@ use super::{
     patience::Sleepers,
     work,
 };
+use crate::notice;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{error, info::Answer, object::Object};
 use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
     Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts, Result, Severity, notice,
+    OpensDevices, PlatformFacts, Result, Severity,
 };
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
@@ -56,7 +57,7 @@ impl<D: Dialect> System<D> {
     fn found(&self) -> &Found<D> {
         self.0.get_or_init(|| {
             let devices = find::<D>().unwrap_or_else(|error| {
-                notice(D::NAME, Severity::Warning, &error);
+                notice::<D>(Severity::Warning, &error);
                 vec![]
             });
             Found { fork: ur_mapping::fork_count(), devices }
@@ -227,7 +228,7 @@ fn wished_local_memory<D: Dialect>() -> Option<i32> {
     let bytes = text.trim().parse().ok().filter(|&bytes| bytes > 0);
     if bytes.is_none() {
         let why = format!("{name}={text} is no number of bytes: it is ignored");
-        notice(D::NAME, Severity::Warning, &Error::new(ErrorKind::InvalidValue, why));
+        notice::<D>(Severity::Warning, &Error::new(ErrorKind::InvalidValue, why));
     }
     bytes
 }

@@ -139,6 +139,10 @@ impl<D: Dialect> Contexts for Family<D> {
         Ok(device::check_fork::<D>()?)
     }
 }
+/// Tells the user, by the adapter's log, what no call can return.
+pub(crate) fn notice<D: Dialect>(severity: ur_hal::Severity, what: &dyn std::fmt::Display) {
+    ur_adapter::log::notice(<Family<D> as Contexts>::BACKEND, severity, what);
+}
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {

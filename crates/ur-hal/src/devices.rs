@@ -22,7 +22,7 @@ pub struct PlatformFacts {
 /// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait OpensDevices: Types {
-    /// The driver's name in messages, and where its [notices](crate::notice) come from.
+    /// The driver's name in messages.
     const NAME: &'static str;
     /// All devices that are not parts of others, in the driver's order. Returns an empty list, not an error, if no
     /// driver is installed. Called once.

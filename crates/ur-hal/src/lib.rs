@@ -58,7 +58,7 @@ pub use memory::{
     NativeKind, NativeObject,
 };
 pub use modules::{Modules, Piece};
-pub use notice::{Listener, Severity, notice, on_notice};
+pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
 pub use rows::Rows;

@@ -2,8 +2,8 @@
 //! and writes the number of each completed one beside its event. So no process has to query the driver about
 //! another process's event: after that process has ended the driver would answer such a query by terminating
 //! the program. Signals that completed before the end stay completed.
-use super::driver::notice;
 use super::{signal::Signal, signaller::SignalRecord};
+use crate::notice;
 use std::{
     collections::VecDeque,
     sync::{

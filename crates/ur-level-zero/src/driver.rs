@@ -5,11 +5,8 @@ mod rows;
 
 /// The name in messages.
 pub const NAME: &str = "Level Zero";
-/// Tells the user what no call can return.
-pub fn notice(severity: Severity, what: &dyn fmt::Display) {
-    ur_hal::notice(NAME, severity, what);
-}
 
+use crate::notice;
 use std::{
     ffi::c_void,
     fmt,

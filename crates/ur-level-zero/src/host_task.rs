@@ -1,7 +1,6 @@
 //! Host tasks: functions of the application that are called in a queue's order. If the driver cannot call
 //! them, a thread of the adapter does, ordered by an event before and one after. Such threads also wait for
 //! what command lists cannot wait for.
-use super::driver::notice;
 use super::{
     LevelZero,
     announcer::NAPS,
@@ -14,6 +13,7 @@ use super::{
     submission::{How, PooledEvents, Waits},
     work::QueueState,
 };
+use crate::notice;
 use std::sync::Arc;
 use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, Submission};
 

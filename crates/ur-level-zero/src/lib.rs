@@ -135,6 +135,10 @@ impl Contexts for LevelZero {
         Ok(platform::check_fork()?)
     }
 }
+/// Tells the user, by the adapter's log, what no call can return.
+pub(crate) fn notice(severity: ur_hal::Severity, what: &dyn std::fmt::Display) {
+    ur_adapter::log::notice(LevelZero::BACKEND, severity, what);
+}
 impl CoreBackend for LevelZero {
     type Memory = memory::Memory;
     fn wait(context: usize) -> Result<()> {

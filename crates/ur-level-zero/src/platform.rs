@@ -1,5 +1,4 @@
 //! Platforms: the Level Zero drivers, each with its devices.
-use super::driver::notice;
 use super::{
     DriverDevice, device,
     driver::{RawDriver, driver},
@@ -7,6 +6,7 @@ use super::{
     native::{driver as native, fork},
     variant,
 };
+use crate::notice;
 use std::{
     ffi::CStr,
     sync::{Arc, OnceLock},

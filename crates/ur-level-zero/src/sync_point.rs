@@ -1,11 +1,11 @@
 //! The registry of queue states, including those of released queues that are still busy, and sync points:
 //! everything submitted up to a moment. Deferred frees of memory and objects wait for sync points.
-use super::driver::notice;
 use super::{
     DriverDevice,
     native::event::EventKind,
     work::{CommandId, QueueState},
 };
+use crate::notice;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
 use ur_core::memory::deferred_free::{self, Moment as _};
 use ur_hal::{Result, Severity};

@@ -26,7 +26,6 @@ fn untold<T: std::fmt::Debug>(what: &str, name: T) -> Error {
 impl<D: Contexts> AdapterApi for OverDriver<D> {
     fn adapter_get() -> Result<Vec<Owned<Adapter<D>>>> {
         log::open(D::BACKEND, D::log_name());
-        ur_hal::on_notice(D::NAME, |severity, what| log::notice(D::BACKEND, severity, what));
         let _ = D::shown_as(); // logs problems with the environment before anything else is logged
         Ok(if D::is_chosen() { vec![the_adapter().clone()] } else { vec![] })
     }

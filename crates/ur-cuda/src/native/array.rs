@@ -12,8 +12,9 @@ use super::{
     context::Entered,
     stream::Stream,
 };
+use crate::notice;
 use std::{marker::PhantomData, sync::OnceLock};
-use ur_hal::{Error, ErrorKind, Result, Severity, notice};
+use ur_hal::{Error, ErrorKind, Result, Severity};
 
 /// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
@@ -94,7 +95,7 @@ impl<D: Dialect> Array<D> {
 fn destroy_surface<D: Dialect>(surface: u64) {
     // SAFETY: created here; the owner guarantees that no command uses it any more.
     let gone = unsafe { D::driver().surface_destroy(surface) }.released::<D>();
-    gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+    gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
 }
 impl<D: Dialect> Drop for Array<D> {
     fn drop(&mut self) {
@@ -103,7 +104,7 @@ impl<D: Dialect> Drop for Array<D> {
         }
         let _on = match Entered::<D>::enter(self.context) {
             Ok(on) => on,
-            Err(error) => return notice(D::NAME, Severity::Warning, &error),
+            Err(error) => return notice::<D>(Severity::Warning, &error),
         };
         if let Some(surface) = self.surface.take() {
             destroy_surface::<D>(surface);
@@ -111,7 +112,7 @@ impl<D: Dialect> Drop for Array<D> {
         if self.is_ours {
             // SAFETY: as for its surface.
             let gone = unsafe { D::driver().array_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Primary contexts: each is retained once, and pushed for the duration of a few driver calls.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::super::driver::{Dialect, RawContext};
+use crate::notice;
 use std::marker::PhantomData;
-use ur_hal::{Error, ErrorKind, Result, Severity, notice};
+use ur_hal::{Error, ErrorKind, Result, Severity};
 
 /// Initialises the driver; no effect if it is initialised.
 ///
@@ -86,7 +87,7 @@ impl<D: Dialect> Drop for Entered<D> {
             let mut popped = None;
             // SAFETY: `popped` is writable, and what is popped was pushed here.
             let outcome = unsafe { D::driver().context_pop(&raw mut popped) }.released::<D>();
-            outcome.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+            outcome.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
         }
     }
 }

@@ -8,12 +8,13 @@ use super::{
     context::Entered,
     stream::Stream,
 };
+use crate::notice;
 use std::{
     fmt,
     marker::PhantomData,
     sync::{Arc, Mutex, PoisonError},
 };
-use ur_hal::{Error, ErrorKind, Result, Severity, notice};
+use ur_hal::{Error, ErrorKind, Result, Severity};
 
 /// `CU_EVENT_BLOCKING_SYNC`
 const BLOCKING: u32 = 1;
@@ -113,7 +114,7 @@ impl<D: Dialect> Drop for NativeEvent<D> {
         if self.is_ours && super::super::device::check_fork::<D>().is_ok() {
             // SAFETY: owned, live, and never used again.
             let gone = unsafe { D::driver().event_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
         }
     }
 }

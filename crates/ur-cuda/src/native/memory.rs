@@ -9,9 +9,10 @@ use super::{
     },
     context::Entered,
 };
+use crate::notice;
 use std::sync::Arc;
 use std::{ffi::c_void, marker::PhantomData, ptr};
-use ur_hal::{ErrorKind, Result, Severity, notice};
+use ur_hal::{ErrorKind, Result, Severity};
 
 /// The kind of memory of a [`Piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +105,7 @@ pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Re
         Ok(_on) => work(),
         Err(error) => Err(error),
     };
-    done.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+    done.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
 }
 
 /// Host memory of the application, registered with the driver until this is dropped.

@@ -6,12 +6,13 @@ use super::{
     context::Entered,
     memory::release,
 };
+use crate::notice;
 use std::{
     ffi::{CStr, CString, c_char, c_void},
     marker::PhantomData,
     ptr::{null_mut, without_provenance_mut},
 };
-use ur_hal::{Error, ErrorKind, Result, Severity, notice};
+use ur_hal::{Error, ErrorKind, Result, Severity};
 
 /// The size in bytes of each of the driver's two log buffers.
 const LOG: usize = 16 << 10;
@@ -321,7 +322,7 @@ impl<D: Dialect> Drop for Link<D> {
     fn drop(&mut self) {
         // SAFETY: created once and destroyed once, in the context that is still current.
         let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
-        outcome.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+        outcome.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
     }
 }
 /// Compiles `inputs`, each with its name for the log. If `complete`, links them and returns the machine code;

@@ -15,8 +15,9 @@ use super::{
     own_streams::PeerStreams,
     staging::Rows,
 };
+use crate::notice;
 use std::{ffi::c_void, marker::PhantomData, sync::Arc};
-use ur_hal::{Error, ErrorKind, Pattern, Result, RowPattern, Severity, notice};
+use ur_hal::{Error, ErrorKind, Pattern, Result, RowPattern, Severity};
 
 /// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
 const NON_BLOCKING: u32 = 1;
@@ -232,7 +233,7 @@ impl<D: Dialect> Stream<D> {
             let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
             if ur_lock::caught(call).is_none() {
                 let what = "a host function panicked; the queue goes on";
-                notice(D::NAME, Severity::Error, &what);
+                notice::<D>(Severity::Error, &what);
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
@@ -526,7 +527,7 @@ impl<D: Dialect> Drop for Stream<D> {
         {
             // SAFETY: owned, live, and never used again; the driver completes its commands first.
             let gone = unsafe { D::driver().stream_destroy(raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
         }
     }
 }

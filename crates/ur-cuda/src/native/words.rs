@@ -4,8 +4,9 @@ use super::{
     super::driver::{Dialect, RawContext},
     context::Entered,
 };
+use crate::notice;
 use std::{ffi::c_void, marker::PhantomData, ptr};
-use ur_hal::{Result, Severity, notice};
+use ur_hal::{Result, Severity};
 
 /// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`: usable in all contexts.
 const FLAGS: u32 = 3;
@@ -54,6 +55,6 @@ impl<D: Dialect> Drop for Words<D> {
             // SAFETY: registered here; commands that wait for its words or write them are complete.
             unsafe { D::driver().host_unregister(pointer(self.start)) }.released::<D>()
         });
-        gone.unwrap_or_else(|error| notice(D::NAME, Severity::Warning, &error));
+        gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
     }
 }

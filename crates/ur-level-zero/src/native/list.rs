@@ -2,12 +2,12 @@
 //! and executed later. All are in-order. Commands are appended through a [`List`]: access to a list for one
 //! command, with the events that it waits for and signals.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
-use super::super::driver::notice;
 use super::{
     super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
     context::NativeContext,
     fork::{check as check_fork, release},
 };
+use crate::notice;
 use std::{
     cell::Cell,
     ffi::c_void,
