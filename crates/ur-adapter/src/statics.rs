@@ -38,9 +38,10 @@ impl TypeMap {
     pub fn get<T: Default + Send + Sync + 'static>(&self) -> &T {
         let mut at = &self.0;
         loop {
-            let link = at.get_or_init(|| {
+            let link = at.get().unwrap_or_else(|| {
                 let (id, value) = (TypeId::of::<T>(), Box::<T>::default());
-                Box::new(Link { id, value, next: OnceLock::new() })
+                let fresh = Box::new(Link { id, value, next: OnceLock::new() });
+                at.get_or_init(|| fresh) // a child forked meanwhile would wait for ever: nothing is made in there
             });
             if link.id == TypeId::of::<T>() {
                 return link.value.downcast_ref().expect("it is of the type that it says");
@@ -75,9 +76,10 @@ impl Statics {
     /// If an adapter has two types for one kind of object.
     #[inline]
     pub fn slab<T: Body>(&'static self) -> &'static Slab<T> {
-        let made = self.slabs[T::TAG.kind() as usize].get_or_init(|| {
-            let slab: &'static Slab<T> = Box::leak(Box::new(Slab::new(self.table)));
-            slab
+        let place = &self.slabs[T::TAG.kind() as usize];
+        let made = place.get().unwrap_or_else(|| {
+            let fresh = Box::new(Slab::<T>::new(self.table));
+            place.get_or_init(|| Box::leak(fresh))
         });
         made.downcast_ref().expect("an adapter has one type for each kind of object")
     }

@@ -27,12 +27,19 @@ impl<T: Default> PerProcess<T> {
     pub fn get(&self) -> &T {
         // Miri neither forks nor has the page that counts forks.
         let fork = if cfg!(miri) { 0 } else { crate::fork_count() };
-        let make = || Box::new(Link { fork, value: T::default(), next: OnceLock::new() });
-        let mut link = self.0.get_or_init(make);
+        let mut link = Link::at(&self.0, fork);
         while link.fork != fork {
-            link = link.next.get_or_init(make);
+            link = Link::at(&link.next, fork);
         }
         &link.value
+    }
+}
+impl<T: Default> Link<T> {
+    fn at(place: &OnceLock<Box<Self>>, fork: u64) -> &Self {
+        place.get().unwrap_or_else(|| {
+            let fresh = Box::new(Self { fork, value: T::default(), next: OnceLock::new() });
+            place.get_or_init(|| fresh) // a child forked meanwhile would wait for ever: nothing is made in there
+        })
     }
 }
 impl<T> fmt::Debug for PerProcess<T> {
