@@ -22,7 +22,8 @@ from test_handlers import Interrupted as Handled
 from test_handlers import Trip
 from test_handlers import interrupted as interrupted  # a fixture
 
-cw_multiprocessing.install()
+import causeway_ipc.multiprocessing
+cw.multiprocessing.install()
 
 
 class Interrupted(Exception):
@@ -207,3 +208,41 @@ def test_what_is_read_only_where_it_lies_arrives_so() -> None:
         give.send(view)
         received = take.recv()
         assert received.tolist() == view.tolist() and received.flags.writeable is not is_read_only
+
+
+def send_behind_what_cannot_be_made(queue: Any) -> None:
+    queue.put([Unwilling(), cw.array(np.arange(4))])
+
+
+def receive_one(queue: Any) -> None:
+    queue.get()
+
+
+def test_a_receiver_that_ends_by_what_it_cannot_receive_keeps_no_sender_from_ending() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    acts = [send_behind_what_cannot_be_made, receive_one]
+    processes = [context.Process(target=act, args=(queue,)) for act in acts]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(timeout=30)
+    assert [process.exitcode for process in processes] == [0, 1]
+
+
+FORKED = """
+import multiprocessing, os, sys, time
+import causeway_ipc as cw, numpy as np
+import causeway_ipc.multiprocessing
+cw.multiprocessing.install()
+take, give = multiprocessing.Pipe(duplex=False)
+if not os.fork():
+    give.send(cw.array(np.arange(4)))
+    sys.exit()
+time.sleep(0.5)
+print(take.recv().tolist())
+"""
+
+
+def test_what_a_forked_child_has_sent_outlives_its_last_statement(peer: Any) -> None:
+    assert peer(FORKED).hear() == "[0, 1, 2, 3]"

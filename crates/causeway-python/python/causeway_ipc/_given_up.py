@@ -22,6 +22,23 @@ class _Reading(threading.local):
 
 
 _reading = _Reading()
+# What calls have read, by the lists' identities, until it is made or its senders are told.
+_open: dict[int, list[io.BytesIO]] = {}
+
+
+def _at_the_end() -> None:
+    """A process that ends because a message could not be received may end before the thread has told anybody."""
+    for parts in list(_open.values()):
+        _give_up(parts)
+
+
+def _leave_to_parent() -> None:
+    global _open
+    _open = {}
+
+
+_outbox.at_the_end.append(_at_the_end)
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def tells_what_is_lost(call: Callable[..., Any]) -> Any:
@@ -32,15 +49,20 @@ def tells_what_is_lost(call: Callable[..., Any]) -> Any:
         outer = _reading.parts
         parts: list[io.BytesIO] = []
         try:
+            _open[id(parts)] = parts
             _reading.parts = parts
-            return call(*arguments, **options)
+            made = call(*arguments, **options)
+            _open.pop(id(parts), None)
+            return made
         except BaseException:
             if parts:
                 try:
                     # The first call here, and one step for the interpreter: the handler of another signal may raise only when the thread is there.
                     _thread.start_new_thread(_give_up, (parts,))
                 except RuntimeError:
-                    pass  # the interpreter ends
+                    pass  # without a thread: when the process ends
+            else:
+                _open.pop(id(parts), None)
             raise
         finally:
             _reading.parts = outer
@@ -81,6 +103,7 @@ def _give_up(parts: list[io.BytesIO]) -> None:
         if _outbox.__name__.encode() in message:
             with suppress(Exception):  # of what is no message, or not the whole of one
                 _GivesUp(io.BytesIO(message)).load()
+    _open.pop(id(parts), None)
 
 
 class _GivesUp(pickle.Unpickler):

@@ -226,6 +226,7 @@ def _forget_parent() -> None:
     global _outboxes, _marks
     _inherited.extend([_outboxes, _marks])  # neither used nor given back here
     _outboxes, _marks = {}, {}
+    _at_the_end.register()  # `multiprocessing` forgets this again in its own children, and calls what is registered for them
 
 
 class _AtTheEnd:
@@ -241,7 +242,12 @@ class _AtTheEnd:
         util.Finalize(None, _drain, exitpriority=-100)
 
 
+at_the_end: list[Callable[[], None]] = []
+
+
 def _drain() -> None:
+    for call in at_the_end:
+        call()
     for outbox in _outboxes.copy().values():
         if outbox.pid == os.getpid():
             outbox.drain()
