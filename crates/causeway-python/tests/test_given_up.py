@@ -17,10 +17,10 @@ import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
 from causeway_ipc import _outbox
-from conftest import PATIENCE
 from test_handlers import Interrupted as Handled
 from test_handlers import Trip
 from test_handlers import interrupted as interrupted  # a fixture
+from test_taken_back import becomes, settled
 
 import causeway_ipc.multiprocessing
 cw.multiprocessing.install()
@@ -53,17 +53,6 @@ def at_each_moment(act: Callable[[], None]) -> Iterator[bool]:
         yield was_interrupted
         if not was_interrupted:
             return
-
-
-def becomes(is_so: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return is_so()
-
-
-def settled() -> bool:
-    return becomes(lambda: cw_multiprocessing.outstanding() == 0)
 
 
 def pipe() -> tuple[Callable[[Any], None], Callable[[], Any], Callable[[], bool]]:

@@ -4,8 +4,6 @@
 /// How serious a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
-    /// What is as it should be, for those who look for a cause.
-    Info,
     /// Something that did not work, which the program may survive.
     Warning,
     /// Something that has to work.
