@@ -5,7 +5,6 @@ use super::{
     mapping::{Reservation, page},
 };
 use std::sync::Arc;
-use ur_core::over_driver::physical_mem::HasPhysicalMemory;
 use ur_hal::{Access, Address, Granularity, Range, Result, VirtualMemory};
 use ur_system::opened::Physical;
 
@@ -56,4 +55,3 @@ impl VirtualMemory for Cpu {
         Ok(reservation.unmap(at, bytes)?)
     }
 }
-impl HasPhysicalMemory for Cpu {}

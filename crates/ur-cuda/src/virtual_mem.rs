@@ -8,7 +8,7 @@ use super::{
     native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
 };
 use std::{os::fd::OwnedFd, sync::Arc};
-use ur_core::over_driver::physical_mem::{self, HasPhysicalMemory};
+use ur_core::over_driver::physical_mem;
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
@@ -178,4 +178,3 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         native::unmap(&memory.device, at, size)
     }
 }
-impl<D: Dialect> HasPhysicalMemory for Family<D> {}

@@ -3,7 +3,7 @@
 //! another process's event: after that process has ended the driver would answer such a query by terminating
 //! the program. Signals that completed before the end stay completed.
 use super::{signal::Signal, signaller::SignalRecord};
-use crate::notice;
+use crate::log::notice;
 use std::{
     collections::VecDeque,
     sync::{

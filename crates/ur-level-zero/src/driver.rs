@@ -6,7 +6,7 @@ mod rows;
 /// The name in messages.
 pub const NAME: &str = "Level Zero";
 
-use crate::notice;
+use crate::log::notice;
 use std::{
     ffi::c_void,
     fmt,

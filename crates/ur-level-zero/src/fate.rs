@@ -1,6 +1,6 @@
 //! What becomes of commands that threads of ours carry out. The driver sees such a command end, however it ended: its event
 //! and its queue learn here whether it failed.
-use crate::notice;
+use crate::log::notice;
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError,
     atomic::{AtomicBool, Ordering::*},

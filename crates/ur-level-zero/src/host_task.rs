@@ -13,7 +13,7 @@ use super::{
     submission::{How, PooledEvents, Waits},
     work::QueueState,
 };
-use crate::notice;
+use crate::log::notice;
 use std::sync::Arc;
 use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, Submission};
 

@@ -27,6 +27,7 @@ mod image;
 mod lane;
 mod launch;
 mod lazy_event;
+mod log;
 mod mem;
 mod memory;
 mod memory_export;
@@ -134,10 +135,6 @@ impl Contexts for LevelZero {
     fn check_fork() -> Result<()> {
         Ok(platform::check_fork()?)
     }
-}
-/// Tells the user, by the adapter's log, what no call can return.
-pub(crate) fn notice(severity: ur_hal::Severity, what: &dyn std::fmt::Display) {
-    ur_adapter::log::notice(LevelZero::BACKEND, severity, what);
 }
 impl CoreBackend for LevelZero {
     type Memory = memory::Memory;

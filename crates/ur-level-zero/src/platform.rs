@@ -6,7 +6,7 @@ use super::{
     native::{driver as native, fork},
     variant,
 };
-use crate::notice;
+use crate::log::notice;
 use std::{
     ffi::CStr,
     sync::{Arc, OnceLock},

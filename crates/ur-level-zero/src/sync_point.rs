@@ -5,7 +5,7 @@ use super::{
     native::event::EventKind,
     work::{CommandId, QueueState},
 };
-use crate::notice;
+use crate::log::notice;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
 use ur_core::memory::deferred_free::{self, Moment as _};
 use ur_hal::{Result, Severity};

@@ -15,7 +15,6 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
-use ur_core::over_driver::physical_mem::HasPhysicalMemory;
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
@@ -180,4 +179,3 @@ impl VirtualMemory for LevelZero {
         Ok(())
     }
 }
-impl HasPhysicalMemory for LevelZero {}

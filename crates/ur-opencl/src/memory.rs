@@ -23,7 +23,7 @@ use ur_core::{
     },
     over_driver::{
         memory_export::ExportsMemory,
-        physical_mem::{self, HasPhysicalMemory},
+        physical_mem,
         usm_host::HostRegistration,
         usm_pool::{self, HasUsm},
     },
@@ -391,4 +391,3 @@ impl VirtualMemory for OpenCl {
         Ok(reservation.unmap(at, bytes)?)
     }
 }
-impl HasPhysicalMemory for OpenCl {}

@@ -32,6 +32,7 @@ pub trait HasPhysicalMemory:
     HasUsm + Objects<PhysicalMem = PhysicalMem<Self>> + VirtualMemory
 {
 }
+impl<D: HasUsm + Objects<PhysicalMem = PhysicalMem<D>> + VirtualMemory> HasPhysicalMemory for D {}
 /// The addresses that this process has reserved.
 pub fn reserved<D: HasPhysicalMemory>() -> &'static Reserved<D> {
     D::statics().of_process()

@@ -7,7 +7,7 @@ use super::{
     context::NativeContext,
     fork::{check as check_fork, release},
 };
-use crate::notice;
+use crate::log::notice;
 use std::{
     cell::Cell,
     ffi::c_void,
