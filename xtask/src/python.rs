@@ -100,7 +100,7 @@ impl Environment {
         fs::copy(&built, driver.join("libcuda.so.1"))
             .map_err(|e| format!("{}: {e}", built.display()))?;
         let mut tests = Command::new(self.bin.join("python"));
-        tests.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+        tests.args(["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider"]);
         execute(tests.env("LD_LIBRARY_PATH", &driver).current_dir(package()))
     }
 }

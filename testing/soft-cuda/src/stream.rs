@@ -1,9 +1,9 @@
-//! Streams: each has a thread that runs the submitted commands in order. The legacy default stream and the
-//! blocking streams wait for each other.
+//! Streams: each has a thread that runs the submitted commands in order, and that ends when there have been none
+//! for a while. The legacy default stream and the blocking streams wait for each other.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     capture,
-    code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY},
+    code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM},
     context::{self, Context},
     raw::put,
     state::handle,
@@ -12,8 +12,14 @@ use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard},
     thread,
+    time::Duration,
 };
 use ur_lock::{locked, unpoisoned};
+
+/// The time without commands after which a stream's thread ends.
+const IDLE: Duration = Duration::from_millis(100);
+/// How often a thread is asked for again if the system has none.
+const TRIES: u32 = 5;
 
 /// A command, which runs in stream order. A failure breaks the context.
 pub type Job = Box<dyn FnOnce() -> Answer + Send>;
@@ -116,33 +122,48 @@ impl Stream {
             Ok(())
         };
         let mut line = self.line();
+        if !line.has_thread {
+            self.start().map_err(|_| OPERATING_SYSTEM)?;
+            line.has_thread = true;
+        }
         line.waiting.push_back(Box::new(whole));
         line.submitted += 1;
         let number = line.submitted;
-        if !line.has_thread {
-            line.has_thread = true;
-            let stream = self.clone();
-            let spawned =
-                thread::Builder::new().name("soft-cuda".into()).spawn(move || stream.work());
-            spawned.expect("the system has a thread left for a stream");
-        }
         drop(line);
         self.changed.notify_all();
         Ok(Ticket { stream: self.clone(), number })
     }
+    /// Starts its thread. A device always has room for a stream, so a system that has no thread left now is asked
+    /// again until threads of other streams have ended.
+    fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        let start = || {
+            let stream = self.clone();
+            let named = thread::Builder::new().name("soft-cuda".into());
+            named.spawn(move || stream.work()).map(drop)
+        };
+        for _ in 0..TRIES {
+            match start() {
+                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => thread::sleep(IDLE),
+                done => return done,
+            }
+        }
+        start()
+    }
     fn work(&self) {
-        let mut line = self.line();
+        let (mut line, mut is_idle) = (self.line(), false);
         loop {
             if let Some(job) = line.waiting.pop_front() {
                 drop(line);
                 let _poisoned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-                line = self.line();
+                (line, is_idle) = (self.line(), false);
                 line.done += 1;
                 self.changed.notify_all();
-            } else if line.closed {
+            } else if line.closed || is_idle {
+                line.has_thread = false;
                 return;
             } else {
-                line = unpoisoned(self.changed.wait(line));
+                let waited = unpoisoned(self.changed.wait_timeout(line, IDLE));
+                (line, is_idle) = (waited.0, waited.1.timed_out());
             }
         }
     }

@@ -1,5 +1,5 @@
 //! A line is what a hardware queue is: commands and the thread that runs them. Commands that need no order
-//! may overtake each other, so that tests notice a missing dependency.
+//! may overtake each other, so that tests notice a missing dependency. A thread without commands ends after a while.
 use crate::{
     clock,
     command::Call,
@@ -18,11 +18,13 @@ use std::{
             Ordering::{Acquire, Release},
         },
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 use ur_lock::{locked, unpoisoned};
 use ze_sys::*;
 
+/// The time without commands after which the thread ends.
+const IDLE: Duration = Duration::from_millis(100);
 /// How many unordered commands are searched for one that can run, and how often the first one may be
 /// overtaken.
 const WINDOW: usize = 8;
@@ -87,6 +89,8 @@ struct State {
     asleep: bool,
     overtaken: usize,
     has_thread: bool,
+    /// Whether it is in `LINES`.
+    is_listed: bool,
     closed: bool,
     failure: Option<ze_result_t>,
 }
@@ -177,7 +181,9 @@ impl Line {
         }
         if !state.has_thread {
             state.has_thread = true;
-            locked(&LINES).push(Arc::downgrade(self));
+            if !std::mem::replace(&mut state.is_listed, true) {
+                locked(&LINES).push(Arc::downgrade(self));
+            }
             let line = Arc::clone(self);
             let _thread = ur_mapping::start_thread("ze-software", move || line.work())
                 .expect("the system has a thread left for a queue");
@@ -212,15 +218,17 @@ impl Line {
         state
     }
     fn work(&self) {
-        let mut state = self.state();
+        let (mut state, mut is_idle) = (self.state(), false);
         loop {
             if let Some((number, ready)) = state.next() {
-                state = self.run(state, number, ready);
-            } else if state.closed && state.waiting.is_empty() {
+                (state, is_idle) = (self.run(state, number, ready), false);
+            } else if (state.closed || is_idle) && state.waiting.is_empty() {
+                state.has_thread = false;
                 return;
             } else {
                 state.asleep = true;
-                state = unpoisoned(self.arrived.wait(state));
+                let waited = unpoisoned(self.arrived.wait_timeout(state, IDLE));
+                (state, is_idle) = (waited.0, waited.1.timed_out());
                 state.asleep = false;
             }
         }

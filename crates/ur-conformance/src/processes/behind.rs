@@ -154,8 +154,8 @@ fn no_thread(b: &Bench) -> Verdict {
     Ok(())
 }
 fn unattended(b: &Bench) -> Verdict {
-    const THREADS: usize = 8;
-    const ROUNDS: usize = 100;
+    const THREADS: usize = 4;
+    const ROUNDS: usize = 200;
     let place = Place::new(b)?;
     let (mut exporter, mut importer) = (place.peer()?, place.peer()?);
     let names: Vec<_> = (0..THREADS).map(|index| format!("e{index}")).collect();
