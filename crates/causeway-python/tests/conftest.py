@@ -6,11 +6,26 @@ import queue
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 
+import causeway_ipc.multiprocessing as cw_multiprocessing
 import pytest
 
 PATIENCE = 30.0
+
+
+def becomes(is_so: Callable[[], bool]) -> bool:
+    """Whether it is so now, or after a while."""
+    deadline = time.monotonic() + PATIENCE
+    while not is_so() and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return is_so()
+
+
+def settled() -> bool:
+    """Whether all arrays that this process sent are received, now or after a while."""
+    return becomes(lambda: cw_multiprocessing.outstanding() == 0)
 
 
 class Peer:

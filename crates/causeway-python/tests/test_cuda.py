@@ -15,6 +15,7 @@ from typing import Any
 import causeway_ipc as cw
 import numpy as np
 import pytest
+from conftest import becomes
 
 DEVICES = [name for name, _ in cw.devices() if name.startswith("cuda")]
 pytestmark = pytest.mark.skipif(not DEVICES, reason="no CUDA device: put soft-cuda's library into LD_LIBRARY_PATH as libcuda.so.1")
@@ -227,7 +228,7 @@ def test_a_stream_that_waited_for_a_dead_process_waits_for_living_ones(peer: Any
     pending = own._pending()  # nor is a wait of the host
     gate.set()
     own.synchronize(30)
-    assert pending.done()
+    assert becomes(pending.done)
     with pytest.raises(cw.ExporterGone):
         never.wait(stream)
 

@@ -14,22 +14,12 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
+from conftest import becomes, settled
 
 LARGE = 1 << 17
 """Elements of 8 bytes: a memory of its own. Few elements lie in memory with others."""
 
 cw_multiprocessing.install()
-
-
-def until(condition: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.01)
-
-
-def settled() -> bool:
-    return cw_multiprocessing.outstanding() == 0
 
 
 def same(array: Any) -> Any:
@@ -61,7 +51,7 @@ def test_a_pool_gives_back_what_its_functions_return(method: str, tasks: int | N
         results = pool.map_async(made, [LARGE] * 4).get(60)
         again = pool.map_async(same, results).get(60)
         assert all((result == np.arange(LARGE)).all() for result in again)
-    until(settled, "nothing is left under way")
+    assert settled(), "nothing is left under way"
 
 
 def hold_and_pass_on(inbox: Any, outbox: Any, orders: Any) -> None:
@@ -81,7 +71,7 @@ def test_the_maker_keeps_memory_as_long_as_anybody_has_it_and_no_longer() -> Non
     ticket = cw_multiprocessing._causeway.standing(array)[0]
     give.send(array)
     del array
-    until(settled, "received")
+    assert settled(), "received"
     for number in range(3):
         order.send("again")
         received = take.recv()
@@ -101,7 +91,7 @@ def test_the_maker_keeps_memory_as_long_as_anybody_has_it_and_no_longer() -> Non
             return True
         return False
 
-    until(is_freed, "memory that a killed process had open is given back")
+    assert becomes(is_freed), "memory that a killed process had open is given back"
 
 
 def make_and_end(outbox: Any, options: dict[str, Any]) -> None:
@@ -133,7 +123,7 @@ def test_a_copy_of_what_an_ended_process_made_is_no_more_open_than_that_was(opti
         assert maker.exitcode == 0
     go.send("send")
     if ends == "after":
-        until(lambda: take.poll(0.01), "it is on its way here")
+        assert becomes(lambda: take.poll(0.01)), "it is on its way here"
         maker.kill()
         maker.join()
     if "access" in options:
@@ -224,7 +214,7 @@ def test_processes_that_have_sent_and_ended_leave_nothing_open() -> None:
     before = state()
     run(12)
     # Of the last sender something stays, and of the memory that was closed in the last half second.
-    until(lambda: all(after <= first + 4 for after, first in zip(state(), before)), f"{before}, and then {state()}")
+    assert becomes(lambda: all(after <= first + 4 for after, first in zip(state(), before))), f"{before}, and then {state()}"
 
 
 class Deaf:
@@ -314,8 +304,8 @@ def test_what_could_not_be_sent_is_not_under_way() -> None:
     assert settled()
     one, other = multiprocessing.Pipe()
     one.send([np.ones(LARGE)])
-    assert not settled() and other.recv()[0].sum() == LARGE
-    until(settled, "received")
+    assert cw_multiprocessing.outstanding() and other.recv()[0].sum() == LARGE
+    assert settled(), "received"
 
 
 def test_an_array_whose_ticket_is_dead_is_not_shared_again(peer: Any) -> None:

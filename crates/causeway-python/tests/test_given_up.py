@@ -17,10 +17,10 @@ import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
 from causeway_ipc import _outbox
+from conftest import becomes, settled
 from test_handlers import Interrupted as Handled
 from test_handlers import Trip
 from test_handlers import interrupted as interrupted  # a fixture
-from test_taken_back import becomes, settled
 
 import causeway_ipc.multiprocessing
 cw.multiprocessing.install()

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from typing import Any
 
 import causeway_ipc as cw
@@ -15,6 +14,7 @@ import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
 from causeway_ipc import _causeway, _outbox
+from conftest import settled
 
 METHODS = ["spawn", "fork", "forkserver"]
 LARGE = 1 << 17
@@ -32,13 +32,6 @@ def answer(orders: Any, answers: Any) -> None:
 
 def total(array: Any) -> float:
     return float(np.asarray(array).sum())
-
-
-def settled() -> bool:
-    deadline = time.monotonic() + 10
-    while cw_multiprocessing.outstanding() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return cw_multiprocessing.outstanding() == 0
 
 
 @pytest.mark.parametrize("method", METHODS)

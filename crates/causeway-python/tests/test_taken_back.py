@@ -10,7 +10,6 @@ import pickle
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from multiprocessing import connection, queues
 from multiprocessing.reduction import ForkingPickler
@@ -21,24 +20,13 @@ import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
 from causeway_ipc import _outbox
-from conftest import PATIENCE
+from conftest import PATIENCE, becomes, settled
 
 cw_multiprocessing.install()
 
 
 class Interrupted(Exception):
     """What the handlers here raise."""
-
-
-def becomes(is_so: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while not is_so() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return is_so()
-
-
-def settled() -> bool:
-    return becomes(lambda: cw_multiprocessing.outstanding() == 0)
 
 
 def by_pipe() -> tuple[Callable[[Any], None], Callable[[], Any], Any]:
@@ -71,9 +59,9 @@ class AtLine:
     def __call__(self, frame: Any, event: str, _: object) -> Any:
         if frame.f_code.co_filename not in self.FILES:
             return None
-        # The interpreter looks for no signal where it leaves a `with`.
-        is_with = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith("with ")
-        if event == "line" and not is_with:
+        # The interpreter looks for no signal where it leaves a `with`, nor between the begin of a `finally` and an assignment.
+        is_safe = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith(("with ", "_thread_local.message = outer"))
+        if event == "line" and not is_safe:
             self.left -= 1
             if self.left == -1:
                 self.does()
@@ -125,6 +113,7 @@ def test_an_interrupted_send_leaves_nothing_behind(monkeypatch: pytest.MonkeyPat
         send, receive, end = way()
     assert kept > 1, "it was interrupted before and after it was written"
     assert not failures, "and no thread has failed"
+    assert _outbox.current() is None, "what comes next is no part of it"
 
 
 def test_what_interrupts_a_send_may_send(peer: Any) -> None:
@@ -132,7 +121,8 @@ def test_what_interrupts_a_send_may_send(peer: Any) -> None:
 import multiprocessing, threading
 import causeway_ipc.multiprocessing as m
 sys.path.insert(0, sys.argv[1])
-from test_taken_back import AtLine, settled
+from conftest import settled
+from test_taken_back import AtLine
 array, line, sent = cw.empty(4), 0, [True]
 def send_another():
     sent.append(True)
@@ -219,17 +209,31 @@ os._exit(0)
 
 @pytest.fixture
 def handled() -> Any:
-    """A thread that has a handler raise in the main one as soon as something is so."""
+    """A thread that has a handler raise in the main one, once, as soon as something is so."""
+    has_raised = threading.Event()
 
     def handle(*_: object) -> None:
-        raise Interrupted
+        if not has_raised.is_set():
+            has_raised.set()
+            raise Interrupted
 
     def interrupt(is_so: Callable[[], bool]) -> None:
-        assert becomes(is_so)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
+        becomes(is_so)
+        # A signal that comes right before a call of the system does not interrupt it.
+        while not has_raised.wait(0.01):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, handle)
-    yield lambda is_so: threading.Thread(target=interrupt, args=[is_so]).start()
+    threads = list[threading.Thread]()
+
+    def start(is_so: Callable[[], bool]) -> None:
+        threads.append(threading.Thread(target=interrupt, args=[is_so]))
+        threads[-1].start()
+
+    yield start
+    has_raised.set()
+    for thread in threads:
+        thread.join()
     signal.signal(signal.SIGUSR1, before)
 
 
