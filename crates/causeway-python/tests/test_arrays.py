@@ -473,31 +473,6 @@ with cw.share(wide) as export:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_thread_that_cannot_be_started_once_keeps_no_later_export_from_expiring(monkeypatch: Any) -> None:
-    from causeway_ipc import _expiry
-
-    monkeypatch.setattr(_expiry, "_clock", _expiry._Clock())
-    start = _expiry._thread.start_new_thread
-
-    def refuse(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    shared, _ = numbers((4,))
-    monkeypatch.setattr(_expiry._thread, "start_new_thread", refuse)
-    with pytest.raises(cw.LimitReached, match="withdraw"):
-        cw.share(shared, expires=60)
-    monkeypatch.setattr(_expiry._thread, "start_new_thread", start)
-    export = cw.share(shared, expires=0.05)
-    gone = threading.Event()
-    for _ in range(600):
-        try:
-            cw.open(export.ticket)
-        except cw.Withdrawn:
-            return
-        gone.wait(0.05)
-    raise AssertionError("it does not expire")
-
-
 def test_a_withdrawn_ticket_says_what_withdrew_it_and_no_message_has_the_ticket() -> None:
     ticket = cw.share(cw.empty(4)).ticket
     with pytest.raises(cw.Withdrawn, match=r"share\(array\)\.ticket alone"):

@@ -9,10 +9,15 @@ import os
 import queue
 import threading
 import time
+import warnings
 import weakref
 
 from ._causeway import Export
 from ._errors import LimitReached
+
+
+_MANY = 1024
+"""Entries from which on those of exports that are gone are dropped."""
 
 
 class _Clock:
@@ -26,6 +31,8 @@ class _Clock:
         self._new: queue.SimpleQueue[tuple[float, int, weakref.ref[Export]]] = queue.SimpleQueue()
         self._running = threading.Lock()
         self._numbers = itertools.count()
+        self._due: list[tuple[float, int, weakref.ref[Export]]] = []  # a heap
+        self._most = _MANY
 
     def add(self, seconds: float, export: Export) -> None:
         self._new.put((time.monotonic() + seconds, next(self._numbers), weakref.ref(export)))
@@ -39,24 +46,34 @@ class _Clock:
 
     def _run(self) -> None:
         """What a thread does while there is anything to close, unless another does."""
-        while not self._new.empty() and self._running.acquire(blocking=False):
+        while (self._due or not self._new.empty()) and self._running.acquire(blocking=False):
             try:
                 self._close_all()
             finally:
                 self._running.release()  # what is added until here is closed by this thread still
 
     def _close_all(self) -> None:
-        due: list[tuple[float, int, weakref.ref[Export]]] = []
-        while due or not self._new.empty():
-            rest = due[0][0] - time.monotonic() if due else 0.0
+        while self._due or not self._new.empty():
+            rest = self._due[0][0] - time.monotonic() if self._due else 0.0
             try:
-                heapq.heappush(due, self._new.get(timeout=min(max(rest, 0.0), threading.TIMEOUT_MAX)))
+                heapq.heappush(self._due, self._new.get(timeout=min(max(rest, 0.0), threading.TIMEOUT_MAX)))
+                self._forget_the_gone()
                 continue
             except queue.Empty:
                 pass
-            if due and due[0][0] <= time.monotonic() and (export := heapq.heappop(due)[2]()) is not None:
-                export.close()
+            if self._due and self._due[0][0] <= time.monotonic() and (export := heapq.heappop(self._due)[2]()) is not None:
+                try:
+                    export.close()
+                except Exception as error:
+                    warnings.warn(f"a ticket whose time is over could not be withdrawn: {error}", RuntimeWarning, stacklevel=1)
                 del export
+
+    def _forget_the_gone(self) -> None:
+        """Drops the entries of exports that are gone, whenever the number of entries has doubled."""
+        if len(self._due) >= self._most:
+            self._due = [entry for entry in self._due if entry[2]() is not None]
+            heapq.heapify(self._due)
+            self._most = max(2 * len(self._due), _MANY)
 
 
 _clock = _Clock()
