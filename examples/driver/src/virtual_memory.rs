@@ -1,14 +1,12 @@
 //! Virtual memory: reserved addresses into which files are mapped. The core keeps what is mapped where. Mappings of the system's
 //! memory are a crate of this project (`ur-system`), since several backends have them; a real device's driver has verbs of its own.
 use super::Example;
-use ur_core::over_driver::physical_mem::HasPhysicalMemory;
 use ur_hal::{Access, Address, Granularity, Range, Result};
 use ur_system::{
     mapping::{Reservation, page},
     opened::Physical,
 };
 
-impl HasPhysicalMemory for Example {}
 impl ur_hal::VirtualMemory for Example {
     const REUSES_PHYSICAL: bool = true;
     const UNMAPS_PARTS: bool = true;
