@@ -1,5 +1,5 @@
 //! Addresses that the caller passes. An address is not a reference: memory behind one is accessed only in an adapter's
-//! `native.rs` and `mapping.rs`; small inputs with a size are copied here.
+//! `bytes.rs` and `mapping.rs`; small inputs with a size are copied here.
 #![expect(unsafe_code, reason = "copies what C points at")]
 use crate::error::{ErrorCode, Result};
 use std::{ffi::c_void, fmt, marker::PhantomData, num::NonZeroUsize};

@@ -17,12 +17,11 @@ pub mod unseen;
 
 use graph::HasGraphs;
 use over_driver::{
-    OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
+    Lacking, OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
     physical_mem::HasPhysicalMemory, share::Shares,
 };
 use queue::HasStreams;
 use ur_adapter::{
-    api::*,
     entry,
     object::{Kind, Never},
 };
@@ -60,18 +59,18 @@ pub type NoExternalMem = Never<{ Kind::ExternalMem as u16 }>;
 /// The type of external semaphores, which no backend imports.
 pub type NoExternalSemaphore = Never<{ Kind::ExternalSemaphore as u16 }>;
 
-/// A dispatch table: these families from the core, the others from the backend.
-macro_rules! families { ($t:ident: $($core:ident)*; $($own:ident)*) => {
+/// A dispatch table: entries of these families do something, those of the others return `UNSUPPORTED_FEATURE`.
+macro_rules! families { ($t:ident: $($has:ident)*; $($lacks:ident)*) => {
     ur_dditable_t {
-        $($core: entry::$core::table::<OverDriver<$t>>(),)*
-        $($own: entry::$own::table::<$t>(),)*
+        $($has: entry::$has::table::<OverDriver<$t>>(),)*
+        $($lacks: entry::$lacks::table::<Lacking<$t>>(),)*
     }
 } }
-/// The dispatch table of an adapter: families that have moved are the core's, all others the backend's.
+/// The dispatch table of an adapter. Not every driver has the last two families: [`no_bindless_images`] and
+/// [`memory_export`] replace them.
 pub const fn table_over_streams<D>() -> ur_dditable_t
 where
     D: HasGraphs + HasPhysicalMemory + HasPeers + HasDevices + Shares,
-    D: BindlessImagesExpApi + MemoryExportExpApi,
 {
     families! {
         D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp

@@ -1,6 +1,11 @@
 //! Images: pixels in host memory, row by row. Formats and sizes are in `ur-core/src/memory/image_layout.rs`,
 //! their memory is in `mem.rs`. A kernel gets the address of the first pixel of an image.
-use super::{Context, Cpu, Mem, engine::Work, mem::Storage, native::Planes, usm::check_size};
+use super::{
+    Context, Cpu, Mem,
+    bytes::Planes,
+    engine::Work,
+    mem::{Storage, check_size},
+};
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -93,7 +98,7 @@ pub(super) fn create(
 ) -> Result<Owned<Mem>> {
     let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
     let bytes = bytes(&image).ok_or(ErrorCode::InvalidImageSize)?;
-    check_size(bytes, ErrorCode::InvalidImageSize)?;
+    check_size(&context, bytes, ErrorCode::InvalidImageSize)?;
     check_flags(flags)?;
     host.map_or(Ok(()), |host| check_host::<Cpu>(flags, host, bytes))?;
     let storage = Storage::for_flags(context, flags, host, bytes)?.with_pixels(|base| Pixels {

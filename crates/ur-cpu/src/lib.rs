@@ -8,31 +8,26 @@ mod image;
 mod launch;
 mod mem;
 mod memory;
-mod memory_export;
-mod native;
 mod native_code;
 mod p2p;
 mod partition;
 mod program;
 mod sampler;
-mod share;
 mod streams;
 mod topology;
 mod usm;
-mod usm_host;
-mod virtual_mem;
 
 pub use mem::Mem;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, sync::Arc};
-use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
+use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
 };
 use ur_sys::{ur_backend_t, ur_dditable_t};
-use ur_system::{backing, host, mapping};
+use ur_system::{backing, bytes, host, mapping};
 pub use usm::UsmPool;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
@@ -70,11 +65,7 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
-// The core implements the entries of these families.
-impl BindlessImagesExpApi for Cpu {}
-impl CommandApi for Cpu {}
 impl command_buffer::Replays for Cpu {}
-impl MemoryExportExpApi for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     const KEEPS_PARTS: bool = false;

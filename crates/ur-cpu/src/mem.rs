@@ -3,10 +3,9 @@
 use super::{
     Context, Cpu, Device,
     backing::Block,
+    bytes,
     image::{self, Pixels},
     mapping::Side,
-    native,
-    usm::check_size,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -14,8 +13,11 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::{self, BufferBackend};
-use ur_core::over_driver::own_handle;
+use ur_core::over_driver::{
+    mem::{self, BufferBackend},
+    own_handle,
+    usm_pool::HasUsm,
+};
 use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
 /// What `ur_mem_handle_t` points at.
@@ -41,14 +43,14 @@ impl Storage {
         context: Owned<Context>,
         flags: ur_mem_flags_t,
         host: Option<UsmPtr>,
-        bytes: usize,
+        size: usize,
     ) -> Result<Self> {
         if let Some(base) = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER)) {
             return Ok(Self { context, base, _block: None, pixels: None });
         }
-        let block = Block::take(Side::Host, bytes, ALIGN)?;
+        let block = Block::take(Side::Host, size, ALIGN)?;
         let base = block.base();
-        host.into_iter().for_each(|host| native::copy(base, host, bytes));
+        host.into_iter().for_each(|host| bytes::copy(base, host, size));
         Ok(Self { context, base, _block: Some(block), pixels: None })
     }
     /// Adds the description of an image's pixels.
@@ -76,16 +78,6 @@ impl mem::Storage<Cpu> for Storage {
 /// The alignment of new memory in bytes: enough for a cache line and for every type of SYCL.
 const ALIGN: usize = 128;
 
-/// Objects with an address.
-pub(super) trait Placed {
-    /// The address of its memory, which never changes.
-    fn address(&self) -> UsmPtr;
-}
-impl Placed for Mem {
-    fn address(&self) -> UsmPtr {
-        self.storage().base.offset(self.origin()).expect("the storage does not wrap around")
-    }
-}
 /// The memory object of a native handle, which is the object's own handle.
 fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Owned<Mem>> {
     let mem = own_handle::find::<Mem>(native)?;
@@ -93,18 +85,23 @@ fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Own
     Ok(mem)
 }
 
+/// Checks the size of a memory object.
+///
+/// # Errors
+/// `code` for zero bytes, and for more than the host's memory.
+pub(super) fn check_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
+    Cpu::check_size(context.devices()[0].driver(), bytes).map_err(|error| error.with_code(code))
+}
+
 impl BufferBackend for Cpu {
     type Storage = Storage;
-    fn a_mem() -> String {
-        "a memory object of the CPU".to_owned()
-    }
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Storage, Option<UsmPtr>)> {
-        check_size(bytes, ErrorCode::InvalidBufferSize)?;
+        check_size(&context, bytes, ErrorCode::InvalidBufferSize)?;
         Ok((Storage::for_flags(context, flags, host, bytes)?, None))
     }
     fn adopted(

@@ -1,6 +1,6 @@
 //! Connects the core's programs and kernels to this backend's contexts, devices and queues. Code is loaded in
 //! `code.rs`.
-use super::{Context, Cpu, Device, Queue, code::MAX_WORK_GROUP, native_code::LOCAL_MEMORY};
+use super::{Context, Cpu, Device, code::MAX_WORK_GROUP, native_code::LOCAL_MEMORY};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned},
@@ -38,9 +38,6 @@ impl HasCode for Cpu {
     fn sweep_code() {}
 }
 impl RunsCode for Cpu {
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        (queue.context(), queue.device())
-    }
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
         own_handle::of(program)
     }

@@ -13,14 +13,12 @@
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | no effect: a long wait always sleeps |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Cpu, Device, Event, Mem, Queue,
+    Cpu, Device, Mem, Queue,
     device::{DriverContext, DriverDevice},
     engine::{self, Completion, Dependencies, Dependency, OwedSignal, Work, failed},
     host::uuid,
     image::{self, Pixels},
-    launch,
-    mem::Placed,
-    memory,
+    launch, memory,
 };
 use std::{
     any::Any,
@@ -28,13 +26,9 @@ use std::{
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
-use ur_adapter::{
-    error::Result,
-    object::{Borrowed, Owned},
-};
+use ur_adapter::{error::Result, object::Owned};
 use ur_core::{
     command::{Ready, Used},
-    graph,
     queue::HasStreams,
 };
 use ur_hal::{
@@ -227,9 +221,6 @@ impl HasStreams for Cpu {
     fn is_managed(_at: Address) -> bool {
         true
     }
-    fn buffer_at(_device: &Owned<Device>, buffer: &Mem) -> Result<Address> {
-        Ok(buffer.address().into())
-    }
     fn image_at<'m>(_device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
         image.storage().pixels()
     }
@@ -245,10 +236,6 @@ impl HasStreams for Cpu {
             }
             _ => queue.stream().put(work(queue.device(), ready)?, submission),
         }
-    }
-    #[inline(always)] // if the kind of the command is known, the code for others is eliminated
-    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
-        graph::is_recording(queue, events)
     }
 }
 

@@ -38,7 +38,6 @@ mod staging;
 mod storage;
 mod streams;
 mod submission;
-mod unsupported;
 mod usm;
 mod usm_async;
 mod usm_host;
@@ -58,6 +57,7 @@ use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
 };
+use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
 pub use virtual_mem::PhysicalMem;
@@ -105,7 +105,7 @@ mod tables {
 pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,
     system: device::System<D>,
-    memory: registry::Registry<D>,
+    memory: PerProcess<registry::Store<D>>,
     queues_now: work::QueueRegistry<D>,
     shared_words: shared_words::RegisteredPieces<D>,
     staging: staging::Pool<D>,
@@ -116,7 +116,7 @@ impl<D: Dialect> Statics<D> {
         Self {
             core: ur_adapter::statics::Statics::new(table),
             system: device::System::new(),
-            memory: registry::Registry::new(),
+            memory: PerProcess::new(),
             queues_now: work::QueueRegistry::new(),
             shared_words: shared_words::RegisteredPieces::new(),
             staging: staging::Pool::new(),

@@ -21,9 +21,6 @@ pub type Mem<D> = mem::Mem<Family<D>>;
 
 impl<D: Dialect> BufferBackend for Family<D> {
     type Storage = Storage<D>;
-    fn a_mem() -> String {
-        format!("a memory object of {}", D::NAME)
-    }
     fn buffer(
         context: Owned<Context<D>>,
         flags: ur_mem_flags_t,

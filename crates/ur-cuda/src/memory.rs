@@ -17,9 +17,8 @@ use ur_adapter::{
     pool,
 };
 use ur_core::memory::{
-    allocation::{self, DeferredItem, Home, Pooled, Usm},
-    allocations::Allocations,
-    deferred_free::{self, DeferredFree},
+    allocation::{self, Home, OfProcess, Pooled, Usm},
+    deferred_free,
     totals::Totals,
 };
 use ur_core::over_driver::{Contexts, physical_mem, usm_pool::Chunks};
@@ -30,8 +29,6 @@ use ur_lock::locked;
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
 /// An allocation that is being freed.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
-/// Memory that is freed when commands are complete and other processes have closed it.
-pub(super) type Deferred<D> = DeferredFree<Moment<D>, DeferredItem<Memory<D>>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
@@ -47,11 +44,8 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     const BACKEND: Backend = <Family<D> as Contexts>::BACKEND;
     type Source = Chunks<Family<D>>;
     type Moment = Moment<D>;
-    fn allocations() -> &'static Allocations<Allocation<D>> {
-        &D::statics().memory.get().ranges
-    }
-    fn deferred() -> &'static Deferred<D> {
-        &D::statics().memory.get().deferred
+    fn of_process() -> &'static OfProcess<Self> {
+        &D::statics().memory.get().memory
     }
     fn submitted(context: usize) -> Vec<Moment<D>> {
         work::ticket::<D>(context).into_moments()

@@ -5,7 +5,7 @@
 //! a native handle requires the program: the handle is only compared with the functions of its module, never
 //! passed to the driver, so an invalid one is refused.
 use super::{
-    Context, Device, Family, Queue,
+    Context, Device, Family,
     attribute::Attribute,
     code::{Code, Target},
     driver::{Dialect, RawModule},
@@ -62,9 +62,6 @@ impl<D: Dialect> HasCode for Family<D> {
     }
 }
 impl<D: Dialect> RunsCode for Family<D> {
-    fn place_of(queue: &Queue<D>) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
-        (queue.context(), queue.device())
-    }
     /// The module on the first device that the program was built for.
     fn native_program(program: &Object<Program<D>>) -> Result<ur_native_handle_t> {
         Ok(program.built()?[0].1.module().raw().addr() as ur_native_handle_t)

@@ -1,44 +1,20 @@
 //! The state of a dialect's memory in this process. In one place, because a static cannot be generic.
 use super::{
-    Family,
     driver::{Dialect, RawPool},
     foreign,
-    memory::{Allocation, Deferred},
+    memory::Memory,
     peers::Peers,
 };
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    fmt,
     sync::{Mutex, OnceLock, PoisonError, RwLock, atomic::AtomicUsize},
 };
-use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::share::OpenedObjects;
+use ur_core::memory::allocation::OfProcess;
 use ur_hal::Granularity;
-use ur_mapping::PerProcess;
 
-/// The state of a dialect's memory; empty after a fork.
-pub struct Registry<D: Dialect> {
-    store: PerProcess<Store<D>>,
-    pub(super) desk: OpenedObjects<Family<D>>,
-}
-impl<D: Dialect> Registry<D> {
-    pub(super) const fn new() -> Self {
-        Self { store: PerProcess::new(), desk: OpenedObjects::new() }
-    }
-    /// The store of this process; a forked child gets a new, empty one.
-    pub(super) fn get(&self) -> &Store<D> {
-        self.store.get()
-    }
-}
-impl<D: Dialect> fmt::Debug for Registry<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").finish_non_exhaustive()
-    }
-}
-/// The state in one process.
+/// The state in one process; a forked child gets a new, empty one.
 pub(super) struct Store<D: Dialect> {
-    pub(super) ranges: Allocations<Allocation<D>>,
-    pub(super) deferred: Deferred<D>,
+    pub(super) memory: OfProcess<Memory<D>>,
     /// Bytes of chunks that are kept until the driver is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
     pub(super) foreign: foreign::All,
@@ -57,8 +33,7 @@ pub(super) struct Store<D: Dialect> {
 impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
         Self {
-            ranges: Allocations::default(),
-            deferred: Deferred::<D>::default(),
+            memory: OfProcess::default(),
             leaving: AtomicUsize::new(0),
             foreign: Mutex::default(),
             peers: Peers::default(),

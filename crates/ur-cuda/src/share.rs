@@ -25,7 +25,7 @@ use ur_adapter::{
     share::{Located, Refusal},
 };
 use ur_core::over_driver::share::{
-    Home, Imported, OpenedObjects, Shares, Travels, bytes_of, contradiction, said, too_large,
+    Home, Imported, Shares, Travels, bytes_of, contradiction, said, too_large,
 };
 use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
 
@@ -130,9 +130,6 @@ impl<D: Dialect> Imported<Family<D>> for OpenedMemory<D> {
 }
 impl<D: Dialect> Shares for Family<D> {
     type Imported = OpenedMemory<D>;
-    fn opened_objects() -> &'static OpenedObjects<Self> {
-        &D::statics().memory.desk
-    }
     fn shares_memory(context: &Context<D>) -> bool {
         context.devices().iter().all(|device| device.is_shared().unwrap_or(false))
     }

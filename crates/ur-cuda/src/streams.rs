@@ -41,7 +41,6 @@ use ur_adapter::{
 };
 use ur_core::{
     command::{InOrder, Ready},
-    graph,
     memory::allocation::Usm,
     queue::{FreedInOrder, HasStreams},
 };
@@ -299,12 +298,12 @@ impl<D: Dialect> HasStreams for Family<D> {
     /// Other code may capture the queue's streams too. A wait for a shared event is refused then, even if the
     /// event is already signalled and the wait would be omitted.
     #[inline]
-    fn is_recording(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
+    fn check_waits(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<()> {
         if events.iter().any(|event| event.is_shared()) {
             let work = queue.stream().work();
             work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)?;
         }
-        graph::is_recording(queue, events)
+        Ok(())
     }
     fn is_captured(queue: &Queue<D>) -> Result<bool> {
         Ok(queue.stream().work().is_captured()?)

@@ -119,7 +119,7 @@ impl Chunk {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, whole)?;
-        registry().get().claim(base.get(), whole);
+        registry().claim(base.get(), whole);
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
     /// The device that it was allocated on.
@@ -147,7 +147,7 @@ impl Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         // before the driver can give the address to another allocation
-        registry().get().give_up(self.range.start().get());
+        registry().give_up(self.range.start().get());
         drop(self.handle.take()); // before the memory it stands for is freed
     }
 }

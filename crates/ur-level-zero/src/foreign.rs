@@ -44,7 +44,7 @@ pub(super) struct Shared {
     handle: Arc<Handle>,
 }
 fn all() -> MutexGuard<'static, OfOthers<Shared>> {
-    registry().get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    registry().foreign.lock().unwrap_or_else(PoisonError::into_inner)
 }
 /// The device with this driver handle: a root device or a sub-device.
 fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
@@ -53,7 +53,7 @@ fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
 
 /// What the driver reports for `at`; `None` for memory of this adapter.
 fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
-    match registry().get().has(at.addr()) {
+    match registry().has(at.addr()) {
         true => Ok(None), // memory of this adapter that is in no allocation
         false => Ok(memory::known(context.native(), at.addr() as u64)?),
     }

@@ -50,7 +50,6 @@ mod storage;
 mod streams;
 mod submission;
 mod sync_point;
-mod unsupported;
 mod usm;
 mod usm_host;
 mod variant;

@@ -30,9 +30,6 @@ pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
 }
 impl BufferBackend for LevelZero {
     type Storage = Storage;
-    fn a_mem() -> String {
-        "a memory object".to_owned()
-    }
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,

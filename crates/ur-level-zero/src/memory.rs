@@ -15,18 +15,14 @@ use ur_adapter::{
     object::Backend,
     pool,
 };
-use ur_core::memory::{
-    allocation::{self, DeferredItem, Home, Pooled, Usm},
-    allocations::Allocations,
-    deferred_free::DeferredFree,
-};
+use ur_core::memory::allocation::{self, Home, OfProcess, Pooled, Usm};
 use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::{Access, Range};
 
 /// One allocation, or the whole of an imported object.
 pub type Allocation = allocation::Allocation<Memory>;
-/// Memory that is freed when commands are complete and other processes have closed it.
-pub(super) type Deferred = DeferredFree<Moment, DeferredItem<Memory>>;
+/// Memory of another process. All devices that can access the exporter's device can use it without further calls.
+pub type OpenedMemory = allocation::Registered<Memory>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
@@ -60,11 +56,8 @@ impl allocation::Memory for Memory {
     const BACKEND: Backend = Backend::LevelZero;
     type Source = Chunks<LevelZero>;
     type Moment = Moment;
-    fn allocations() -> &'static Allocations<Allocation> {
-        &registry().get().ranges
-    }
-    fn deferred() -> &'static Deferred {
-        &registry().get().deferred
+    fn of_process() -> &'static OfProcess<Self> {
+        &registry().memory
     }
     fn submitted(context: usize) -> Vec<Moment> {
         sync_point::submitted(context, 0)

@@ -3,7 +3,7 @@
 //! of them, because some drivers keep a descriptor for each time it is opened.
 use super::{
     device::DriverDevice,
-    memory::{Allocation, Memory},
+    memory::Allocation,
     native::{context::NativeContext, ipc::OpenedHandle},
     registry::registry,
 };
@@ -12,11 +12,7 @@ use std::{
     os::fd::AsFd,
     sync::{Arc, Mutex, Weak},
 };
-use ur_adapter::memory::UsmPtr;
-use ur_core::memory::{
-    allocation::{Home, Usm},
-    allocations::{self, Entries, leave},
-};
+use ur_core::memory::allocations::{self, Entries};
 use ur_hal::{Address, Range};
 use ur_lock::locked;
 
@@ -64,7 +60,7 @@ impl Whole {
     /// The opened allocation, unless an object is already open in the `bytes` from `base` on: an exporter may
     /// export overlapping objects, and each of those needs an opening of its own.
     pub(super) fn find(key: &Key, base: u64, bytes: usize) -> Option<Arc<Self>> {
-        let found = locked(&registry().get().open).get(key).and_then(Weak::upgrade)?;
+        let found = locked(&registry().open).get(key).and_then(Weak::upgrade)?;
         let at = found.at().checked_add(usize::try_from(base).ok()?)?;
         let range = Range::new(Address::new(at)?, bytes).ok()?;
         let is_free = allocations::read(|known: &Entries<Allocation>| !known.touches(range));
@@ -72,7 +68,7 @@ impl Whole {
     }
     /// Registers an allocation of `bytes` that was just opened.
     pub(super) fn new(handle: OpenedHandle, bytes: usize, key: Option<Key>) -> Arc<Self> {
-        let store = registry().get();
+        let store = registry();
         store.claim(handle.at() as usize, bytes);
         let made = Arc::new(Self { handle, bytes, key });
         if let Some(key) = &made.key {
@@ -90,7 +86,7 @@ impl Whole {
 }
 impl Drop for Whole {
     fn drop(&mut self) {
-        let store = registry().get();
+        let store = registry();
         if let Some(key) = &self.key {
             let mut open = locked(&store.open);
             // Another thread may have opened it again meanwhile.
@@ -99,26 +95,5 @@ impl Drop for Whole {
             }
         }
         store.give_up(self.at());
-    }
-}
-
-/// The registration of imported memory; dropping it ends the registration. All devices that can access the
-/// exporter's device can use it without further calls.
-#[derive(Debug)]
-pub struct OpenedMemory(Arc<Allocation>);
-impl OpenedMemory {
-    /// Registers `bytes` from `base` on in `whole`; `device` is the address of the device's handle.
-    pub(super) fn new(base: UsmPtr, bytes: usize, device: usize, whole: Arc<Whole>) -> Self {
-        let home = Home { device, ..Home::default() };
-        Self(Allocation::enter(base, bytes, Usm::Device, home, Memory::Opened(whole)))
-    }
-    /// The whole of the object.
-    pub fn allocation(&self) -> &Allocation {
-        &self.0
-    }
-}
-impl Drop for OpenedMemory {
-    fn drop(&mut self) {
-        leave(&self.0);
     }
 }

@@ -1,7 +1,7 @@
 //! Connects the core's programs and kernels to this backend's contexts, devices, queues and native handles.
 //! Code is loaded in `code.rs`.
 use super::{
-    Context, Device, LevelZero, Queue,
+    Context, Device, LevelZero,
     code::Target,
     device_info,
     driver::{RawKernel, RawModule},
@@ -57,9 +57,6 @@ impl HasCode for LevelZero {
     }
 }
 impl RunsCode for LevelZero {
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        queue.place()
-    }
     /// The module on the first device that the program was built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
         Ok(program.built()?[0].1.raw().addr() as ur_native_handle_t)

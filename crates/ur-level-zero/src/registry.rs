@@ -1,47 +1,21 @@
 //! The state of this backend's memory in this process, in one place.
-use super::{
-    LevelZero, foreign,
-    memory::{Allocation, Deferred},
-    opened,
-};
+use super::{foreign, memory::Memory, opened};
 use std::{
     collections::BTreeMap,
-    fmt,
     sync::{PoisonError, RwLock},
 };
-use ur_core::memory::allocations::Allocations;
-use ur_core::over_driver::share::OpenedObjects;
+use ur_core::memory::allocation::OfProcess;
 use ur_mapping::PerProcess;
 
-/// The state of this backend's memory; empty after a fork.
-pub struct Registry {
-    store: PerProcess<Store>,
-    pub(super) desk: OpenedObjects<LevelZero>,
-}
-impl Registry {
-    const fn new() -> Self {
-        Self { store: PerProcess::new(), desk: OpenedObjects::new() }
-    }
-    /// The store of this process; a forked child gets a new, empty one.
-    pub(super) fn get(&self) -> &Store {
-        self.store.get()
-    }
-}
-impl fmt::Debug for Registry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Registry").finish_non_exhaustive()
-    }
-}
-/// The registry of the process.
-pub(super) fn registry() -> &'static Registry {
-    static REGISTRY: Registry = Registry::new();
-    &REGISTRY
+/// The store of this process; a forked child gets a new, empty one.
+pub(super) fn registry() -> &'static Store {
+    static STORE: PerProcess<Store> = PerProcess::new();
+    STORE.get()
 }
 /// The state in one process.
 #[derive(Default)]
 pub(super) struct Store {
-    pub(super) ranges: Allocations<Allocation>,
-    pub(super) deferred: Deferred,
+    pub(super) memory: OfProcess<Memory>,
     pub(super) foreign: foreign::All,
     /// Driver allocations opened from other processes.
     pub(super) open: opened::Open,

@@ -3,7 +3,7 @@
 //! shared events are in `reusable.rs`.
 use super::{
     Context, Device, DriverDevice, LevelZero, device, foreign,
-    memory::{Allocation, Exposed, exposed},
+    memory::{Allocation, Exposed, Memory, OpenedMemory, exposed},
     native::{
         context::NativeContext,
         ipc::{self, Handle, OpenedHandle},
@@ -11,9 +11,8 @@ use super::{
         physical_memory::{self, Physical},
         virtual_memory,
     },
-    opened::{Key, OpenedMemory, Whole},
+    opened::{Key, Whole},
     partition,
-    registry::registry,
 };
 use std::{os::fd::AsFd, sync::Arc};
 use ur_adapter::{
@@ -23,7 +22,7 @@ use ur_adapter::{
     share::{Located, Refusal},
 };
 use ur_core::over_driver::share::{
-    Home, Imported, OpenedObjects, Shares, Travels, bytes_of, contradiction, said, too_large,
+    Home, Shares, Travels, bytes_of, contradiction, said, too_large,
 };
 use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
 
@@ -67,16 +66,8 @@ fn home_of(uuid: [u8; 16]) -> Option<Arc<DriverDevice>> {
         parts.into_iter().find(|part| part.uuid() == uuid)
     })
 }
-impl Imported<LevelZero> for OpenedMemory {
-    fn allocation(&self) -> &Allocation {
-        self.allocation()
-    }
-}
 impl Shares for LevelZero {
     type Imported = OpenedMemory;
-    fn opened_objects() -> &'static OpenedObjects<Self> {
-        &registry().desk
-    }
     fn shares_memory(context: &Context) -> bool {
         context.devices().iter().all(|device| ipc::is_supported(device).unwrap_or(false))
     }
@@ -168,7 +159,7 @@ fn map(
     }
     let null = || contradiction("it is at no address");
     let at = UsmPtr::from_addr(whole.at() + base).ok_or_else(null)?;
-    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), whole))
+    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), Memory::Opened(whole)))
 }
 /// Queries the size of opened memory from the driver, because the exporter's claim cannot be trusted. If the
 /// handle opened a part of an allocation, the size is what follows in it.

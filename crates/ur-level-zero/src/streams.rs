@@ -12,7 +12,7 @@
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, Event, LevelZero, Mem, Queue,
+    Device, LevelZero, Mem, Queue,
     context::DriverContext,
     crossing::Far,
     device::DriverDevice,
@@ -40,9 +40,9 @@ use std::{
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
+    object::Owned,
 };
-use ur_core::{command::Ready, graph, queue::HasStreams};
+use ur_core::{command::Ready, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority,
     Profile, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
@@ -385,9 +385,6 @@ impl Streams for LevelZero {
 }
 impl HasStreams for LevelZero {
     ur_core::records_graphs!();
-    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
-        graph::is_recording(queue, events)
-    }
     fn uuid(device: &Device) -> Result<[u8; 16]> {
         Ok(device.uuid())
     }

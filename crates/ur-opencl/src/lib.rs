@@ -15,7 +15,6 @@ mod platform;
 mod point;
 mod program;
 mod sampler;
-mod share;
 mod streams;
 
 pub use device::DriverDevice;
@@ -24,7 +23,7 @@ pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
-use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
+use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
@@ -93,8 +92,4 @@ impl CoreBackend for OpenCl {
 }
 impl command_buffer::Replays for OpenCl {}
 
-// The core's, or nothing of this backend's yet: every entry answers UNSUPPORTED_FEATURE.
-impl BindlessImagesExpApi for OpenCl {}
-impl CommandApi for OpenCl {}
-impl MemoryExportExpApi for OpenCl {}
 impl ur_hal::ReachesPeers for OpenCl {}

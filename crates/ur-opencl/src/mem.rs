@@ -125,9 +125,6 @@ impl Drop for Storage {
 
 impl BufferBackend for OpenCl {
     type Storage = Storage;
-    fn a_mem() -> String {
-        "a memory object of OpenCL".to_owned()
-    }
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,

@@ -1,6 +1,6 @@
 //! Programs and kernels: what the core's are told of contexts, devices, queues and native handles. Code is `code.rs`'s.
 use super::{
-    Context, Device, OpenCl, Queue,
+    Context, Device, OpenCl,
     cl::*,
     code::{Function, Module, Target},
     driver::{RawKernel, RawProgram},
@@ -54,9 +54,6 @@ impl HasCode for OpenCl {
     }
 }
 impl RunsCode for OpenCl {
-    fn place_of(queue: &Queue) -> (&Owned<Context>, &Owned<Device>) {
-        queue.place()
-    }
     /// The program on its first device that it is built for.
     fn native_program(program: &Object<Program>) -> Result<ur_native_handle_t> {
         Ok(program.built()?[0].1.program.raw().addr() as ur_native_handle_t)

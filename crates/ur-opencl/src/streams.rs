@@ -4,7 +4,7 @@
 //! Of the flags of a queue, out-of-order and profiling are as documented. Priorities, default streams and whether commands are
 //! collected are hints, of which OpenCL makes nothing.
 use super::{
-    Device, DriverDevice, Event, Mem, OpenCl, Queue,
+    Device, DriverDevice, Mem, OpenCl,
     cl::*,
     context::DriverContext,
     driver::{RawEvent, RawQueue},
@@ -16,11 +16,8 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::{
-    error::Result,
-    object::{Borrowed, Owned},
-};
-use ur_core::{graph, memory::deferred_free, queue::HasStreams};
+use ur_adapter::{error::Result, object::Owned};
+use ur_core::{memory::deferred_free, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
@@ -161,18 +158,12 @@ pub(super) fn flags() -> ur_queue_flags_t {
 }
 impl HasStreams for OpenCl {
     ur_core::records_graphs!();
-    fn is_recording(queue: &Queue, events: &[Borrowed<'_, Event>]) -> Result<bool> {
-        graph::is_recording(queue, events)
-    }
     fn uuid(device: &Device) -> Result<[u8; 16]> {
         Ok(device.driver().uuid())
     }
     /// All memory is where it is used.
     fn is_managed(_: Address) -> bool {
         true
-    }
-    fn buffer_at(_: &Owned<Device>, buffer: &Mem) -> Result<Address> {
-        Ok(buffer.storage().base()?.offset(buffer.origin())?.into())
     }
     fn image_at<'m>(_: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
         image.storage().pixels()

@@ -26,6 +26,11 @@ pub struct Host {
     features: String,
 }
 
+/// The number of threads of this process that can run at once.
+pub fn cores() -> usize {
+    static CORES: OnceLock<usize> = OnceLock::new();
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
 /// The facts of this machine.
 pub fn host() -> &'static Host {
     static HOST: OnceLock<Host> = OnceLock::new();

@@ -2,6 +2,8 @@
 //! the system's memory (`ur-opencl`). It has memfds, mappings, the blocks cut from them, memory opened from another
 //! process's descriptor, and the facts about this machine. It contains no driver and no handle.
 pub mod backing;
+pub mod bytes;
 pub mod host;
 pub mod mapping;
 pub mod opened;
+pub mod usm;

@@ -17,8 +17,7 @@ use ur_hal::{
 };
 use ur_ipc::arena::{Counter, PendingSignal, Progress as Of};
 use ur_lock::{locked, unpoisoned};
-use ur_mapping::PerProcess;
-use ur_mapping::{fork_count, start_thread};
+use ur_mapping::{PerProcess, fork_count, start_thread};
 
 /// The end of a command: how far it has come, and when it began and ended.
 #[derive(Debug)]
@@ -203,15 +202,12 @@ fn work(jobs: &Receiver<Job>, progress: &Progress) {
         ends.iter().for_each(|one| _ = one.wait(None));
         let failed = points.iter().filter(|one| one.wait(None) == Status::Failed).count();
         let lost = words.iter().filter(|one| one.wait(None) == Of::Failed).count();
-        if failed + lost > 0 {
+        end.begin();
+        if failed + lost > 0 || (number > fails && work.run().is_err()) {
             let mut counts = locked(&progress.counts);
             (fails, counts.has_failed) = (counts.given, true);
         }
         let is_good = number > fails;
-        end.begin();
-        if is_good {
-            work.run();
-        }
         match owed {
             Some((counter, value)) if is_good => counter.complete(value),
             Some((counter, _)) => counter.fail(),

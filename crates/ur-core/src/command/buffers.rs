@@ -3,6 +3,7 @@ use super::ready::{Ready, Room, TakesCommands, Used};
 use crate::{
     memory::ranges::{check_range, pattern_of},
     over_driver::mem::{BufferBackend, Mapping, Mem},
+    program::Placed,
 };
 use ur_adapter::{
     api::Objects,
@@ -224,7 +225,7 @@ fn bring<D: TakesCommands>(
     let ready = match brings && !is_own {
         true => {
             let host = (at.into(), name, writes);
-            Ready::transfer(D::place_of(&queue).1, buffer, (offset, size), host)?
+            Ready::transfer(queue.place().1, buffer, (offset, size), host)?
         }
         false => Ready::barrier(name, ur_hal::Order::Free),
     };

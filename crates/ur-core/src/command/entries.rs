@@ -6,7 +6,7 @@ use super::{
     ready::{InOrder, Ready, Recorder, Room, TakesCommands},
     usm_async::{allocate, free},
 };
-use crate::{c_arguments, memory::allocation::Usm, over_driver::OverDriver};
+use crate::{c_arguments, memory::allocation::Usm, over_driver::OverDriver, program::Placed};
 use smallvec::SmallVec;
 use ur_adapter::{
     api::{CommandApi, EnqueueApi, EnqueueExpApi, Request},
@@ -50,7 +50,7 @@ fn enqueue<D: TakesCommands>(
 ) -> Enqueued<D> {
     let room = Room::new();
     let mut ready = Ready::default();
-    ready.resolve(request, D::place_of(&queue), !events.is_empty(), &room)?;
+    ready.resolve(request, queue.place(), !events.is_empty(), &room)?;
     let is_host_task = matches!(ready.command, Command::HostCall(_));
     let _kept = is_host_task.then(|| Kept::<D>::new(queue, events)).transpose()?;
     D::submit(queue, &ready, events, report)
@@ -148,7 +148,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
     ) -> Enqueued<D> {
         let arguments = arguments.unwrap_or_default();
         let asked = AskedLaunch { kernel, offset, global, local, arguments, properties };
-        launch::resolve::<D, _, _>(D::place_of(&queue), &asked, |ready| {
+        launch::resolve::<D, _, _>(queue.place(), &asked, |ready| {
             D::submit(queue, ready, events, CompletionRequest::event(want_event))
         })
     }

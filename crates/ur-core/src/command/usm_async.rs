@@ -9,6 +9,7 @@ use crate::{
         usm::{self, Wish},
         usm_pool::UsmPool,
     },
+    program::Placed,
 };
 use ur_adapter::{
     command::{CompletionRequest, Enqueued},
@@ -33,7 +34,7 @@ pub(super) fn allocate<D: TakesCommands>(
     report: CompletionRequest,
 ) -> Result<InOrder<D::Event>> {
     D::check_fork()?;
-    let (context, device) = D::place_of(&queue);
+    let (context, device) = queue.place();
     let current;
     let pool = match pool {
         Some(pool) => pool,
@@ -73,7 +74,7 @@ pub(super) fn free<D: TakesCommands>(
     report: CompletionRequest,
 ) -> Enqueued<D> {
     D::check_fork()?;
-    let freeing = Freeing::begin(D::place_of(&queue).0.as_handle().addr(), mem)?;
+    let freeing = Freeing::begin(queue.place().0.as_handle().addr(), mem)?;
     let Home { pool: from, .. } = freeing.allocation().home();
     if pool.is_some_and(|pool| pool.as_handle().addr() != from) {
         freeing.undo();

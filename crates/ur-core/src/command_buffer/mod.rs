@@ -20,7 +20,7 @@ use crate::{
     kernels::arguments::RecordedArguments,
     over_driver::OverDriver,
     process_mutex::ProcessMutex,
-    program::Kernel,
+    program::{Kernel, Placed},
     queue::{Event, HasStreams},
 };
 use std::{
@@ -268,7 +268,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         events: &[Borrowed<'_, D::Event>],
         report: CompletionRequest,
     ) -> Enqueued<D> {
-        let (context, device) = D::place_of(&queue);
+        let (context, device) = queue.place();
         if !self.0.context.same(context) || !self.0.device.same(device) {
             return refused(
                 ErrorCode::InvalidQueue,

@@ -6,6 +6,7 @@ use crate::{
     command_buffer::{Node, Records, address, ends},
     event::{Event, captured},
     profiling::Profile,
+    program::Placed,
     queue::{Device, Queue},
 };
 use std::{

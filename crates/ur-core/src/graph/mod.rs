@@ -9,14 +9,20 @@ pub use capture::{is_recording, record, splice};
 pub use entries::submit;
 pub use objects::{Captured, ExecutableGraph, Graph, HasGraphs, Score, Stand};
 
-/// The part of an `impl HasStreams` that makes queues capture, except for
-/// [`is_recording`](crate::queue::HasStreams::is_recording): that is [`graph::is_recording`](is_recording()) unless the
-/// backend checks more.
+/// The part of an `impl HasStreams` that makes queues capture.
 #[macro_export]
 macro_rules! records_graphs {
     () => {
         type Capture = std::sync::Arc<$crate::graph::Stand<Self>>;
         type Captured = $crate::graph::Captured<Self>;
+        #[inline(always)] // if the kind of a command is known, the code for others is eliminated
+        fn is_recording(
+            queue: &$crate::queue::Queue<Self>,
+            events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
+        ) -> $crate::ur_adapter::error::Result<bool> {
+            Self::check_waits(queue, events)?;
+            $crate::graph::is_recording(queue, events)
+        }
         fn record(
             queue: $crate::ur_adapter::object::Borrowed<'_, $crate::queue::Queue<Self>>,
             ready: &$crate::command::Ready<'_, Self>,

@@ -88,10 +88,8 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     type Source: Counted;
     /// A point in a queue's commands; freed memory waits for such points before it is reused.
     type Moment: Moment + Send + 'static;
-    /// All allocations of this process.
-    fn allocations() -> &'static Allocations<Allocation<Self>>;
-    /// Memory of this process that waits for commands or for other processes before it is reused.
-    fn deferred() -> &'static DeferredFree<Self::Moment, DeferredItem<Self>>;
+    /// The memory of this process, in a static that a forked child does not inherit.
+    fn of_process() -> &'static OfProcess<Self>;
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
     /// this handle, or of all contexts if it is 0.
     fn submitted(context: usize) -> Vec<Self::Moment>;
@@ -127,6 +125,18 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     /// Those of a command that accesses `range` as `needs` states.
     fn check_elsewhere(_range: Range, _needs: Access) -> Result<()> {
         Ok(())
+    }
+}
+/// The memory of a process.
+pub struct OfProcess<M: Memory> {
+    /// All allocations.
+    allocations: Allocations<Allocation<M>>,
+    /// What waits for commands or for other processes before it is reused.
+    pub(super) deferred: DeferredFree<M::Moment, DeferredItem<M>>,
+}
+impl<M: Memory> Default for OfProcess<M> {
+    fn default() -> Self {
+        Self { allocations: Allocations::default(), deferred: DeferredFree::default() }
     }
 }
 /// A source of chunks for pools; the blocks that are cut from them are counted.
@@ -193,10 +203,10 @@ impl<M: Memory> Allocation<M> {
         align: usize,
         pool: &Arc<Pool<M::Source>>,
     ) -> Result<UsmPtr> {
-        M::deferred().sweep();
+        M::of_process().deferred.sweep();
         let block = pool.take(bytes, align).or_else(|error| match is_for_room(&error) {
             true => {
-                M::deferred().sweep_all();
+                M::of_process().deferred.sweep_all();
                 pool.take(bytes, align)
             }
             false => Err(error),
@@ -281,14 +291,18 @@ impl<M: Memory> Drop for Allocation<M> {
     fn drop(&mut self) {
         let Some(memory) = self.memory.take() else { return };
         if self.exported.load(SeqCst) && memory.is_reused() {
-            M::deferred().when_unleased((self.object, Kind::Memory), memory, unleased::<M>);
+            M::of_process().deferred.when_unleased(
+                (self.object, Kind::Memory),
+                memory,
+                unleased::<M>,
+            );
         }
     }
 }
 impl<M: Memory> Allocated for Allocation<M> {
     const BACKEND: Backend = M::BACKEND;
     fn all() -> &'static Allocations<Self> {
-        M::allocations()
+        &M::of_process().allocations
     }
     fn base(&self) -> UsmPtr {
         self.base
@@ -307,9 +321,29 @@ impl<M: Memory> Allocated for Allocation<M> {
     }
 }
 
+/// Memory of another process, registered as long as this exists.
+#[derive(Debug)]
+pub struct Registered<M: Memory>(Arc<Allocation<M>>);
+impl<M: Memory> Registered<M> {
+    /// Registers `bytes` of `memory` from `base` on as memory of the device with this handle.
+    pub fn new(base: UsmPtr, bytes: usize, device: usize, memory: M) -> Self {
+        let home = Home { device, ..Home::default() };
+        Self(Allocation::enter(base, bytes, Usm::Device, home, memory))
+    }
+    /// The whole of the object.
+    pub fn allocation(&self) -> &Allocation<M> {
+        &self.0
+    }
+}
+impl<M: Memory> Drop for Registered<M> {
+    fn drop(&mut self) {
+        allocations::leave(&self.0);
+    }
+}
+
 /// Called when the last lease of an object has ended.
 pub(super) fn unleased<M: Memory>(object: u64, kind: Kind) {
-    M::deferred().release(object, kind);
+    M::of_process().deferred.release(object, kind);
 }
 /// What is dropped when the commands submitted before are complete.
 #[derive(Debug)]
@@ -411,7 +445,7 @@ impl<M: Memory> Freeing<M> {
         // Only now, after it has left the registry: no command submitted from here on can have found it there.
         let before = before(self.0.since());
         self.announce();
-        M::deferred().after(before, DeferredItem::Allocation(self.0));
+        M::of_process().deferred.after(before, DeferredItem::Allocation(self.0));
     }
     /// Restores the allocation, because no command was enqueued.
     pub fn undo(self) {

@@ -25,13 +25,13 @@ fn own<M: Memory, T>(what: T) -> Option<T> {
 /// Drops `what` as soon as all of `moments` have passed.
 pub fn after<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
     if let Some(what) = own::<M, _>(what) {
-        M::deferred().after(moments, Other(what));
+        M::of_process().deferred.after(moments, Other(what));
     }
 }
 /// Like [`after`], for use inside a `drop`: no other deferred object is dropped here.
 pub fn later<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
     if let Some(what) = own::<M, _>(what) {
-        M::deferred().enter(moments, Other(what));
+        M::of_process().deferred.enter(moments, Other(what));
     }
 }
 /// Drops `what` when the commands submitted so far to queues of the context with this handle are complete (0: to all
@@ -43,17 +43,17 @@ pub fn leave<M: Memory>(context: usize, what: impl Send + 'static) {
 }
 /// Drops some of the objects that no command uses any more; asks the driver about a few queues only.
 pub fn sweep<M: Memory>() {
-    M::deferred().sweep();
+    M::of_process().deferred.sweep();
 }
 /// Drops everything that no command uses any more. For use when memory has run out.
 pub fn sweep_all<M: Memory>() {
-    M::deferred().sweep_all();
+    M::of_process().deferred.sweep_all();
 }
 /// Takes the memory of an exported object that has been freed, and drops it when no other process has the object open.
 pub fn when_unleased<M: Memory>(object: u64, kind: Kind, kept: impl Send + 'static) {
-    M::deferred().when_unleased((object, kind), kept, unleased::<M>);
+    M::of_process().deferred.when_unleased((object, kind), kept, unleased::<M>);
 }
 /// Whether the memory of an object waits for other processes to close it.
 pub fn is_leased_out<M: Memory>(object: u64, kind: Kind) -> bool {
-    M::deferred().is_leased_out(object, kind)
+    M::of_process().deferred.is_leased_out(object, kind)
 }

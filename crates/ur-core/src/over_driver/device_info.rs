@@ -2,7 +2,12 @@
 //! has, each in the type that UR defines for it.
 use super::{device::HasDevices, objects::Device};
 use crate::command::Exists;
-use ur_adapter::{error::Result, info::Answer, object::Borrowed};
+use ur_adapter::{
+    default_answers::{Claim, Query},
+    error::Result,
+    info::Answer,
+    object::Borrowed,
+};
 use ur_hal::{Capability, LaunchLimits};
 use ur_sys::{ur_device_info_t as I, *};
 
@@ -23,30 +28,28 @@ pub(super) fn answer<D: HasDevices>(
     {
         return Ok(true);
     }
-    let Some(has) = features(name) else { return Ok(false) };
-    answer.bool(has)?;
+    if let Some(has) = features(name) {
+        answer.bool(has)?;
+        return Ok(true);
+    }
+    let Some(shape) = name.shape().filter(|_| is_lacked(name)) else { return Ok(false) };
+    shape.answer(Claim::Nothing, |_| vec![], answer)?;
     Ok(true)
 }
-/// Relations to other objects. By default a device is neither composed of others nor divided into parts.
+/// Relations to other objects.
 fn relations<D: HasDevices>(
     device: Borrowed<'_, Device<D>>,
     name: I,
     answer: &mut Answer<'_>,
 ) -> Result<bool> {
-    let null = std::ptr::null_mut::<u8>();
     match name {
         I::REFERENCE_COUNT => answer.value(&device.api_refs()),
         I::TYPE => answer.value(&D::kind(device.driver()).0),
         I::PLATFORM => answer.handle(&device.platform),
         I::PARENT_DEVICE => match device.parent() {
             Some(parent) => answer.handle(parent),
-            None => answer.value(&null),
+            None => answer.value(&std::ptr::null_mut::<u8>()),
         },
-        I::COMPOSITE_DEVICE => answer.value(&null),
-        I::COMPONENT_DEVICES => answer.slice::<*mut u8>(&[]),
-        I::SUPPORTED_PARTITIONS => answer.slice::<u32>(&[]),
-        I::PARTITION_TYPE => answer.slice::<u64>(&[]),
-        I::PARTITION_MAX_SUB_DEVICES | I::PARTITION_AFFINITY_DOMAIN => answer.value(&0_u32),
         _ => return Ok(false),
     }?;
     Ok(true)
@@ -87,7 +90,6 @@ fn launches<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>)
 fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     match name {
         I::PROFILE => answer.str("FULL_PROFILE"),
-        I::BUILT_IN_KERNELS => answer.str(""),
         I::MAX_WORK_ITEM_DIMENSIONS => answer.value(&3_u32),
         I::ADDRESS_BITS => answer.value(&usize::BITS),
         I::PRINTF_BUFFER_SIZE => answer.value(&(1_usize << 20)),
@@ -116,14 +118,6 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
             answer.value(&128_u32)
         }
         I::MAX_SAMPLERS => answer.value(&16_u32),
-        // There are no bindless images by default.
-        I::MAX_IMAGE_LINEAR_WIDTH_EXP
-        | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
-        | I::MAX_IMAGE_LINEAR_PITCH_EXP => answer.value(&0_usize),
-        I::QUEUE_ON_DEVICE_PROPERTIES
-        | I::IMAGE_PITCH_ALIGN_EXP
-        | I::MIPMAP_MAX_ANISOTROPY_EXP
-        | I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP => answer.value(&0_u32),
         _ => return Ok(false),
     }?;
     Ok(true)
@@ -159,49 +153,99 @@ fn features(name: I) -> Option<bool> {
         | I::DEVICE_WAIT_SUPPORT_EXP
         | I::ENQUEUE_HOST_TASK_SUPPORT_EXP
         | I::ENQUEUE_NATIVE_COMMAND_SUPPORT_EXP => true,
-        I::BUILD_ON_SUBDEVICE
-        | I::IS_INTEGRATED_GPU
-        | I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
-        | I::IMAGE_SRGB
-        | I::BFLOAT16
-        | I::BFLOAT16_CONVERSIONS_NATIVE
-        | I::ASYNC_BARRIER
-        | I::USE_NATIVE_ASSERT
-        | I::KERNEL_SET_SPECIALIZATION_CONSTANTS
-        | I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
-        | I::MEM_CHANNEL_SUPPORT
-        | I::HOST_PIPE_READ_WRITE_SUPPORT
-        | I::ESIMD_SUPPORT
-        | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP
-        | I::BINDLESS_IMAGES_SUPPORT_EXP
-        | I::BINDLESS_IMAGES_SHARED_USM_SUPPORT_EXP
-        | I::BINDLESS_IMAGES_1D_USM_SUPPORT_EXP
-        | I::BINDLESS_IMAGES_2D_USM_SUPPORT_EXP
-        | I::MIPMAP_SUPPORT_EXP
-        | I::MIPMAP_ANISOTROPY_SUPPORT_EXP
-        | I::MIPMAP_LEVEL_REFERENCE_SUPPORT_EXP
-        | I::EXTERNAL_MEMORY_IMPORT_SUPPORT_EXP
-        | I::EXTERNAL_SEMAPHORE_IMPORT_SUPPORT_EXP
-        | I::CUBEMAP_SUPPORT_EXP
-        | I::CUBEMAP_SEAMLESS_FILTERING_SUPPORT_EXP
-        | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_USM_SUPPORT_EXP
-        | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_SUPPORT_EXP
-        | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_USM_SUPPORT_EXP
-        | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_SUPPORT_EXP
-        | I::BINDLESS_SAMPLED_IMAGE_FETCH_3D_SUPPORT_EXP
-        | I::IMAGE_ARRAY_SUPPORT_EXP
-        | I::BINDLESS_UNIQUE_ADDRESSING_PER_DIM_SUPPORT_EXP
-        | I::BINDLESS_SAMPLE_1D_USM_SUPPORT_EXP
-        | I::BINDLESS_SAMPLE_2D_USM_SUPPORT_EXP
-        | I::BINDLESS_IMAGES_GATHER_SUPPORT_EXP
-        | I::CLOCK_SUB_GROUP_SUPPORT_EXP
-        | I::CLOCK_WORK_GROUP_SUPPORT_EXP
-        | I::CLOCK_DEVICE_SUPPORT_EXP
-        | I::LOW_POWER_EVENTS_SUPPORT_EXP
-        | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
-        | I::DYNAMIC_LINK_SUPPORT_EXP => false,
         _ => return None,
     })
+}
+/// Whether a device has nothing of this unless its driver says so: a feature, a limit, a part, a list.
+fn is_lacked(name: I) -> bool {
+    matches!(
+        name,
+        I::ASYNC_BARRIER
+            | I::ATOMIC_64
+            | I::BACKEND_RUNTIME_VERSION
+            | I::BFLOAT16
+            | I::BFLOAT16_CONVERSIONS_NATIVE
+            | I::BINDLESS_IMAGES_1D_USM_SUPPORT_EXP
+            | I::BINDLESS_IMAGES_2D_USM_SUPPORT_EXP
+            | I::BINDLESS_IMAGES_GATHER_SUPPORT_EXP
+            | I::BINDLESS_IMAGES_SHARED_USM_SUPPORT_EXP
+            | I::BINDLESS_IMAGES_SUPPORT_EXP
+            | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_SUPPORT_EXP
+            | I::BINDLESS_SAMPLED_IMAGE_FETCH_1D_USM_SUPPORT_EXP
+            | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_SUPPORT_EXP
+            | I::BINDLESS_SAMPLED_IMAGE_FETCH_2D_USM_SUPPORT_EXP
+            | I::BINDLESS_SAMPLED_IMAGE_FETCH_3D_SUPPORT_EXP
+            | I::BINDLESS_SAMPLE_1D_USM_SUPPORT_EXP
+            | I::BINDLESS_SAMPLE_2D_USM_SUPPORT_EXP
+            | I::BINDLESS_UNIQUE_ADDRESSING_PER_DIM_SUPPORT_EXP
+            | I::BUILD_ON_SUBDEVICE
+            | I::BUILT_IN_KERNELS
+            | I::CLOCK_DEVICE_SUPPORT_EXP
+            | I::CLOCK_SUB_GROUP_SUPPORT_EXP
+            | I::CLOCK_WORK_GROUP_SUPPORT_EXP
+            | I::COMPILER_AVAILABLE
+            | I::COMPONENT_DEVICES
+            | I::COMPOSITE_DEVICE
+            | I::CUBEMAP_SEAMLESS_FILTERING_SUPPORT_EXP
+            | I::CUBEMAP_SUPPORT_EXP
+            | I::DOUBLE_FP_CONFIG
+            | I::DYNAMIC_LINK_SUPPORT_EXP
+            | I::ERROR_CORRECTION_SUPPORT
+            | I::ESIMD_SUPPORT
+            | I::EXTENSIONS
+            | I::EXTERNAL_MEMORY_IMPORT_SUPPORT_EXP
+            | I::EXTERNAL_SEMAPHORE_IMPORT_SUPPORT_EXP
+            | I::GLOBAL_MEM_CACHELINE_SIZE
+            | I::GLOBAL_MEM_CACHE_SIZE
+            | I::GLOBAL_VARIABLE_SUPPORT
+            | I::HALF_FP_CONFIG
+            | I::HOST_PIPE_READ_WRITE_SUPPORT
+            | I::IMAGE2D_MAX_HEIGHT
+            | I::IMAGE2D_MAX_WIDTH
+            | I::IMAGE3D_MAX_DEPTH
+            | I::IMAGE3D_MAX_HEIGHT
+            | I::IMAGE3D_MAX_WIDTH
+            | I::IMAGE_ARRAY_SUPPORT_EXP
+            | I::IMAGE_MAX_ARRAY_SIZE
+            | I::IMAGE_MAX_BUFFER_SIZE
+            | I::IMAGE_PITCH_ALIGN_EXP
+            | I::IMAGE_SRGB
+            | I::IMAGE_SUPPORT
+            | I::IS_INTEGRATED_GPU
+            | I::KERNEL_SET_SPECIALIZATION_CONSTANTS
+            | I::LINKER_AVAILABLE
+            | I::LOW_POWER_EVENTS_SUPPORT_EXP
+            | I::MAX_CLOCK_FREQUENCY
+            | I::MAX_COMPUTE_UNITS
+            | I::MAX_CONSTANT_BUFFER_SIZE
+            | I::MAX_IMAGE_LINEAR_HEIGHT_EXP
+            | I::MAX_IMAGE_LINEAR_PITCH_EXP
+            | I::MAX_IMAGE_LINEAR_WIDTH_EXP
+            | I::MAX_PARAMETER_SIZE
+            | I::MEMORY_EXPORT_EXPORTABLE_DEVICE_MEM_EXP
+            | I::MEM_BASE_ADDR_ALIGN
+            | I::MEM_CHANNEL_SUPPORT
+            | I::MIPMAP_ANISOTROPY_SUPPORT_EXP
+            | I::MIPMAP_LEVEL_REFERENCE_SUPPORT_EXP
+            | I::MIPMAP_MAX_ANISOTROPY_EXP
+            | I::MIPMAP_SUPPORT_EXP
+            | I::MULTI_DEVICE_COMPILE_SUPPORT_EXP
+            | I::NUM_COMPUTE_UNITS
+            | I::PARTITION_AFFINITY_DOMAIN
+            | I::PARTITION_MAX_SUB_DEVICES
+            | I::PARTITION_TYPE
+            | I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
+            | I::QUEUE_ON_DEVICE_PROPERTIES
+            | I::SINGLE_FP_CONFIG
+            | I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS
+            | I::SUPPORTED_PARTITIONS
+            | I::USE_NATIVE_ASSERT
+            | I::USM_CROSS_SHARED_SUPPORT
+            | I::USM_HOST_ALLOC_REGISTER_SUPPORT_EXP
+            | I::USM_SYSTEM_SHARED_SUPPORT
+            | I::VENDOR_ID
+            | I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP
+    )
 }
 /// The row and column of a property in [`HasDevices::vector_widths`].
 fn vector(name: I) -> Option<(usize, usize)> {
@@ -222,4 +266,16 @@ fn vector(name: I) -> Option<(usize, usize)> {
         I::NATIVE_VECTOR_WIDTH_HALF => (1, 6),
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_device_lacks_has_a_form_to_say_so() {
+        let lacked: Vec<_> = (0..0x10000).map(I).filter(|name| is_lacked(*name)).collect();
+        assert!(lacked.len() > 80);
+        assert!(lacked.iter().all(|name| name.shape().is_some()), "{lacked:?}");
+    }
 }

@@ -31,8 +31,6 @@ use ur_sys::*;
 pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
     /// The memory of a memory object, shared with its sub-buffers.
     type Storage: Storage<Self>;
-    /// The name of a memory object in error messages.
-    fn a_mem() -> String;
     /// Provides the memory of a new buffer: the caller's memory, pinned host memory, or memory of the devices,
     /// depending on the flags. The bytes at `host`, if it is given, are its initial contents. The second value is the
     /// caller's memory that it represents, if devices cannot access that memory directly.
@@ -389,7 +387,7 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
             ur_mem_info_t::REFERENCE_COUNT => answer.value(&mem.api_refs()),
             _ => Err(Error::new(
                 ErrorCode::UnsupportedEnumeration,
-                format!("{} has no answer to {name:?}", D::a_mem()),
+                format!("a memory object of {} has no answer to {name:?}", D::NAME),
             )),
         }
     }

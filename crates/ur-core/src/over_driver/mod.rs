@@ -3,6 +3,7 @@
 mod adapter;
 mod bindless;
 pub mod block;
+pub mod bytes;
 mod context;
 pub mod device;
 mod device_entries;
@@ -26,12 +27,20 @@ pub use objects::{
     Adapter, Context, Contexts, Device, DriverContext, DriverDevice, Platform, roots,
 };
 use std::{fmt, marker::PhantomData};
-use ur_adapter::{api::Objects, error::Result};
+use ur_adapter::{
+    api::{BindlessImagesExpApi, MemoryExportExpApi, Objects},
+    error::Result,
+};
 
 /// Implements the families of entries that are the same over every driver, for the driver `D`. The driver's type
 /// implements the others itself.
 #[derive(Debug)]
 pub struct OverDriver<D>(PhantomData<fn() -> D>);
+/// Implements families that a driver lacks: every entry returns `UNSUPPORTED_FEATURE`.
+#[derive(Debug)]
+pub struct Lacking<D>(PhantomData<fn() -> D>);
+impl<D: Contexts> BindlessImagesExpApi for Lacking<D> {}
+impl<D: Contexts> MemoryExportExpApi for Lacking<D> {}
 
 /// A driver with UR objects over it.
 pub trait CoreBackend: Contexts + fmt::Debug {
@@ -43,7 +52,8 @@ pub trait CoreBackend: Contexts + fmt::Debug {
     /// If the driver cannot wait now, for example during a capture.
     fn wait(context: usize) -> Result<()>;
 }
-impl<D: Contexts> Objects for OverDriver<D> {
+macro_rules! objects_of_driver { ($($t:ident)*) => { $(
+impl<D: Contexts> Objects for $t<D> {
     type Adapter = <D as Objects>::Adapter;
     type Platform = <D as Objects>::Platform;
     type Device = <D as Objects>::Device;
@@ -63,3 +73,5 @@ impl<D: Contexts> Objects for OverDriver<D> {
     type ExpExecutableGraph = <D as Objects>::ExpExecutableGraph;
     type UsmPool = <D as Objects>::UsmPool;
 }
+)* } }
+objects_of_driver!(OverDriver Lacking);

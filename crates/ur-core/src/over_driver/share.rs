@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     memory::{
-        allocation::{Allocation, Hold, Usm},
+        allocation::{Allocation, Hold, Registered, Usm},
         deferred_free,
     },
     queue::HasStreams,
@@ -33,8 +33,6 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
     /// Whether shared memory is host memory that this process maps. Then tickets of all other backends for which this
     /// is true can be opened too: the device in them stands for the machine, and not for a device of one backend.
     const IS_SYSTEMS: bool = false;
-    /// The imported objects of this process.
-    fn opened_objects() -> &'static OpenedObjects<Self>;
     /// Whether memory of all devices of a context can be shared.
     fn shares_memory(context: &Context<Self>) -> bool;
     /// Whether physical memory of all devices of a context can be shared.
@@ -125,6 +123,11 @@ pub trait Imported<D: Shares>: Send + Sync + fmt::Debug {
     /// The whole object.
     fn allocation(&self) -> &Allocation<D::Memory>;
 }
+impl<D: Shares> Imported<D> for Registered<D::Memory> {
+    fn allocation(&self) -> &Allocation<D::Memory> {
+        self.allocation()
+    }
+}
 /// Where memory is imported.
 #[derive(Debug)]
 pub struct Home<D: Shares> {
@@ -154,15 +157,19 @@ impl<D: Shares> Home<D> {
     }
 }
 /// The objects of other processes that this process has open.
-pub struct OpenedObjects<D: Shares> {
+struct OpenedObjects<D: Shares> {
     memory: Importer<D::Imported>,
     physical: Importer<OpenedPhysical<D>>,
     opens: Opens<Open<D>>,
 }
 impl<D: Shares> OpenedObjects<D> {
+    fn get() -> &'static Self {
+        D::statics().get()
+    }
+}
+impl<D: Shares> Default for OpenedObjects<D> {
     /// Nothing is open.
-    #[expect(clippy::new_without_default, reason = "statics are made of it")]
-    pub const fn new() -> Self {
+    fn default() -> Self {
         let backend = D::BACKEND as u16;
         Self {
             memory: importer(Kind::Memory, backend, D::IS_SYSTEMS),
@@ -171,19 +178,10 @@ impl<D: Shares> OpenedObjects<D> {
         }
     }
 }
-const fn importer<T: Send + Sync + 'static>(
-    kind: Kind,
-    backend: u16,
-    takes_any: bool,
-) -> Importer<T> {
+fn importer<T: Send + Sync + 'static>(kind: Kind, backend: u16, takes_any: bool) -> Importer<T> {
     match takes_any {
         true => Importer::of_any_backend(kind, backend),
         false => Importer::new(kind, backend),
-    }
-}
-impl<D: Shares> fmt::Debug for OpenedObjects<D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenedObjects").finish_non_exhaustive()
     }
 }
 /// One open of device memory.
@@ -291,7 +289,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
             deferred_free::sweep::<D::Memory>();
             D::import(context, home, arrived)
         };
-        let desk = D::opened_objects();
+        let desk = OpenedObjects::<D>::get();
         let (opened, home) = desk.memory.open(ticket, |uuid| D::home(device, uuid), import)?;
         let of = |allocation: &Allocation<D::Memory>| (allocation.base(), allocation.bytes());
         let (open, (base, bytes), offset) = match opened {
@@ -315,7 +313,7 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         Ok(at)
     }
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
-        let open = D::opened_objects().opens.take(at)?;
+        let open = OpenedObjects::<D>::get().opens.take(at)?;
         let before = D::submitted(&context, open.since());
         deferred_free::after::<D::Memory>(before, open);
         Ok(())
@@ -348,7 +346,7 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
             Ok(OpenedPhysical(D::import_physical(context, home, arrived)?))
         };
         let home = |uuid| Ok(D::home(device, uuid)?);
-        let (opened, home) = D::opened_objects().physical.open(ticket, home, import)?;
+        let (opened, home) = OpenedObjects::<D>::get().physical.open(ticket, home, import)?;
         let home = home.device.borrow();
         Ok(Owned::new(match opened {
             Opened::Local { object, .. } => PhysicalMem::again(context, home, object)?,

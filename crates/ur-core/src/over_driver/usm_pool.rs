@@ -35,17 +35,29 @@ pub trait HasUsm:
     /// The largest alignment of memory, in bytes.
     const LARGEST_ALIGNMENT: usize;
     /// The alignment of each row of pitched memory, in bytes.
-    const ROW: usize;
+    const ROW: usize = NATURAL;
     /// What a pool keeps for a driver that has pools itself.
     type DriverPools: Default + fmt::Debug + Send + Sync;
 
     /// Checks the size of an allocation.
     ///
     /// # Errors
-    /// `INVALID_USM_SIZE` for 0 bytes, and for more than the device allows in one allocation.
-    fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()>;
-    /// The default alignment of memory with this size, in bytes.
-    fn natural_alignment(bytes: usize) -> usize;
+    /// `INVALID_USM_SIZE` for 0 bytes, and for more than the device allows in one allocation; by default that is all of
+    /// its memory.
+    fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()> {
+        let most = Self::memory_size(device)?;
+        match (1..=most).contains(&bytes) {
+            true => Ok(()),
+            false => {
+                let why = format!("{bytes} bytes are none, or more than the {most} there are");
+                Err(Error::new(ErrorCode::InvalidUsmSize, why))
+            }
+        }
+    }
+    /// The default alignment of memory with this size, in bytes: by default that of the largest type that fits.
+    fn natural_alignment(bytes: usize) -> usize {
+        NATURAL.min(bytes.checked_next_power_of_two().unwrap_or(NATURAL))
+    }
     /// How memory is cut if the caller passes no pool: device memory, and other memory.
     fn own_limits() -> [Limits; 2] {
         [OWN_DEVICE, OWN_OTHERS]
@@ -92,7 +104,10 @@ pub trait HasUsm:
     fn submitted(
         context: &Object<Context<Self>>,
         since: u64,
-    ) -> Vec<<Self::Memory as Memory>::Moment>;
+    ) -> Vec<<Self::Memory as Memory>::Moment> {
+        let _ = since;
+        Self::Memory::submitted(handle(context))
+    }
     /// Fills memory with zeros, and waits for completion.
     ///
     /// # Errors
@@ -114,6 +129,8 @@ pub trait HasUsm:
         bytes: usize,
     ) -> Result<()>;
 }
+/// The alignment of the largest type, sixteen numbers of eight bytes.
+const NATURAL: usize = 128;
 /// How a context's own pool cuts device memory.
 pub const OWN_DEVICE: Limits = Limits {
     grain: 256,

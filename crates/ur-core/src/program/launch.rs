@@ -1,5 +1,5 @@
 //! Checks of a launch before it is submitted: context, group size, cluster, and the capabilities of the device.
-use super::{Context, Device, Kernel, OnDevice, Program, RunsCode};
+use super::{Context, Device, Kernel, OnDevice, Placed, Program, RunsCode};
 use crate::kernels::{
     arguments::{check_all, local_memory},
     geometry::{Range, check_cluster},
@@ -79,7 +79,7 @@ pub fn on_queue<'kernel, D: RunsCode>(
     queue: Borrowed<'_, D::Queue>,
     kernel: &'kernel Kernel<D>,
 ) -> Result<&'kernel OnDevice<D>> {
-    let (context, device) = D::place_of(&queue);
+    let (context, device) = queue.place();
     check_context(context, kernel.program())?;
     kernel.on(device)
 }

@@ -11,7 +11,7 @@ pub mod launch;
 pub mod link;
 mod object;
 
-use crate::over_driver::{Context, Device};
+use crate::over_driver::{Context, Contexts, Device};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -23,11 +23,16 @@ pub use code::HasCode;
 pub use kernel::{Kernel, OnDevice};
 pub use object::Program;
 
+/// A queue, as the core sees it before it knows of streams.
+pub trait Placed<D: Contexts> {
+    /// The context for which it was made, and the device that runs its commands.
+    fn place(&self) -> (&Owned<Context<D>>, &Owned<Device<D>>);
+}
 /// A driver over which the core implements programs and kernels. These methods are needed until contexts, devices and
 /// queues are the core's too.
-pub trait RunsCode: HasCode + Objects<Program = Program<Self>, Kernel = Kernel<Self>> {
-    /// The context and the device of a queue.
-    fn place_of(queue: &Self::Queue) -> (&Owned<Context<Self>>, &Owned<Device<Self>>);
+pub trait RunsCode:
+    HasCode + Objects<Program = Program<Self>, Kernel = Kernel<Self>, Queue: Placed<Self>>
+{
     /// The native handle of a program.
     ///
     /// # Errors

@@ -4,12 +4,12 @@ use crate::{
     command::{InOrder, Place, Ready, Recorder},
     memory::allocation::{Allocation, Freeing, Usm},
     over_driver::{
-        mem::{BufferBackend, Mem},
+        mem::{BufferBackend, Mem, Storage},
         sampler::HasSamplers,
         watch::Watch,
     },
     profiling::Profile,
-    program::RunsCode,
+    program::{Placed, RunsCode},
 };
 use std::{
     collections::HashMap,
@@ -60,11 +60,15 @@ pub trait HasStreams:
         Allocation::<Self::Memory>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
     }
     /// The address of a buffer's first byte on a device; see
-    /// [`TakesCommands::buffer_at`](crate::command::TakesCommands).
+    /// [`TakesCommands::buffer_at`](crate::command::TakesCommands). By default it is the host's.
     ///
     /// # Errors
     /// `INVALID_CONTEXT` for a device of another context. Returns the driver's error, mapped as in `error.rs`.
-    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
+    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address> {
+        let _ = device;
+        let base = buffer.storage().host().ok_or(ErrorCode::InvalidMemObject)?;
+        Ok(base.offset(buffer.origin())?.into())
+    }
     /// The device's object for an image; see [`TakesCommands::image_at`](crate::command::TakesCommands).
     ///
     /// # Errors
@@ -135,6 +139,15 @@ pub trait HasStreams:
     fn is_captured(queue: &Queue<Self>) -> Result<bool> {
         let _ = queue;
         Ok(false)
+    }
+    /// Checks that the queue can wait for these events now.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    #[inline(always)]
+    fn check_waits(queue: &Queue<Self>, events: &[Borrowed<'_, Event<Self>>]) -> Result<()> {
+        let _ = (queue, events);
+        Ok(())
     }
     /// Whether the queue captures a command that waits for these events.
     ///
@@ -220,6 +233,11 @@ impl<D: HasStreams> Body for Queue<D> {
         D::abandon_capture(&self.capture);
     }
 }
+impl<D: HasStreams> Placed<D> for Queue<D> {
+    fn place(&self) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
+        (&self.context, &self.device)
+    }
+}
 impl<D: HasStreams> Queue<D> {
     pub(super) fn make(
         context: Owned<Context<D>>,
@@ -245,10 +263,6 @@ impl<D: HasStreams> Queue<D> {
     /// The driver's stream.
     pub fn stream(&self) -> &D::Stream {
         &self.stream
-    }
-    /// The context for which it was made, and the device that runs its commands.
-    pub fn place(&self) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
-        (&self.context, &self.device)
     }
     /// The context for which it was made.
     pub fn context(&self) -> &Owned<Context<D>> {

@@ -1,6 +1,6 @@
 //! The parts of a command: its dependencies, its work, and the signal at its end. Queues decide when it runs.
 use super::completion::{Completion, Failure};
-use crate::native::{self, Planes};
+use crate::bytes::{self, Planes};
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 pub(crate) use ur_hal::Order;
 use ur_hal::{Address, Command, Error, ErrorKind, HostCall, Profile, Result, Rows, Types};
@@ -238,7 +238,7 @@ impl Work {
             return Self::Copy2d { to: to.rows(), from: from.rows(), width, height };
         }
         Self::Run(Box::new(move || {
-            native::copy_3d(to, from, width, height, depth);
+            bytes::copy_3d(to, from, width, height, depth);
             Ok(())
         }))
     }
@@ -273,11 +273,11 @@ impl Work {
     fn run_slowly(self) -> Result<(), Failure> {
         match self {
             Self::Barrier => {}
-            Self::Copy { to, from, bytes } => native::copy(to, from, bytes),
-            Self::Fill { to, pattern, bytes } => native::fill(to, pattern.bytes(), bytes),
-            Self::Copy2d { to, from, width, height } => native::copy_2d(to, from, width, height),
+            Self::Copy { to, from, bytes } => bytes::copy(to, from, bytes),
+            Self::Fill { to, pattern, bytes } => bytes::fill(to, pattern.bytes(), bytes),
+            Self::Copy2d { to, from, width, height } => bytes::copy_2d(to, from, width, height),
             Self::Fill2d { to, pattern, width, height } => {
-                native::fill_2d(to, pattern.bytes(), width, height);
+                bytes::fill_2d(to, pattern.bytes(), width, height);
             }
             Self::Keeping(work, _kept) => return work.run(),
             Self::Host(function) => function.call(),

@@ -1,6 +1,6 @@
 //! The execution engine: queues that take commands, threads that execute them, completions that record the
 //! result. It knows addresses, the contents of events, and time. Handles and entries are in the core, the
-//! `Streams` trait is implemented in `streams.rs`, memory accesses are in `native.rs`, words shared with
+//! `Streams` trait is implemented in `streams.rs`, memory accesses are in `ur_system::bytes`, words shared with
 //! other processes in `ur_ipc::arena`.
 mod command;
 mod completion;

@@ -1,7 +1,8 @@
 //! Polling for a short time before sleeping. `ur_mapping::spin` learns for each thread whether that is
 //! useful, separately for waits for commands and for waits for new commands.
-use std::{cell::Cell, sync::OnceLock, time::Duration};
+use std::{cell::Cell, time::Duration};
 use ur_mapping::spin::{Hope, SPIN, look_for};
+pub(super) use ur_system::host::cores;
 
 thread_local! {
     static ENDS: Cell<Hope> = const { Cell::new(Hope::FIRST) };
@@ -10,11 +11,6 @@ thread_local! {
 /// How long a thread polls for its next command before it sleeps.
 const LINGER: Duration = Duration::from_micros(10);
 
-/// The number of threads of this process that can run at once.
-pub(super) fn cores() -> usize {
-    static CORES: OnceLock<usize> = OnceLock::new();
-    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
 /// Polls until `ended` is true or polling is not worth it; returns whether it is true.
 pub(super) fn for_end(ended: impl Fn() -> bool) -> bool {
     look_for(&ENDS, SPIN, || ended().then_some(())).is_some()

@@ -1,20 +1,13 @@
 //! The worker pool that out-of-order queues share. Threads are started when there are more jobs than threads,
-//! and end after a while without work. Also divides large copies into pieces. A job's dependencies are
-//! complete when the pool gets it; only host functions may still wait for each other.
+//! and end after a while without work. A job's dependencies are complete when the pool gets it; only host
+//! functions may still wait for each other.
 use super::{
     out_of_order::Job,
     spin,
     sync::{Condvar, Mutex, PoisonError, locked},
     thread,
 };
-use std::{
-    collections::VecDeque,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::*},
-    },
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 use ur_mapping::PerProcess;
 
 /// How long a thread stays without work.
@@ -152,42 +145,4 @@ fn work() {
             return;
         }
     }
-}
-
-/// The smallest share in bytes for which another core is used.
-const LEAST_SHARE: usize = 2 << 20;
-/// The number of pieces for each core. Several, so that a core that is busy otherwise takes fewer; not so
-/// small that the C library would copy them through the cache.
-const PIECES_A_CORE: usize = 4;
-
-/// Calls `each` with offsets and lengths that cover `bytes`, for large amounts on several cores, and returns
-/// when all are done. Pieces start at multiples of a page. The threads are started for this call only: such
-/// amounts take much longer than that.
-pub(crate) fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
-    let shares = (bytes / LEAST_SHARE).min(spin::cores());
-    if shares < 2 {
-        return each(0, bytes);
-    }
-    let piece = (bytes / (shares * PIECES_A_CORE)).max(LEAST_SHARE).next_multiple_of(4096);
-    let next = AtomicUsize::new(0);
-    let take_part = || {
-        loop {
-            let start = next.fetch_add(1, Relaxed).saturating_mul(piece);
-            if start >= bytes {
-                return;
-            }
-            each(start, piece.min(bytes - start));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..shares {
-            let more = std::thread::Builder::new().name("ur-cpu-copy".into());
-            // blocks signals for the new thread, as `ur_mapping::start_thread` does
-            let _deaf = ur_mapping::Deaf::begin();
-            if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
-                break; // fewer threads do the same pieces
-            }
-        }
-        take_part();
-    });
 }

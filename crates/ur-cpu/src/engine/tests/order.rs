@@ -170,21 +170,6 @@ fn a_ticket_for_all_queues_is_for_one_context() {
 }
 
 #[test]
-fn the_pieces_of_a_large_amount_are_all_of_it_once() {
-    for bytes in [0, 1, 4096, (4 << 20) + 123, (64 << 20) + 1] {
-        let seen = Mutex::new(vec![]);
-        workers::for_each_piece(bytes, |at, len| seen.lock().unwrap().push((at, len)));
-        let mut seen = seen.into_inner().unwrap();
-        seen.sort_unstable();
-        let end = seen.iter().fold(0, |end, &(at, len)| {
-            assert_eq!(at, end);
-            at + len
-        });
-        assert_eq!(end, bytes);
-    }
-}
-
-#[test]
 fn a_queue_from_before_a_fork_refuses_its_child() {
     let queue = Queue { fork: ur_mapping::fork_count().wrapping_add(1), ..in_order() };
     let code = |error: Error| error.kind();

@@ -1,10 +1,38 @@
-//! Copies and fills of memory at addresses of the application. They are raw copies, because other threads and
-//! other processes may write the same memory concurrently. The engine decides when they run; that the
-//! addresses are valid is the application's responsibility.
+//! Commands on memory that this process executes itself: copies and fills at addresses of the application. They are raw
+//! copies, because other threads and other processes may write the same memory concurrently. The backend decides when
+//! they run; that the addresses are valid is the application's responsibility. Large ones run on several cores.
 #![expect(unsafe_code, reason = "copies between addresses that C gave")]
-use super::engine::workers::for_each_piece;
-use std::ptr;
-use ur_hal::{Address, BoxSpan, Rows};
+use crate::host::cores;
+use std::{
+    ptr,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+use ur_hal::{Address, BoxSpan, Command, Error, Result, Rows, Types};
+
+/// Executes a command on memory. Barriers, signals, time stamps and hints do nothing: what is left of them is their
+/// place in a stream.
+///
+/// # Errors
+/// `Unsupported` for other commands; `InvalidSize` if a box leaves the address space.
+pub fn execute<D: Types>(command: &Command<'_, D>) -> Result<()> {
+    match *command {
+        Command::Barrier | Command::Signal(_) | Command::Timestamp => {}
+        Command::Prefetch { .. } | Command::Advise { .. } => {}
+        Command::HostCall(call) => call.call(),
+        Command::Copy { to, from, bytes } => copy(to, from, bytes),
+        Command::Copy2d { to, from, width, height } => copy_2d(to, from, width, height),
+        Command::Copy3d(boxes) => {
+            let [width, height, depth] = boxes.region;
+            copy_3d(Planes::of(boxes.to)?, Planes::of(boxes.from)?, width, height, depth);
+        }
+        Command::Fill { to, pattern } => fill(to.start(), pattern.bytes(), to.bytes()),
+        Command::Fill2d { to, width, height, pattern } => {
+            fill_2d(to, pattern.bytes(), width, height);
+        }
+        _ => return Error::unsupported("this kind of command"),
+    }
+    Ok(())
+}
 
 /// Smaller operations in bytes are not distributed to other threads.
 const PARALLEL_FROM: usize = 4 << 20;
@@ -130,7 +158,7 @@ impl Planes {
     ///
     /// # Errors
     /// `InvalidSize` on address overflow.
-    pub fn of((base, span): (Address, BoxSpan)) -> ur_hal::Result<Self> {
+    pub fn of((base, span): (Address, BoxSpan)) -> Result<Self> {
         Ok(Self { base: base.offset(span.start)?, pitch: span.row, slice: span.slice })
     }
     /// The rows of its first plane.
@@ -201,6 +229,44 @@ fn in_rows(width: usize, height: usize, work: impl Fn(usize, usize, usize) + Syn
             work(row, column, now);
             at += now;
         }
+    });
+}
+
+/// The smallest share in bytes for which another core is used.
+const LEAST_SHARE: usize = 2 << 20;
+/// The number of pieces for each core. Several, so that a core that is busy otherwise takes fewer; not so
+/// small that the C library would copy them through the cache.
+const PIECES_A_CORE: usize = 4;
+
+/// Calls `each` with offsets and lengths that cover `bytes`, for large amounts on several cores, and returns
+/// when all are done. Pieces start at multiples of a page. The threads are started for this call only: such
+/// amounts take much longer than that.
+fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
+    let shares = (bytes / LEAST_SHARE).min(cores());
+    if shares < 2 {
+        return each(0, bytes);
+    }
+    let piece = (bytes / (shares * PIECES_A_CORE)).max(LEAST_SHARE).next_multiple_of(4096);
+    let next = AtomicUsize::new(0);
+    let take_part = || {
+        loop {
+            let start = next.fetch_add(1, Relaxed).saturating_mul(piece);
+            if start >= bytes {
+                return;
+            }
+            each(start, piece.min(bytes - start));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..shares {
+            let more = std::thread::Builder::new().name("ur-system-copy".into());
+            // blocks signals for the new thread, as `ur_mapping::start_thread` does
+            let _deaf = ur_mapping::Deaf::begin();
+            if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
+                break; // fewer threads do the same pieces
+            }
+        }
+        take_part();
     });
 }
 

@@ -123,3 +123,17 @@ fn overlapping_boxes_move_in_both_directions() {
         }
     }
 }
+#[test]
+fn the_pieces_of_a_large_amount_are_all_of_it_once() {
+    for bytes in [0, 1, 4096, (4 << 20) + 123, (64 << 20) + 1] {
+        let seen = std::sync::Mutex::new(vec![]);
+        for_each_piece(bytes, |at, len| seen.lock().unwrap().push((at, len)));
+        let mut seen = seen.into_inner().unwrap();
+        seen.sort_unstable();
+        let end = seen.iter().fold(0, |end, &(at, len)| {
+            assert_eq!(at, end);
+            at + len
+        });
+        assert_eq!(end, bytes);
+    }
+}
