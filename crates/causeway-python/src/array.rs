@@ -261,6 +261,22 @@ impl Array {
     fn item<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         Self::numpy(slf)?.call_method0("item")
     }
+    /// The one element of an array that has no other, and so on; of several NumPy says that they are none.
+    fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        Self::numpy(slf)?.is_truthy()
+    }
+    fn __int__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__int__")
+    }
+    fn __float__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__float__")
+    }
+    fn __complex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__complex__")
+    }
+    fn __index__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        Self::numpy(slf)?.call_method0("__index__")
+    }
     /// The same bytes as a memoryview, of a contiguous array on the CPU.
     fn memoryview<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         helped(slf.py(), "memoryview_of", slf)

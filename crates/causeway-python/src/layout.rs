@@ -70,15 +70,18 @@ impl Layout {
         Some((low.checked_mul(size)?, high.checked_add(1)?.checked_mul(size)?))
     }
     /// The bytes of the memory that the array touches; `None` unless they are all within its `bytes`, each element
-    /// where such an element may be.
+    /// where such an element may be. An array without elements touches none, wherever it begins.
     pub fn within(&self, bytes: usize) -> Option<std::ops::Range<usize>> {
         let consistent = self.shape.len() == self.strides.len()
             && self.shape.len() <= MOST_DIMENSIONS
             && self.shape.iter().all(|&length| length >= 0)
-            && self.offset.is_multiple_of(self.dtype.size().min(8));
+            && (self.is_empty() || self.offset.is_multiple_of(self.dtype.size().min(8)));
         let whole =
             self.shape.iter().try_fold(1_i64, |all, &length| all.checked_mul(length.max(1)));
         whole?.checked_mul(i64::try_from(self.dtype.size()).ok()?)?;
+        if self.is_empty() {
+            return consistent.then_some(0..0);
+        }
         let (low, high) = self.reach()?;
         let offset = i64::try_from(self.offset).ok()?;
         let start = usize::try_from(offset.checked_add(low)?).ok()?;

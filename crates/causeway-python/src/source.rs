@@ -133,6 +133,12 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
         };
     }
     if let Some(interface) = object.getattr_opt(intern!(object.py(), "__array_interface__"))? {
+        if object.hasattr(intern!(object.py(), "_mask"))? {
+            return Err(Failure::misuse(
+                "a masked array is two arrays: share its .data and numpy.ma.getmaskarray(array)",
+            )
+            .into());
+        }
         let (address, layout) =
             interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
         return on_host(address, layout, keep);

@@ -482,3 +482,29 @@ def test_a_withdrawn_ticket_says_what_withdrew_it_and_no_message_has_the_ticket(
             with pytest.raises(cw.CausewayError) as raised:
                 cw.open(damaged)
             assert len(str(raised.value)) < 200, str(raised.value)
+
+
+def test_an_array_of_one_element_is_a_number() -> None:
+    array = cw.array(np.array([3, 0, 7], dtype="int32"))
+    assert (int(array[0]), float(array[2]), complex(array[0]), [9, 8, 7, 6][array[0]]) == (3, 7.0, 3, 6)
+    assert bool(array[0]) and not array[1] and not cw.empty(1)[:0].tolist()
+    array[1] = array[2]
+    assert array.tolist() == [3, 7, 7]
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(array)
+    with pytest.raises(TypeError):
+        int(array)
+
+
+def test_an_empty_view_of_an_empty_array_is_shared() -> None:
+    view = cw.empty((4, 0))[-2]
+    with cw.share(view) as export:
+        opened = cw.open(export.ticket)
+    assert opened.shape == (0,) and np.asarray(opened).tolist() == []
+
+
+def test_a_masked_array_is_not_shared_without_its_mask() -> None:
+    masked = np.ma.masked_array([1.0, 2.0], [True, False])
+    for use in [cw.share, cw.array, lambda array: cw.Channel().send(array)]:
+        with pytest.raises(cw.InvalidUse, match="mask"):
+            use(masked)

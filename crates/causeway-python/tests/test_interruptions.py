@@ -204,6 +204,7 @@ while True:
         armed = False
         received.append(np.unique(np.asarray(array)).tolist())
     except cw.Closed:
+        armed = False
         break
     except Interrupted:
         interruptions += 1

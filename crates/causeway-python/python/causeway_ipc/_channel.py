@@ -103,6 +103,8 @@ class Channel:
     """
 
     def __init__(self, capacity: int = 8, *, device: str | None = None) -> None:
+        if not isinstance(capacity, int):
+            raise TypeError(f"the capacity of a channel is a number, and not {type(capacity).__name__}")
         if capacity < 1:
             raise ValueError("a channel has room for one array at least")
         self._ring = Ring(_causeway.empty([Ring.size(capacity)], "uint8", None), capacity)

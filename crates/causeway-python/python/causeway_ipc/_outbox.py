@@ -22,8 +22,9 @@ from typing import Any, NamedTuple
 
 from . import _causeway
 from ._causeway import Array, Event, Export, Pending
-from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Withdrawn
+from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Unreachable, Withdrawn
 from ._lost import lost_in_pools
+from ._readers import Written, look
 
 _PLACES = 4096
 """How many arrays and events may be on their way at the same time."""
@@ -39,6 +40,8 @@ _ANSWER = 4096
 """Bytes for the answer to a receiver that asks for a copy: more than the longest ticket of an array."""
 _PATIENCE = 30.0
 """Seconds that a receiver waits for that answer."""
+_RETURN = 5.0
+"""Seconds in which a process makes its socket anew that somebody has removed."""
 _UNDER_WAY, _ARRIVED, _COPY = 0, 1, 2
 """What is in a word, beside the number of the message: the sender writes the first, and its receiver the others."""
 _TICKET, _FAILURE = 1, 2
@@ -73,6 +76,8 @@ class Message:
         self.was_broken_off = False
         self.due = math.inf
         self.written: list[int] = []
+        self.went: list[Written] = []
+        """Where it was written to, as a whole or in part."""
 
     def write(self, write: Callable[..., int], handle: int, data: Any) -> int:
         # One step for the interpreter: no signal's handler runs between the write and the record of it.
@@ -80,8 +85,14 @@ class Message:
         return self.written[-1]
 
     def has_failed(self) -> bool:
-        """Nobody can receive a part. What was written when the handler of a signal raised is received as ever."""
-        return self.was_broken_off and sum(self.written) < self.due
+        """Nobody can receive it: a part was written, or nobody has the other end open. What was written as a whole when the handler of a
+        signal raised is received as ever."""
+        is_part = self.was_broken_off and sum(self.written) < self.due
+        return is_part or (bool(self.went) and all(written.is_lost() for written in self.went))
+
+    def is_waited_for(self) -> bool:
+        """Whether this process waits at its end until it is received."""
+        return not self.went or any(written.is_waited_for() for written in self.went)
 
 
 class TooManyMessages(LimitReached, BlockingIOError):
@@ -108,6 +119,7 @@ class Outbox:
         self._open: list[Array] = []
         self._numbers = itertools.count(1)
         self._pause = _SWEEP
+        self._is_at_end = False
 
     def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
         """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
@@ -120,8 +132,7 @@ class Outbox:
         number = self._take(kept, ready, answer, current())
         self._pause = _SWEEP
         if not self._looking.locked():
-            with suppress(RuntimeError):  # the interpreter ends, and `drain` looks; or there are too many threads, and the next message is looked after
-                _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
+            self._start_to_look()
         return receive, (ticket, self._ticket.ticket, number, answers)
 
     def _take(self, *sent: Any) -> int:
@@ -141,6 +152,15 @@ class Outbox:
     def outstanding(self) -> int:
         self._sweep()
         return len(self._sent)
+
+    def _look_for_readers(self) -> None:
+        messages = (sent.message for sent in self._sent.copy().values())
+        look((written for message in messages if message is not None for written in message.went), self._is_at_end)
+
+    def _awaited(self) -> int:
+        """How many messages this process waits for before it ends."""
+        self._sweep()
+        return sum(sent.message is None or sent.message.is_waited_for() for sent in self._sent.copy().values())
 
     def _sweep(self, all_open: bool = False) -> None:
         if self._sweeping.locked():
@@ -176,12 +196,17 @@ class Outbox:
         view[5 : 5 + len(said)] = said
         view[0] = kind  # last: the receiver looks here first
 
+    def _start_to_look(self) -> None:
+        with suppress(RuntimeError):  # there are too many threads, and the next message is looked after; or the interpreter ends
+            _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
+
     def _look(self) -> None:
         """What a thread does while there is anything to look for, unless another does."""
         while (self._sent or self._open) and self._looking.acquire(blocking=False):
             try:
                 while self._sent or self._open:
                     time.sleep(self._pause)
+                    self._look_for_readers()
                     self._sweep(all_open=True)
                     self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
             finally:
@@ -189,11 +214,14 @@ class Outbox:
 
     def drain(self) -> None:
         """Waits for the receivers of what is under way."""
+        self._is_at_end = True
+        if self._sent:
+            self._start_to_look()
         begun = time.monotonic()
         parent = process.parent_process()
         limit = _NOTICE if linger is None and parent is None else linger
         has_said = False
-        while count := self.outstanding():
+        while count := self._awaited():
             waited = time.monotonic() - begun
             if limit is not None and waited >= limit:
                 break
@@ -314,12 +342,19 @@ def _marks_of(ticket: str) -> memoryview:
 
 
 def _open_while_alive(ticket: str) -> Any:
-    """Opens a ticket. A process that does not answer, because it is stopped or has much to do, is asked again as long as it lives."""
+    """Opens a ticket. A process that does not answer, because it is stopped or has much to do, is asked again as long as it lives; one
+    whose socket was removed, with its folder, for as long as it takes to make another."""
+    deadline = math.inf
     while True:
         try:
             return _causeway.open(ticket)
         except Timeout:
             time.sleep(0.01)
+        except Unreachable:
+            deadline = min(deadline, time.monotonic() + _RETURN)
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(0.05)
 
 
 def _say(marks: memoryview, number: int, state: int) -> None:
@@ -353,8 +388,9 @@ def _lives(ticket: str) -> bool:
 
 _DEAD = (Withdrawn, Freed, ExporterGone)
 _SENDER_GONE = (
-    "the process that sent this has ended before it was received: receive before you end it (a process that ends by itself waits until it"
-    " is received, or for as long as its install(linger=…) says; one that is killed does not)"
+    "the process that sent this has ended before it was received, or has seen that nobody had the other end of its connection open: receive"
+    " before you end it (a process that ends by itself waits until it is received, or for as long as its install(linger=…) says; one that is"
+    " killed does not)"
 )
 _MAKER_GONE = (
     "the process that made this array has ended, or offers it no more, and who sent it on had no right to a copy, or has ended too: keep the"

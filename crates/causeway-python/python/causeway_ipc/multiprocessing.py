@@ -23,6 +23,7 @@ from ._outbox import Message, all_or_nothing, current
 from ._outbox import outstanding as outstanding
 from ._outbox import send as _send
 from ._outbox import send_event as _send_event
+from ._readers import Written
 
 _SMALL = 64 << 10
 """NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
@@ -216,10 +217,12 @@ class _Pickled(bytearray):
 
 
 def _takes_back_what_fails() -> None:
-    """Has a message that cannot be pickled, or is not written as a whole, leave nothing under way: what it had posted is taken back."""
+    """Has a message that cannot be pickled, is not written as a whole, or that nobody can read, leave nothing under way: what it had posted
+    is taken back."""
     if getattr(ForkingPickler.dump, "_is_causeway", False):
         return
     plain_dump, plain_send, plain_put = ForkingPickler.dump, connection.Connection.send, queues.SimpleQueue.put
+    plain_cancel = queues.Queue.cancel_join_thread
     plain_write: Any = getattr(connection.Connection, "_send")  # every write of a connection
     plain_write_all: Any = getattr(connection.Connection, "_send_bytes")
 
@@ -247,11 +250,18 @@ def _takes_back_what_fails() -> None:
         pickled = getattr(data, "obj", None)
         message = pickled.message if isinstance(pickled, _Pickled) else Message()
         message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
+        if (written := Written.to(self)) is not None:
+            message.went.append(written)
         all_or_nothing(message, plain_write_all, self, data)
 
     def write(self: Any, data: Any, write: Any = os.write) -> None:
         message = current()
         plain_write(self, data, write if message is None else partial(message.write, write))
+
+    def cancel_join_thread(self: Any) -> None:
+        plain_cancel(self)
+        if (written := Written.to(self._writer)) is not None:
+            written.wait_for_nobody()
 
     dump._is_causeway = True  # type: ignore[attr-defined]
     setattr(ForkingPickler, "dump", dump)
@@ -261,6 +271,7 @@ def _takes_back_what_fails() -> None:
     setattr(connection.Connection, "_send_bytes", write_all)
     setattr(connection.Connection, "_send", write)
     setattr(queues.SimpleQueue, "put", put)
+    setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
 
 
 def _tells_what_is_lost() -> None:

@@ -1,0 +1,191 @@
+"""What nobody can read any more is given up, and what somebody can is kept."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import causeway_ipc as cw
+import causeway_ipc.multiprocessing as cw_multiprocessing
+import numpy as np
+import pytest
+from causeway_ipc import _outbox, _readers
+from conftest import PATIENCE, becomes, settled
+
+LARGE = 30_000
+METHODS = ["fork", "spawn"]
+ends_alone = pytest.mark.parametrize("method", METHODS)
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    cw_multiprocessing.install()
+
+
+def ends(process: Any) -> bool:
+    process.join(PATIENCE)
+    if process.exitcode is None:
+        process.kill()
+    return bool(process.exitcode == 0)
+
+
+def put_and_end(queue: Any) -> None:
+    cw_multiprocessing.install()
+    queue.cancel_join_thread()
+    queue.put(np.ones(LARGE))
+    assert becomes(lambda: bool(queue._reader.poll(0)))  # written
+
+
+@ends_alone
+def test_a_process_that_waits_for_no_queue_waits_for_no_receiver(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    queue = context.Queue()
+    process = context.Process(target=put_and_end, args=(queue,))
+    process.start()
+    assert ends(process)
+
+
+def send_and_end(give: Any, told: Any, inherited: Any) -> None:
+    cw_multiprocessing.install()
+    if inherited is not None:
+        inherited.close()
+    give.send(np.ones(LARGE))
+    told.set()
+
+
+@ends_alone
+@pytest.mark.parametrize("is_duplex", [False, True])
+def test_a_process_does_not_wait_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool) -> None:
+    context = multiprocessing.get_context(method)
+    (take, give), told = context.Pipe(is_duplex), context.Event()
+    process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None))
+    process.start()
+    give.close()
+    assert told.wait(PATIENCE)
+    take.close()
+    assert ends(process)
+
+
+def first_of(array: Any) -> float:
+    return float(array[0])
+
+
+def test_what_a_pool_has_not_done_when_it_is_left_is_given_up() -> None:
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        results = pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))
+        assert next(results) == 1
+    assert cw_multiprocessing.outstanding()
+    del pool, results
+    gc.collect()
+    assert settled()
+
+
+def leave_a_pool() -> None:
+    cw_multiprocessing.install()
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert next(pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))) == 1
+    assert cw_multiprocessing.outstanding()
+
+
+@ends_alone
+def test_a_process_that_has_left_a_pool_ends(method: str) -> None:
+    process = multiprocessing.get_context(method).Process(target=leave_a_pool)
+    process.start()
+    assert ends(process)
+
+
+def test_a_process_whose_parent_cannot_be_seen_knows_of_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    read, write = os.pipe()
+
+    class Outside:
+        _sentinel = read
+
+    assert _readers._pipes()[0]
+    monkeypatch.setattr("multiprocessing.process.parent_process", Outside)
+    os.close(write)
+    assert not _readers._pipes()[0]
+    os.close(read)
+
+
+def received_when_told(take: Any, orders: Any, answers: Any) -> None:
+    assert orders.poll(PATIENCE)
+    answers.send(float(take.recv().sum()))
+
+
+@pytest.mark.parametrize("is_duplex", [False, True])
+def test_what_another_process_can_read_is_kept(monkeypatch: pytest.MonkeyPatch, is_duplex: bool) -> None:
+    monkeypatch.setattr(_readers, "_GRACE", 0.0)
+    monkeypatch.setattr(_readers, "_LOOK", 0.0)
+    context = multiprocessing.get_context("fork")
+    (take, give), (hear, order), (answers, answer) = context.Pipe(is_duplex), context.Pipe(False), context.Pipe(False)
+    process = context.Process(target=received_when_told, args=(take, hear, answer))
+    process.start()
+    take.close()
+    give.send(np.ones(LARGE))
+    for is_at_end in [False, True]:
+        for _ in range(3):
+            monkeypatch.setattr(_outbox._ours(), "_is_at_end", is_at_end)
+            _outbox._ours()._look_for_readers()
+            assert cw_multiprocessing.outstanding() == 1
+    monkeypatch.undo()
+    give.close()
+    for _ in range(3):
+        _outbox._ours()._look_for_readers()
+        assert cw_multiprocessing.outstanding() == 1
+    order.send(None)
+    assert answers.poll(PATIENCE) and answers.recv() == LARGE
+    assert settled() and ends(process)
+
+
+def test_what_is_read_here_is_kept_until_this_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_readers, "_GRACE", 0.0)
+    monkeypatch.setattr(_readers, "_LOOK", 0.0)
+    take, give = multiprocessing.Pipe(duplex=False)
+    give.send(np.ones(LARGE))
+    give.close()
+    for _ in range(3):
+        _outbox._ours()._look_for_readers()
+        assert cw_multiprocessing.outstanding() == 1
+    assert take.recv().sum() == LARGE and settled()
+
+
+def test_a_process_whose_folder_was_removed_is_received_from(peer: Callable[..., Any], tmp_path: Path) -> None:
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    program = peer(f"""
+import os
+os.environ["CAUSEWAY_DIR"] = {str(folder)!r}
+import multiprocessing, shutil
+import causeway_ipc.multiprocessing
+causeway_ipc.multiprocessing.install()
+context = multiprocessing.get_context("spawn")
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_readers import received_when_told
+(take, give), (hear, order), (answers, answer) = (context.Pipe(False) for _ in range(3))
+process = context.Process(target=received_when_told, args=(take, hear, answer))
+process.start()
+give.send(np.ones(30_000))
+shutil.rmtree({str(folder)!r})
+order.send(None)
+print(answers.poll(30) and answers.recv())
+process.join()
+""")
+    assert program.hear() == "30000.0"
+    assert program.end() == 0
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_closed_connections_are_no_readers() -> None:
+    take, give = multiprocessing.Pipe(duplex=False)
+    written = _readers.Written.to(give)
+    assert written is not None and written is _readers.Written.to(give)
+    give.close()
+    assert _readers.Written.to(give) is written
+    take.close()
+    assert _readers.Written.to(take) is None
+    assert becomes(lambda: _readers.look([written]) or written.is_lost())
