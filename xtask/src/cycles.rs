@@ -24,7 +24,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapter", 3),
     ("ur-conformance", 73),
     ("ur-cpu", 17),
-    ("ur-cuda", 39),
+    ("ur-cuda", 38),
     ("ur-level-zero", 51),
     ("ur-loader", 13),
     ("ur-opencl", 16),

@@ -19,7 +19,6 @@ mod usm;
 
 pub use mem::Mem;
 pub use program::{Kernel, Program};
-pub use sampler::Sampler;
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -54,6 +53,8 @@ impl ur_hal::Types for Cpu {
 pub type Queue = ur_core::queue::Queue<Cpu>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<Cpu>;
+/// What `ur_sampler_handle_t` points at.
+pub type Sampler = over_driver::sampler::Sampler<Cpu>;
 /// What `ur_device_handle_t` points at.
 pub type Device = over_driver::Device<Cpu>;
 /// What `ur_context_handle_t` points at.
@@ -66,6 +67,7 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
     ..ur_core::table_over_streams::<Cpu>()
 };
 impl command_buffer::Replays for Cpu {}
+impl over_driver::sampler::HasSamplers for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     const KEEPS_PARTS: bool = false;

@@ -178,7 +178,7 @@ impl<D: Dialect> Chunk<D> {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
-        D::statics().memory.get().claim(base.get(), bytes);
+        D::statics().memory.get().claims.claim(base.get(), bytes);
         Ok(Self { range, made, device: device.clone() })
     }
     /// The device that it was allocated on.
@@ -216,7 +216,7 @@ impl<D: Dialect> Chunk<D> {
 impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
         let store = D::statics().memory.get();
-        store.give_up(self.range.start().get()); // before the driver can give the address to another allocation
+        store.claims.give_up(self.range.start().get()); // before the driver can give the address to another allocation
         if let ChunkSource::Virtual(mapped) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }

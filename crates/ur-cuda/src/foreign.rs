@@ -145,7 +145,7 @@ fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
 /// What the driver reports for `at`, as one piece that can be shared: of virtual memory a single mapping.
 /// `None` for memory of this adapter.
 fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Known>> {
-    if D::statics().memory.get().has(at.addr()) {
+    if D::statics().memory.get().claims.has(at.addr()) {
         return Ok(None); // memory of this adapter that is in no allocation
     }
     let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);

@@ -13,8 +13,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_core::memory::objects::objects_so_far;
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, objects_so_far};
 
 /// The largest number of pending marks for deferred frees in a lane.
 const MARKS: usize = 64;

@@ -50,17 +50,16 @@ use driver::Api;
 pub use driver::{Cuda, Dialect, Hip};
 pub use mem::Mem;
 pub use program::{Kernel, Program};
-pub use sampler::Sampler;
 use std::{convert::Infallible, marker::PhantomData, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
     command_buffer,
+    memory::allocation::OfProcess,
     over_driver::{self, Contexts, CoreBackend},
 };
 use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
 pub use usm::UsmPool;
-pub use virtual_mem::PhysicalMem;
 
 /// The backend type of the dialect `D`: implements the traits of `ur_hal` and the entries that `ur-core` does
 /// not implement yet.
@@ -82,12 +81,16 @@ impl<D: Dialect> ur_hal::Types for Family<D> {
     type Sampler = u32;
     type Graph = Infallible;
 }
+/// What `ur_sampler_handle_t` points at.
+pub type Sampler<D> = over_driver::sampler::Sampler<Family<D>>;
 /// What `ur_device_handle_t` points at.
 pub type Device<D> = over_driver::Device<Family<D>>;
 /// What `ur_context_handle_t` points at.
 pub type Context<D> = over_driver::Context<Family<D>>;
 /// What `ur_queue_handle_t` points at.
 pub type Queue<D> = ur_core::queue::Queue<Family<D>>;
+/// What `ur_physical_mem_handle_t` points at.
+pub type PhysicalMem<D> = over_driver::physical_mem::PhysicalMem<Family<D>>;
 /// What `ur_event_handle_t` points at.
 pub type Event<D> = ur_core::queue::Event<Family<D>>;
 
@@ -106,6 +109,7 @@ pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,
     system: device::System<D>,
     memory: PerProcess<registry::Store<D>>,
+    allocations: PerProcess<OfProcess<memory::Memory<D>>>,
     queues_now: work::QueueRegistry<D>,
     shared_words: shared_words::RegisteredPieces<D>,
     staging: staging::Pool<D>,
@@ -117,6 +121,7 @@ impl<D: Dialect> Statics<D> {
             core: ur_adapter::statics::Statics::new(table),
             system: device::System::new(),
             memory: PerProcess::new(),
+            allocations: PerProcess::new(),
             queues_now: work::QueueRegistry::new(),
             shared_words: shared_words::RegisteredPieces::new(),
             staging: staging::Pool::new(),
@@ -150,6 +155,7 @@ impl<D: Dialect> CoreBackend for Family<D> {
     }
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}
+impl<D: Dialect> over_driver::sampler::HasSamplers for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     ur_core::objects!();
 }

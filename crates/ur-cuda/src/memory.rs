@@ -45,7 +45,7 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     type Source = Chunks<Family<D>>;
     type Moment = Moment<D>;
     fn of_process() -> &'static OfProcess<Self> {
-        &D::statics().memory.get().memory
+        D::statics().allocations.get()
     }
     fn submitted(context: usize) -> Vec<Moment<D>> {
         work::ticket::<D>(context).into_moments()

@@ -72,7 +72,7 @@ impl<D: Dialect> OpenedMemory<D> {
         if let Reach::Mapping(at, bytes) = reach {
             let store = D::statics().memory.get();
             store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
-            store.claim(at as usize, bytes);
+            store.claims.claim(at as usize, bytes);
         }
         let memory = Memory::Opened(memory);
         let allocation = Allocation::enter(base, bytes, Usm::Device, home, memory);
@@ -109,7 +109,7 @@ impl<D: Dialect> Drop for OpenedMemory<D> {
         if let Reach::Mapping(at, _) = self.reach {
             let store = D::statics().memory.get();
             store.peers.leave_mapping(at);
-            store.give_up(at as usize);
+            store.claims.give_up(at as usize);
         }
     }
 }

@@ -8,13 +8,10 @@ use super::{
     native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
 };
 use std::{os::fd::OwnedFd, sync::Arc};
-use ur_core::over_driver::physical_mem;
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
 
-/// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem<D> = physical_mem::PhysicalMem<Family<D>>;
 /// Physical memory and its device.
 #[derive(Debug)]
 pub struct Physical<D: Dialect> {
@@ -50,7 +47,7 @@ impl<D: Dialect> Memory for Reservation<D> {
 }
 impl<D: Dialect> Drop for Reservation<D> {
     fn drop(&mut self) {
-        D::statics().memory.get().give_up(self.range.start().get());
+        D::statics().memory.get().claims.give_up(self.range.start().get());
     }
 }
 
@@ -102,7 +99,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         let reserved = Reserved::reserve(&context.devices()[0], wished, bytes, align)?;
         let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
         let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
-        D::statics().memory.get().claim(range.start().get(), bytes);
+        D::statics().memory.get().claims.claim(range.start().get(), bytes);
         Ok(Reservation { range, _reserved: reserved })
     }
     /// All physical memory can be shared if the driver supports descriptors.

@@ -12,8 +12,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
-use ur_core::memory::deferred_free::{self, Moment as _};
-use ur_hal::{ErrorKind, Result};
+use ur_hal::{ErrorKind, Moment as _, Result};
 use ur_ipc::arena;
 
 /// The number of lanes of an out-of-order queue.
@@ -318,7 +317,7 @@ impl<D: Dialect> Moment<D> {
         self.work.lanes[self.lane as usize].get()
     }
 }
-impl<D: Dialect> deferred_free::Moment for Moment<D> {
+impl<D: Dialect> ur_hal::Moment for Moment<D> {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.work).addr(), self.lane)
     }

@@ -1,6 +1,6 @@
 //! Memory allocation and queries about memory: the methods of a [`Driver`](crate::Driver) for memory at an address.
 //! They are a separate trait, so that a backend can implement them before its other methods exist.
-use crate::{Address, KnownMemory, MemoryRequest, Result, Types};
+use crate::{Access, Address, KnownMemory, MemoryRequest, Object, Range, Result, Types};
 
 /// Memory at an address.
 ///
@@ -22,4 +22,18 @@ pub trait Allocates: Types {
         let _ = (context, at);
         Ok(None)
     }
+}
+
+/// [`Capability::Pinning`](crate::Capability::Pinning): host memory that the application allocated.
+pub trait Pins: Types {
+    /// Whether commands use what was pinned, so that it must not end before they are complete.
+    const IS_USED: bool = true;
+    /// What pins memory until it is dropped; `()` if all host memory can be used as it is.
+    type Pinned: Object;
+    /// Makes host memory known to the driver, for all devices of the context. The memory must stay valid while the
+    /// result exists.
+    ///
+    /// # Errors
+    /// Returns the driver's error, with the kind that fits best.
+    fn pin(context: &Self::Context, host: Range, access: Access) -> Result<Self::Pinned>;
 }

@@ -2,6 +2,9 @@
 use crate::{Access, Address, Error, ErrorKind, Result, Types};
 use std::sync::Arc;
 
+/// The largest size of one argument in bytes; no driver accepts more.
+pub const LONGEST_ARGUMENT: usize = 32764;
+
 /// The form of code that the application passes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CodeForm {

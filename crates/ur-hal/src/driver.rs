@@ -8,8 +8,8 @@ use ur_ipc::{Arrived, Payload};
 /// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
 /// when no command uses it any more.
 ///
-/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`] and [`VirtualMemory`], access between
-/// devices in [`ReachesPeers`], streams and points in [`Streams`], and native handles in [`NativeHandles`].
+/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`] and [`VirtualMemory`], access between
+/// devices in [`ReachesPeers`], streams and points in [`Streams`], samplers in [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
 /// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
 /// also concurrently. Methods with a default belong to the [`Capability`] named in their documentation, and are called
@@ -22,7 +22,9 @@ pub trait Driver:
     OpensDevices
     + NativeHandles
     + Allocates
+    + Pins
     + ReachesPeers
+    + MakesSamplers
     + VirtualMemory
     + Streams
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
@@ -49,12 +51,6 @@ pub trait Driver:
     fn trim(context: &Self::Context, device: &Self::Device, keep: usize) -> Result<()> {
         let _ = (context, device, keep);
         Error::unsupported("memory in a stream's order")
-    }
-    /// [`Capability::Pinning`]: pins host memory that the application allocated. The memory must stay valid while the
-    /// result exists.
-    fn pin(context: &Self::Context, host: Range, access: Access) -> Result<Self::Allocation> {
-        let _ = (context, host, access);
-        Error::unsupported("pinned memory of others")
     }
     /// Gives one more device access to memory that was allocated or imported earlier.
     fn admit(memory: &Self::Allocation, device: &Self::Device) -> Result<()> {
@@ -103,15 +99,6 @@ pub trait Driver:
     ) -> Result<Self::Image> {
         let _ = (context, device, desc);
         Error::unsupported("images")
-    }
-    /// Makes a sampler.
-    fn sampler(
-        context: &Self::Context,
-        device: &Self::Device,
-        desc: &SamplerDesc,
-    ) -> Result<Self::Sampler> {
-        let _ = (context, device, desc);
-        Error::unsupported("samplers")
     }
 
     // Graphs: `Capability::Graphs`. Without them the core submits recorded commands one by one.

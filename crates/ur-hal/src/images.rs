@@ -1,4 +1,5 @@
 //! The descriptions from which images and samplers are made.
+use crate::{Error, Result, Types};
 
 /// The dimensions of an image.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -100,6 +101,22 @@ impl SamplerDesc {
     /// bit 1 for the linear filter, and bits 2 to 4 hold the handling of coordinates outside the image.
     pub fn word(&self) -> u32 {
         u32::from(self.is_normalized) | (self.filter as u32) << 1 | (self.repeat as u32) << 2
+    }
+}
+/// [`Capability::Samplers`](crate::Capability::Samplers). A driver without objects for them has the type `u32`, and
+/// kernels get [`SamplerDesc::word`].
+pub trait MakesSamplers: Types {
+    /// Makes a sampler.
+    ///
+    /// # Errors
+    /// Returns the driver's error, with the kind that fits best.
+    fn sampler(
+        context: &Self::Context,
+        device: &Self::Device,
+        desc: &SamplerDesc,
+    ) -> Result<Self::Sampler> {
+        let _ = (context, device, desc);
+        Error::unsupported("samplers")
     }
 }
 

@@ -14,6 +14,7 @@ mod advice;
 mod allocates;
 mod boxes;
 mod capabilities;
+mod claims;
 mod code;
 mod command;
 mod devices;
@@ -24,6 +25,7 @@ mod facts;
 mod images;
 mod memory;
 mod modules;
+mod moments;
 mod notice;
 mod pattern;
 mod peers;
@@ -36,12 +38,13 @@ mod virtual_memory;
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
-pub use allocates::Allocates;
+pub use allocates::{Allocates, Pins};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use capabilities::{Capabilities, Capability};
+pub use claims::Claims;
 pub use code::{
     Argument, CachePreference, CodeForm, Constant, FunctionFacts, Geometry, GroupChoice,
-    KeptLaunch, LOCAL_ALIGNMENT, Launch, place_local,
+    KeptLaunch, LOCAL_ALIGNMENT, LONGEST_ARGUMENT, Launch, place_local,
 };
 pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Recorded,
@@ -52,12 +55,15 @@ pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use exhausted::what_ran_out;
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
-pub use images::{ChannelType, Channels, Filter, ImageDesc, ImageKind, Repeat, SamplerDesc};
+pub use images::{
+    ChannelType, Channels, Filter, ImageDesc, ImageKind, MakesSamplers, Repeat, SamplerDesc,
+};
 pub use memory::{
     Access, Adopted, Export, Granularity, KnownMemory, MemoryKind, MemoryRequest, NativeHandle,
     NativeKind, NativeObject,
 };
 pub use modules::{Modules, Piece};
+pub use moments::{Moment, new_object, objects_so_far};
 pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;

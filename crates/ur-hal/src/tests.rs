@@ -30,7 +30,14 @@ impl Allocates for Nothing {
         Err(ErrorKind::OutOfDeviceMemory.into())
     }
 }
+impl Pins for Nothing {
+    type Pinned = Infallible;
+    fn pin((): &(), _: Range, _: Access) -> Result<Infallible> {
+        Error::unsupported("pinned memory")
+    }
+}
 impl ReachesPeers for Nothing {}
+impl MakesSamplers for Nothing {}
 impl VirtualMemory for Nothing {}
 impl Streams for Nothing {
     type ArrivedPoint = Infallible;

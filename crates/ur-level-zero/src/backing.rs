@@ -11,8 +11,7 @@ use super::{
     registry::registry,
 };
 use std::sync::{Arc, OnceLock};
-use ur_core::memory::allocation::Usm;
-use ur_hal::{Address, Error, ErrorKind, Memory, Range, Result};
+use ur_hal::{Address, Error, ErrorKind, Memory, MemoryKind, Range, Result};
 
 /// The largest alignment in bytes that can be requested.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -26,11 +25,11 @@ enum Resident {
     Own,
     Reaching,
 }
-fn resident(usm: Usm, number: u32) -> Resident {
-    let digit = match usm {
-        Usm::Device => number & 0xf,
-        Usm::Shared => number >> 4 & 0xf,
-        Usm::Host => number >> 8 & 0xf,
+fn resident(kind: MemoryKind, number: u32) -> Resident {
+    let digit = match kind {
+        MemoryKind::Device => number & 0xf,
+        MemoryKind::Managed => number >> 4 & 0xf,
+        MemoryKind::Host => number >> 8 & 0xf,
     };
     match digit {
         0 => Resident::Nobody,
@@ -68,20 +67,20 @@ impl Chunk {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn take(
-        usm: Usm,
+        kind: MemoryKind,
         context: &Arc<NativeContext>,
         device: &Arc<DriverDevice>,
         devices: &[Arc<DriverDevice>],
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
-        let sort = match usm {
-            Usm::Device => Sort::Device,
-            Usm::Host => Sort::Host,
-            Usm::Shared => Sort::Shared,
+        let sort = match kind {
+            MemoryKind::Device => Sort::Device,
+            MemoryKind::Host => Sort::Host,
+            MemoryKind::Managed => Sort::Shared,
         };
         let chunk = Self::of_sort(sort, context, device, bytes, align)?;
-        let who = match resident(usm, options().resident) {
+        let who = match resident(kind, options().resident) {
             Resident::Nobody => vec![],
             Resident::Own => vec![device],
             Resident::Reaching => reaching(device, devices)?,
@@ -119,7 +118,7 @@ impl Chunk {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, whole)?;
-        registry().claim(base.get(), whole);
+        registry().claims.claim(base.get(), whole);
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
     /// The device that it was allocated on.
@@ -147,7 +146,7 @@ impl Chunk {
 impl Drop for Chunk {
     fn drop(&mut self) {
         // before the driver can give the address to another allocation
-        registry().give_up(self.range.start().get());
+        registry().claims.give_up(self.range.start().get());
         drop(self.handle.take()); // before the memory it stands for is freed
     }
 }
@@ -171,9 +170,9 @@ mod tests {
             (0x211, Resident::Own, Resident::Own, Resident::Reaching),
             (0, Resident::Nobody, Resident::Nobody, Resident::Nobody),
         ] {
-            assert_eq!(resident(Usm::Device, number), device, "{number:x}");
-            assert_eq!(resident(Usm::Shared, number), shared, "{number:x}");
-            assert_eq!(resident(Usm::Host, number), host, "{number:x}");
+            assert_eq!(resident(MemoryKind::Device, number), device, "{number:x}");
+            assert_eq!(resident(MemoryKind::Managed, number), shared, "{number:x}");
+            assert_eq!(resident(MemoryKind::Host, number), host, "{number:x}");
         }
     }
 }

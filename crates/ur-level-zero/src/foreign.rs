@@ -53,7 +53,7 @@ fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
 
 /// What the driver reports for `at`; `None` for memory of this adapter.
 fn known(context: &DriverContext, at: UsmPtr) -> Result<Option<Known>> {
-    match registry().has(at.addr()) {
+    match registry().claims.has(at.addr()) {
         true => Ok(None), // memory of this adapter that is in no allocation
         false => Ok(memory::known(context.native(), at.addr() as u64)?),
     }

@@ -11,8 +11,7 @@ use super::{
     signal::Cache,
 };
 use std::{collections::VecDeque, ptr::null, sync::Arc};
-use ur_core::memory::objects::objects_so_far;
-use ur_hal::Result;
+use ur_hal::{Result, objects_so_far};
 
 /// The number of kept events from which a mark is appended behind them.
 const HELD: usize = 64;

@@ -5,7 +5,6 @@ use super::{
     backing::Chunk,
     native::ipc::Handle,
     opened::Whole,
-    registry::registry,
     sync_point::{self, Moment},
 };
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use ur_adapter::{
 use ur_core::memory::allocation::{self, Home, OfProcess, Pooled, Usm};
 use ur_core::over_driver::usm_pool::Chunks;
 use ur_hal::{Access, Range};
+use ur_mapping::PerProcess;
 
 /// One allocation, or the whole of an imported object.
 pub type Allocation = allocation::Allocation<Memory>;
@@ -57,7 +57,8 @@ impl allocation::Memory for Memory {
     type Source = Chunks<LevelZero>;
     type Moment = Moment;
     fn of_process() -> &'static OfProcess<Self> {
-        &registry().memory
+        static MEMORY: PerProcess<OfProcess<Memory>> = PerProcess::new();
+        MEMORY.get()
     }
     fn submitted(context: usize) -> Vec<Moment> {
         sync_point::submitted(context, 0)

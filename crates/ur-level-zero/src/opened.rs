@@ -12,7 +12,6 @@ use std::{
     os::fd::AsFd,
     sync::{Arc, Mutex, Weak},
 };
-use ur_core::memory::allocations::{self, Entries};
 use ur_hal::{Address, Range};
 use ur_lock::locked;
 
@@ -63,13 +62,13 @@ impl Whole {
         let found = locked(&registry().open).get(key).and_then(Weak::upgrade)?;
         let at = found.at().checked_add(usize::try_from(base).ok()?)?;
         let range = Range::new(Address::new(at)?, bytes).ok()?;
-        let is_free = allocations::read(|known: &Entries<Allocation>| !known.touches(range));
-        is_free.then_some(found)
+        let is_used = Allocation::touches(range.start().into(), range.bytes());
+        (!is_used).then_some(found)
     }
     /// Registers an allocation of `bytes` that was just opened.
     pub(super) fn new(handle: OpenedHandle, bytes: usize, key: Option<Key>) -> Arc<Self> {
         let store = registry();
-        store.claim(handle.at() as usize, bytes);
+        store.claims.claim(handle.at() as usize, bytes);
         let made = Arc::new(Self { handle, bytes, key });
         if let Some(key) = &made.key {
             locked(&store.open).insert(key.clone(), Arc::downgrade(&made));
@@ -94,6 +93,6 @@ impl Drop for Whole {
                 open.remove(key);
             }
         }
-        store.give_up(self.at());
+        store.claims.give_up(self.at());
     }
 }

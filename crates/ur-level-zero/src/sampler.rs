@@ -1,12 +1,18 @@
 //! Samplers: a driver object for each device on which one is used.
-use super::{Context, Device, LevelZero, driver::RawSampler, native::sampler::NativeSampler};
-use std::{collections::BTreeMap, sync::Mutex};
+use super::{
+    Context, DriverDevice, LevelZero, context::DriverContext, driver::RawSampler,
+    native::sampler::NativeSampler,
+};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned},
 };
 use ur_core::over_driver::sampler::{self, HasSamplers};
-use ur_hal::{Filter, Repeat, SamplerDesc};
+use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc};
 use ur_lock::locked;
 use ur_sys::ur_native_handle_t;
 use ze_sys::*;
@@ -33,8 +39,12 @@ impl Drop for OnDevice {
         }
     }
 }
-impl HasSamplers for LevelZero {
-    fn make_sampler(context: &Context, device: &Device, desc: &SamplerDesc) -> Result<OnDevice> {
+impl MakesSamplers for LevelZero {
+    fn sampler(
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
+        desc: &SamplerDesc,
+    ) -> ur_hal::Result<OnDevice> {
         let addressing = match desc.repeat {
             Repeat::Undefined => ZE_SAMPLER_ADDRESS_MODE_NONE,
             Repeat::Edge => ZE_SAMPLER_ADDRESS_MODE_CLAMP,
@@ -51,6 +61,8 @@ impl HasSamplers for LevelZero {
         locked(&MADE).insert(made.raw().addr(), *desc);
         Ok(OnDevice(made))
     }
+}
+impl HasSamplers for LevelZero {
     /// The driver's sampler for the context's first device.
     fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
         let made = sampler.on(&sampler.context().devices()[0])?;

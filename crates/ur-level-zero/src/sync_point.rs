@@ -7,8 +7,7 @@ use super::{
 };
 use crate::log::notice;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
-use ur_core::memory::deferred_free::{self, Moment as _};
-use ur_hal::{Result, Severity};
+use ur_hal::{Moment as _, Result, Severity};
 
 impl QueueState {
     /// Ends the use: the queue was released. Its lists are kept until they are idle.
@@ -140,7 +139,7 @@ impl Moment {
         Ok(Some(mark))
     }
 }
-impl deferred_free::Moment for Moment {
+impl ur_hal::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.work).addr(), self.lane)
     }

@@ -69,7 +69,7 @@ impl Allocates for LevelZero {
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> ur_hal::Result<Chunk> {
         let (native, devices) = (context.native(), context.devices());
-        Chunk::take(kind.into(), native, device, devices, bytes, align)
+        Chunk::take(kind, native, device, devices, bytes, align)
     }
     fn recognise(
         context: &DriverContext,

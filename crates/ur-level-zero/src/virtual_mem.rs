@@ -84,7 +84,7 @@ impl Memory for Reservation {
 }
 impl Drop for Reservation {
     fn drop(&mut self) {
-        registry().give_up(self.range.start().get());
+        registry().claims.give_up(self.range.start().get());
     }
 }
 fn numbers(range: Range) -> (u64, usize) {
@@ -110,7 +110,7 @@ impl VirtualMemory for LevelZero {
         let reserved = native::Range::reserve(context.native(), wished, bytes)?;
         let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
         let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
-        registry().claim(range.start().get(), bytes);
+        registry().claims.claim(range.start().get(), bytes);
         Ok(Reservation { range, reserved, pieces: Mutex::default() })
     }
     fn physical(

@@ -24,7 +24,6 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Object,
 };
-use ur_core::memory::deferred_free;
 use ur_hal::{Command, Completion, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::locked;
@@ -300,7 +299,7 @@ pub struct Moment {
     lane: Arc<Lane>,
     number: u64,
 }
-impl deferred_free::Moment for Moment {
+impl ur_hal::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.lane).addr(), 0)
     }
@@ -344,7 +343,7 @@ extern "C" fn leave() {
 pub(super) fn moments(context: usize) -> Vec<Moment> {
     let of = |lane: Arc<Lane>| Moment { number: lane.put.load(Acquire), lane };
     let asked = lanes(|one| context == 0 || one.context == context).into_iter().map(of);
-    asked.filter(|moment| !deferred_free::Moment::has_passed(moment)).collect()
+    asked.filter(|moment| !ur_hal::Moment::has_passed(moment)).collect()
 }
 /// Waits for all queues of a context; 0: of all.
 ///

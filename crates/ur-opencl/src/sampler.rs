@@ -1,19 +1,21 @@
 //! Samplers: the driver's, which are of a context and the same on all of its devices.
 use super::{
-    Context, Device, OpenCl,
+    Context, DriverDevice, OpenCl,
     cl::*,
+    context::DriverContext,
     driver::RawSampler,
     native::{
         image,
         own::{Own, Tells},
     },
 };
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned},
 };
 use ur_core::over_driver::sampler::{self, HasSamplers};
-use ur_hal::{Filter, Repeat, SamplerDesc};
+use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc};
 use ur_sys::ur_native_handle_t;
 
 /// What `ur_sampler_handle_t` points at.
@@ -27,8 +29,12 @@ const MODES: [(Repeat, cl_uint); 5] = [
     (Repeat::Repeat, CL_ADDRESS_REPEAT),
     (Repeat::Mirror, CL_ADDRESS_MIRRORED_REPEAT),
 ];
-impl HasSamplers for OpenCl {
-    fn make_sampler(context: &Context, _: &Device, desc: &SamplerDesc) -> Result<Own<RawSampler>> {
+impl MakesSamplers for OpenCl {
+    fn sampler(
+        context: &DriverContext,
+        _: &Arc<DriverDevice>,
+        desc: &SamplerDesc,
+    ) -> ur_hal::Result<Own<RawSampler>> {
         // OpenCL repeats pictures by normalised coordinates alone. What others read beyond the edge is undefined,
         // and some drivers refuse to be told more than that.
         let repeats = matches!(desc.repeat, Repeat::Repeat | Repeat::Mirror);
@@ -39,8 +45,10 @@ impl HasSamplers for OpenCl {
             Filter::Linear => CL_FILTER_LINEAR,
         };
         let asked = (desc.is_normalized, mode.map_or(CL_ADDRESS_NONE, |one| one.1), filter);
-        image::sampler(context.raw(), asked)
+        Ok(image::sampler(context.raw(), asked)?)
     }
+}
+impl HasSamplers for OpenCl {
     fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
         let made = sampler.on(&sampler.context().devices()[0])?;
         Ok(made.raw().addr() as ur_native_handle_t)

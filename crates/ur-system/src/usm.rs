@@ -16,7 +16,7 @@ use ur_adapter::{
 use ur_core::{
     memory::{
         allocation::{self, Home as Owner, OfProcess, Pooled, Registered, Usm},
-        deferred_free::{self, Moment},
+        deferred_free,
     },
     over_driver::{
         Context, CoreBackend, Device, DriverContext, DriverDevice,
@@ -25,7 +25,7 @@ use ur_core::{
         usm_pool::{Chunks, HasUsm},
     },
 };
-use ur_hal::{Access, MemoryKind, Range, Types};
+use ur_hal::{Access, MemoryKind, Moment, Range, Types};
 use ur_ipc::{Arrived, same_device};
 use ur_sys::ur_exp_external_mem_type_t;
 
@@ -287,10 +287,9 @@ macro_rules! system_memory {
                             Context, Device, DriverContext, DriverDevice,
                             memory_export::ExportsMemory,
                             share::{Home, Shares, Travels},
-                            usm_host::HostRegistration,
                         },
                     },
-                    ur_hal::{Access, Address, Granularity, Range, Result, VirtualMemory},
+                    ur_hal::{Access, Address, Granularity, Pins, Range, Result, VirtualMemory},
                     ur_ipc::Arrived,
                     ur_sys::ur_exp_external_mem_type_t,
                 },
@@ -348,16 +347,11 @@ macro_rules! system_memory {
                     Ok(reservation.unmap(at, bytes)?)
                 }
             }
-            impl HostRegistration for $backend {
+            impl Pins for $backend {
                 const IS_USED: bool = false;
                 type Pinned = ();
-                fn pin(
-                    context: &DriverContext<Self>,
-                    _: UsmPtr,
-                    _: usize,
-                    _: bool,
-                ) -> ur_adapter::error::Result<()> {
-                    Ok(usm::check_context::<Self>(context, "registered host memory")?)
+                fn pin(context: &DriverContext<Self>, _: Range, _: Access) -> Result<()> {
+                    usm::check_context::<Self>(context, "registered host memory")
                 }
             }
             impl ExportsMemory for $backend {

@@ -16,7 +16,7 @@ use ur_core::{
     over_driver::{bytes::Bytes, mem::BufferBackend, sampler::HasSamplers, usm_pool::HasUsm},
     program::{HasCode, RunsCode},
 };
-use ur_hal::{Allocates, MemoryRequest, Modules};
+use ur_hal::{Allocates, MakesSamplers, MemoryRequest, Modules};
 use ur_mapping::PerProcess;
 use ur_sys::ur_mem_flags_t;
 use ur_system::{
@@ -80,6 +80,7 @@ impl BufferBackend for Example {
 }
 
 // What the device does not have. The core asks for these traits all the same; their verbs refuse.
+impl MakesSamplers for Example {}
 impl HasSamplers for Example {}
 impl Modules for Example {
     type Code = Infallible;

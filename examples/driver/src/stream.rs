@@ -106,7 +106,7 @@ impl Moment {
         }
     }
 }
-impl deferred_free::Moment for Moment {
+impl ur_hal::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.stream).addr(), 0)
     }
@@ -130,7 +130,7 @@ pub fn moments(context: usize) -> Vec<Moment> {
     let mut all = locked(STREAMS.get());
     all.retain(|(_, stream)| Arc::strong_count(stream) > 1);
     let asked = all.iter().filter(|(its, _)| context == 0 || *its == context);
-    asked.map(|(_, stream)| of(stream)).filter(|m| !deferred_free::Moment::has_passed(m)).collect()
+    asked.map(|(_, stream)| of(stream)).filter(|m| !ur_hal::Moment::has_passed(m)).collect()
 }
 
 /// A command on its way to the thread.

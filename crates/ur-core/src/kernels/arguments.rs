@@ -7,11 +7,8 @@ use ur_adapter::{
     object::{Body, Borrowed, Owned},
     shim,
 };
-use ur_hal::place_local;
+use ur_hal::{LONGEST_ARGUMENT as LONGEST, place_local};
 use ur_sys::{ur_exp_kernel_arg_properties_t, ur_exp_kernel_arg_type_t as T, ur_mem_flags_t};
-
-/// The largest size of one argument in bytes; no driver accepts more.
-pub const LONGEST: usize = 32764;
 
 /// The arguments of a launch, in the order in which the caller passes them.
 pub trait Given<M: Body, S: Body> {
@@ -196,7 +193,7 @@ pub fn read<M: Body, S: Body>(one: &ur_exp_kernel_arg_properties_t) -> Result<Ar
 /// The bytes of a value.
 ///
 /// # Errors
-/// `INVALID_KERNEL_ARGUMENT_SIZE` for an empty value, and for more than [`LONGEST`] bytes.
+/// `INVALID_KERNEL_ARGUMENT_SIZE` for an empty value, and for more than [`LONGEST_ARGUMENT`](LONGEST) bytes.
 fn value_of(one: &ur_exp_kernel_arg_properties_t) -> Result<&[u8]> {
     // SAFETY: every member of the union is a pointer or begins with one, so the bits are initialised; the type selects
     // this one.

@@ -5,7 +5,7 @@ use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
     objects::{next_object, number_of},
     totals::Totals,
-    waiting::{DeferredFree, Moment, is_for_room},
+    waiting::{DeferredFree, is_for_room},
 };
 use std::{
     any::Any,
@@ -21,7 +21,7 @@ use ur_adapter::{
     object::Backend,
     pool::{self, Pool},
 };
-use ur_hal::{Access, MemoryKind, Range};
+use ur_hal::{Access, MemoryKind, Moment, Range};
 use ur_ipc::Kind;
 use ur_sys::ur_usm_type_t;
 

@@ -3,7 +3,7 @@
 use super::allocation::{DeferredItem, Memory, unleased};
 use ur_ipc::Kind;
 
-pub use super::waiting::{DeferredFree, Moment, is_for_room};
+pub use super::waiting::{DeferredFree, is_for_room};
 
 /// An object other than an allocation, to become a [`DeferredItem::Other`]. It is boxed only if it really has to wait.
 struct Other<T>(T);

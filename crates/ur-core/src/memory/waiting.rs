@@ -16,22 +16,9 @@ use std::{
     },
 };
 use ur_adapter::error::{Error, ErrorCode};
+use ur_hal::Moment;
 use ur_ipc::Kind;
 use ur_lock::locked;
-
-/// A position in a lane that the lane must have reached.
-pub trait Moment: Clone {
-    /// Identifies the lane within the process.
-    fn lane(&self) -> (usize, u32);
-    /// The position: later ones have greater numbers.
-    fn number(&self) -> u64;
-    /// Whether the lane is known to have reached this position, without querying the driver. Also true where the driver
-    /// has failed, because nothing runs there any more.
-    fn has_passed(&self) -> bool;
-    /// Queries the driver how far the lane is. `may_mark`: a marker may be put into the lane whose completion will
-    /// tell.
-    fn ask(&self, may_mark: bool);
-}
 
 /// Something that waits for the last of its moments first.
 struct Entry<M, S> {

@@ -9,7 +9,7 @@ use ur_adapter::{
     info::Answer,
     object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
 };
-use ur_hal::{Filter, Repeat, SamplerDesc, Types};
+use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc, Types};
 use ur_sys::{
     ur_native_handle_t, ur_sampler_addressing_mode_t, ur_sampler_desc_t, ur_sampler_filter_mode_t,
     ur_sampler_info_t, ur_sampler_native_properties_t,
@@ -20,19 +20,7 @@ type Device<D> = <D as Objects>::Device;
 
 /// A driver over which the core implements samplers. If it has no native samplers, a sampler's native handle is its UR
 /// handle.
-pub trait HasSamplers: RunsCode + Types + Objects<Sampler = Sampler<Self>> {
-    /// Makes the device's sampler object.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn make_sampler(
-        context: &Context<Self>,
-        device: &Device<Self>,
-        desc: &SamplerDesc,
-    ) -> Result<<Self as Types>::Sampler> {
-        let _ = (context, device, desc);
-        Error::unsupported("urSamplerCreate")
-    }
+pub trait HasSamplers: RunsCode + MakesSamplers + Objects<Sampler = Sampler<Self>> {
     /// The native handle of a sampler.
     ///
     /// # Errors
@@ -113,7 +101,7 @@ impl<D: HasSamplers> Sampler<D> {
                     "a sampler that was made of a native handle is for the context's first device";
                 return Err(Error::new(ErrorCode::InvalidDevice, why));
             };
-            let made = D::make_sampler(&self.context, device, desc)?;
+            let made = D::sampler(self.context.driver(), device.driver(), desc)?;
             let _ = place.set(OnDevice::new(device, made)); // another thread may have been faster: look again
         }
     }

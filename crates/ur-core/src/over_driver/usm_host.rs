@@ -1,10 +1,9 @@
 //! Host memory that the caller allocated and then registered or imported as USM. The driver pins it for all devices;
 //! the ranges are kept for `urUSMGetMemAllocInfo`.
-use super::{CoreBackend, DriverContext, objects::Context};
+use super::{CoreBackend, objects::Context};
 use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
-    fmt,
     sync::{
         Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -17,25 +16,12 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Object, Owned},
 };
+use ur_hal::{Access, Pins, Range};
 use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
 
 /// A driver that can pin host memory of the caller.
-pub trait HostRegistration: CoreBackend {
-    /// Whether commands use the driver's registration, so that it must not end before they are complete.
-    const IS_USED: bool = true;
-    /// The driver's registration of a range, which ends when this is dropped.
-    type Pinned: fmt::Debug + Send + Sync;
-    /// Registers a range with the driver. Devices only read it if `read_only`.
-    ///
-    /// # Errors
-    /// Returns the driver's error, mapped as in `error.rs`.
-    fn pin(
-        context: &DriverContext<Self>,
-        at: UsmPtr,
-        bytes: usize,
-        read_only: bool,
-    ) -> Result<Self::Pinned>;
-}
+pub trait HostRegistration: CoreBackend + Pins {}
+impl<D: CoreBackend + Pins> HostRegistration for D {}
 
 /// How the caller passed a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +103,8 @@ fn pin<D: HostRegistration>(
     (bytes, number): (usize, u64),
     read_only: bool,
 ) -> Result<()> {
-    let pinned = Arc::new(D::pin(context.driver(), at, bytes, read_only)?);
+    let access = if read_only { Access::Read } else { Access::ReadWrite };
+    let pinned = Arc::new(D::pin(context.driver(), Range::new(at.into(), bytes)?, access)?);
     let mut all = all::<D>();
     let entry = all.get_mut(&at.addr()).filter(|known| known.number == number);
     let entered = entry.map(|known| known.pinned = Some(Arc::clone(&pinned)));

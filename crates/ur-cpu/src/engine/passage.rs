@@ -9,7 +9,6 @@ use std::sync::{
     Arc, Weak,
     atomic::{AtomicU64, Ordering::*},
 };
-use ur_core::memory::deferred_free;
 use ur_mapping::PerProcess;
 
 /// The number of the last submitted command, and the number up to which all are complete.
@@ -76,7 +75,7 @@ pub(crate) fn ticket<'a>(queues: impl IntoIterator<Item = &'a Watch>) -> Passed 
 /// A point that a queue must pass.
 #[derive(Clone, Debug)]
 pub struct Moment(Arc<Passage>, u64);
-impl deferred_free::Moment for Moment {
+impl ur_hal::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
         (Arc::as_ptr(&self.0).addr(), 0)
     }
@@ -105,7 +104,7 @@ impl Passed {
     /// Whether all are complete.
     #[cfg(test)]
     pub(crate) fn has_passed(&self) -> bool {
-        self.0.iter().all(deferred_free::Moment::has_passed)
+        self.0.iter().all(ur_hal::Moment::has_passed)
     }
     /// Waits until all are complete.
     pub(crate) fn wait(&self) {

@@ -13,8 +13,9 @@ use super::{
     stream::Stream,
 };
 use std::{cell::RefCell, ffi::c_void, ptr::null_mut};
-use ur_core::kernels::arguments::LONGEST;
-use ur_hal::{Address, Argument, ErrorKind, Launch, Result, place_local};
+use ur_hal::{
+    Address, Argument, ErrorKind, LONGEST_ARGUMENT as LONGEST, Launch, Result, place_local,
+};
 
 /// Up to this many arguments are passed without a heap allocation.
 const INLINE: usize = 32;

@@ -264,7 +264,14 @@ impl Allocates for InMemory {
         Ok(Allocation(range))
     }
 }
+impl Pins for InMemory {
+    type Pinned = ();
+    fn pin(_: &Vec<u32>, _: Range, _: Access) -> Result<()> {
+        Ok(())
+    }
+}
 impl ReachesPeers for InMemory {}
+impl MakesSamplers for InMemory {}
 impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;
