@@ -6,21 +6,15 @@ use super::{
     engine::{Moment, all_queues_sync_point},
 };
 use std::sync::Arc;
-use ur_core::memory::{allocation::OfProcess, deferred_free};
 use ur_hal::{Allocates, MemoryRequest};
-use ur_mapping::PerProcess;
-use ur_system::usm::OverSystem;
+use ur_system::usm::{self, OverSystem};
 
 /// What an allocation consists of.
-pub type Memory = ur_system::usm::Memory<Cpu>;
+pub type Memory = usm::Memory<Cpu>;
 
 ur_system::system_memory!(Cpu);
 impl OverSystem for Cpu {
     type Moment = Moment;
-    fn memory_of_process() -> &'static OfProcess<Memory> {
-        static MEMORY: PerProcess<OfProcess<Memory>> = PerProcess::new();
-        MEMORY.get()
-    }
     fn moments(context: usize) -> Vec<Moment> {
         all_queues_sync_point(context).into_moments()
     }
@@ -39,7 +33,7 @@ impl Allocates for Cpu {
 }
 /// Frees deferred memory whose commands are complete.
 pub fn sweep() {
-    deferred_free::sweep_all::<Memory>();
+    usm::sweep::<Cpu>();
 }
 
 #[cfg(test)]

@@ -16,11 +16,10 @@ use ur_adapter::{
     object::Borrowed,
 };
 use ur_core::{
-    memory::allocation::{Home, OfProcess, Usm},
+    memory::allocation::{Home, Usm},
     over_driver::usm_pool::HasUsm,
 };
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range};
-use ur_mapping::PerProcess;
 use ur_system::{
     backing::{ALIGNMENT, Block},
     usm::{self, OverSystem},
@@ -48,10 +47,6 @@ pub type Memory = usm::Memory<OpenCl>;
 ur_system::system_memory!(OpenCl);
 impl OverSystem for OpenCl {
     type Moment = Moment;
-    fn memory_of_process() -> &'static OfProcess<Memory> {
-        static MEMORY: PerProcess<OfProcess<Memory>> = PerProcess::new();
-        MEMORY.get()
-    }
     fn moments(context: usize) -> Vec<Moment> {
         lane::moments(context)
     }

@@ -29,16 +29,22 @@ use ur_hal::{Access, MemoryKind, Moment, Range, Types};
 use ur_ipc::{Arrived, same_device};
 use ur_sys::ur_exp_external_mem_type_t;
 
+/// The static of a backend's memory, which [`system_memory!`](crate::system_memory) makes.
+pub trait HasMemory: Sized {
+    /// See [`allocation::Memory::of_process`].
+    fn memory() -> &'static OfProcess<Memory<Self>>
+    where
+        Self: OverSystem;
+}
 /// A backend with devices that access the system's memory.
 pub trait OverSystem:
-    CoreBackend<Memory = Memory<Self>>
+    HasMemory
+    + CoreBackend<Memory = Memory<Self>>
     + HasUsm<Memory: allocation::Memory<Moment = <Self as OverSystem>::Moment>>
     + HasPhysicalMemory
 {
     /// See [`allocation::Memory::Moment`].
     type Moment: Moment + Send + 'static;
-    /// See [`allocation::Memory::of_process`].
-    fn memory_of_process() -> &'static OfProcess<Memory<Self>>;
     /// See [`allocation::Memory::submitted`].
     fn moments(context: usize) -> Vec<Self::Moment>;
     /// The block that a chunk of a pool is; `None` for memory of the driver.
@@ -75,7 +81,7 @@ impl<D: OverSystem> allocation::Memory for Memory<D> {
     type Source = Chunks<D>;
     type Moment = D::Moment;
     fn of_process() -> &'static OfProcess<Self> {
-        D::memory_of_process()
+        D::memory()
     }
     fn submitted(context: usize) -> Vec<D::Moment> {
         D::moments(context)
@@ -177,6 +183,11 @@ fn alone<D: OverSystem>(
     Ok(enter(block, Usm::Device, request, memory))
 }
 
+/// Frees deferred memory whose commands are complete.
+pub fn sweep<D: OverSystem>() {
+    deferred_free::sweep_all::<Memory<D>>();
+}
+
 /// How other processes open an allocation. Marks it as shared.
 ///
 /// # Errors
@@ -267,7 +278,7 @@ pub fn is_shared<D: OverSystem>(context: &Context<D>) -> bool {
 }
 
 #[doc(hidden)]
-pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_sys}; // for `system_memory`
+pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping, ur_sys}; // for `system_memory`
 
 /// Implements memory over the system's for a backend that is [`OverSystem`](crate::usm::OverSystem): virtual memory, the
 /// registration of host memory (which has no effect), sharing, and export.
@@ -282,7 +293,7 @@ macro_rules! system_memory {
                     self, Allocation, Memory, OverSystem as _,
                     ur_adapter::{self, memory::UsmPtr, object::Borrowed, share::Refusal},
                     ur_core::{
-                        memory::allocation::{Home as Owner, Registered},
+                        memory::allocation::{Home as Owner, OfProcess, Registered},
                         over_driver::{
                             Context, Device, DriverContext, DriverDevice,
                             memory_export::ExportsMemory,
@@ -291,9 +302,16 @@ macro_rules! system_memory {
                     },
                     ur_hal::{Access, Address, Granularity, Pins, Range, Result, VirtualMemory},
                     ur_ipc::Arrived,
+                    ur_mapping::PerProcess,
                     ur_sys::ur_exp_external_mem_type_t,
                 },
             };
+            impl usm::HasMemory for $backend {
+                fn memory() -> &'static OfProcess<Memory<Self>> {
+                    static MEMORY: PerProcess<OfProcess<Memory<$backend>>> = PerProcess::new();
+                    MEMORY.get()
+                }
+            }
             impl VirtualMemory for $backend {
                 const REUSES_PHYSICAL: bool = true;
                 const UNMAPS_PARTS: bool = true;

@@ -12,12 +12,10 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_core::{
-    memory::allocation::OfProcess,
     over_driver::{bytes::Bytes, mem::BufferBackend, sampler::HasSamplers, usm_pool::HasUsm},
     program::{HasCode, RunsCode},
 };
 use ur_hal::{Allocates, MakesSamplers, MemoryRequest, Modules};
-use ur_mapping::PerProcess;
 use ur_sys::ur_mem_flags_t;
 use ur_system::{
     backing::{ALIGNMENT, Block},
@@ -35,10 +33,6 @@ ur_system::system_memory!(Example);
 impl OverSystem for Example {
     /// How far a stream has come; freed memory waits for that.
     type Moment = Moment;
-    fn memory_of_process() -> &'static OfProcess<Memory> {
-        static MEMORY: PerProcess<OfProcess<Memory>> = PerProcess::new();
-        MEMORY.get()
-    }
     fn moments(context: usize) -> Vec<Moment> {
         stream::moments(context)
     }

@@ -10,7 +10,6 @@ use std::{
     },
     time::Instant,
 };
-use ur_core::memory::deferred_free;
 use ur_hal::{
     Command, Error, ErrorKind, EventSharing, Profile, Result, Signal, Status, StreamRequest,
     Submission, Times, Wait,
@@ -18,6 +17,7 @@ use ur_hal::{
 use ur_ipc::arena::{Counter, PendingSignal, Progress as Of};
 use ur_lock::{locked, unpoisoned};
 use ur_mapping::{PerProcess, fork_count, start_thread};
+use ur_system::usm;
 
 /// The end of a command: how far it has come, and when it began and ended.
 #[derive(Debug)]
@@ -251,7 +251,7 @@ impl ur_hal::Streams for Example {
         stream.check_fork()?;
         let number = locked(&stream.progress.counts).given;
         Moment { stream: Arc::clone(&stream.progress), number }.wait();
-        deferred_free::sweep_all::<super::memory::Memory>();
+        usm::sweep::<Example>();
         match std::mem::take(&mut locked(&stream.progress.counts).has_failed) {
             false => Ok(()),
             true => Err(failure()),

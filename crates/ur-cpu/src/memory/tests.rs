@@ -11,7 +11,10 @@ use ur_adapter::{
     error::{ErrorCode, Result},
     memory::UsmPtr,
 };
-use ur_core::memory::allocation::{self, Home, Registered, Usm};
+use ur_core::memory::{
+    allocation::{self, Home, Registered, Usm},
+    deferred_free,
+};
 use ur_hal::Access;
 use ur_ipc::Kind;
 use ur_system::{
