@@ -246,7 +246,7 @@ impl HasDevices for OpenCl {
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<bool> {
-        Ok(device_info::tell(device, name, answer).transpose()?.is_some())
+        device_info::tell(device, name, answer)
     }
     fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
         let all = |names: [u32; 7]| {

@@ -11,15 +11,15 @@ use ur_adapter::{
 };
 use ur_sys::{ur_device_info_t as I, *};
 
-/// Answers what the driver tells, and what is otherwise than on most; `None` for what the core answers.
-pub(super) fn tell(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
-    as_told(device, name, answer)
-        .or_else(|| truths(device, name, answer))
-        .or_else(|| memory(device, name, answer))
-        .or_else(|| numbers(device, name, answer))
+/// Answers what the driver tells, and what is otherwise than on most; returns `false` for what the core answers.
+pub(super) fn tell(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+    Ok(as_told(device, name, answer)?
+        || truths(device, name, answer)?
+        || memory(device, name, answer)?
+        || numbers(device, name, answer)?)
 }
 /// Texts and numbers that have the same form in both.
-fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let text = match name {
         I::NAME => CL_DEVICE_NAME,
         I::VENDOR => CL_DEVICE_VENDOR,
@@ -31,7 +31,8 @@ fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         _ => 0,
     };
     if text != 0 {
-        return Some(device.raw().text(text).and_then(|text| answer.str(&text)));
+        answer.str(&device.raw().text(text)?)?;
+        return Ok(true);
     }
     let number = match name {
         I::VENDOR_ID => CL_DEVICE_VENDOR_ID,
@@ -61,7 +62,7 @@ fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         I::MAX_NUM_SUB_GROUPS => CL_DEVICE_MAX_NUM_SUB_GROUPS,
         I::IP_VERSION => CL_DEVICE_IP_VERSION_INTEL,
         I::DEVICE_ID => CL_DEVICE_ID_INTEL,
-        _ => return None,
+        _ => return Ok(false),
     };
     let told = match device.raw().told(number) {
         // What came with later versions than the driver's is none there.
@@ -73,9 +74,10 @@ fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
         }
         told => told,
     };
-    Some(told.and_then(|bytes| answer.slice(&bytes)))
+    answer.slice(&told?)?;
+    Ok(true)
 }
-fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (facts, extensions) = (device.facts(), device.platform().extensions());
     let told = |name| device.raw().number(name).is_ok_and(|n| n != 0);
     let listed = |one: &str| {
@@ -118,12 +120,13 @@ fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Res
         I::ASYNC_USM_ALLOCATIONS_SUPPORT_EXP
         | I::USM_POOL_SUPPORT
         | I::USM_CONTEXT_MEMCPY_SUPPORT_EXP => facts.can.reach != Reach::None,
-        _ => return None,
+        _ => return Ok(false),
     };
-    Some(answer.bool(is))
+    answer.bool(is)?;
+    Ok(true)
 }
 /// What memory it has and who can reach it.
-fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_usm_access_capability_flags_t as F;
     let facts = device.facts();
     let usm = |told: u32| match facts.can.reach {
@@ -136,20 +139,16 @@ fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Res
         },
         Reach::None => 0,
     };
-    Some(match name {
+    match name {
         I::GLOBAL_MEM_SIZE => answer.value(&facts.memory[0]),
         I::MAX_MEM_ALLOC_SIZE => answer.value(&facts.memory[1]),
         I::GLOBAL_MEM_FREE if facts.can.reach == Reach::System => {
             answer.value(&ur_system::host::free_memory().min(facts.memory[0]))
         }
-        I::GLOBAL_MEM_CACHE_TYPE => device
-            .raw()
-            .number(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE)
-            .and_then(|kind| answer.value(&(kind as u32))),
-        I::LOCAL_MEM_TYPE => device
-            .raw()
-            .number(CL_DEVICE_LOCAL_MEM_TYPE)
-            .and_then(|kind| answer.value(&(kind as u32))),
+        I::GLOBAL_MEM_CACHE_TYPE => {
+            answer.value(&(device.raw().number(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE)? as u32))
+        }
+        I::LOCAL_MEM_TYPE => answer.value(&(device.raw().number(CL_DEVICE_LOCAL_MEM_TYPE)? as u32)),
         I::USM_HOST_SUPPORT => answer.value(&usm(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL)),
         I::USM_DEVICE_SUPPORT => answer.value(&usm(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL)),
         I::USM_SINGLE_SHARED_SUPPORT => {
@@ -162,13 +161,14 @@ fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Res
             answer.value(&usm(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL))
         }
         I::UUID => answer.slice(&device.uuid()),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// What has another form than in OpenCL.
-fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Result<()>> {
+fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let told = |name| device.raw().number(name).unwrap_or(0);
-    Some(match name {
+    match name {
         I::SINGLE_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_SINGLE_FP_CONFIG)).bits()),
         I::DOUBLE_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_DOUBLE_FP_CONFIG)).bits()),
         I::HALF_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_HALF_FP_CONFIG)).bits()),
@@ -203,8 +203,9 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Option<Re
             answer.value(&(told(CL_DEVICE_PARTITION_AFFINITY_DOMAIN) as u32 & all))
         }
         I::PARTITION_TYPE => answer.slice(device.rule()),
-        _ => return None,
-    })
+        _ => return Ok(false),
+    }?;
+    Ok(true)
 }
 /// OpenCL's flags of floating point as UR's.
 fn floats(flags: u64) -> ur_device_fp_capability_flags_t {
