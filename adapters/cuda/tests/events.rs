@@ -623,7 +623,7 @@ fn a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it() {
     let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 20_000);
     let mut seen = vec![];
     while seen.iter().filter(|off| **off <= allowed).count() < 4 {
-        assert!(seen.len() < 32, "{seen:?} ns off");
+        assert!(seen.len() < 64, "{seen:?} ns off");
         let before = clocks(&here);
         clock.advance(pause);
         let after = clocks(&here);
