@@ -143,6 +143,9 @@ pub enum Priority {
 pub struct StreamRequest {
     /// Whether commands may execute out of order.
     pub is_out_of_order: bool,
+    /// Whether the times of its commands will be requested. Without it submissions request times rarely
+    /// ([`Profile`]), for example of timestamps, and the stream has to record those all the same.
+    pub is_profiled: bool,
     /// Their priority.
     pub priority: Priority,
     /// Whether commands may be collected until a thread waits for one or calls

@@ -10,7 +10,7 @@ use super::{
         device as native, event,
         memory::Reach,
         own::{Own, Tells},
-        queue::{Made, NativeQueue, Waits, given},
+        queue::{Made, NativeQueue, QueueKind, Waits, given},
         work::Ability,
     },
     platform,
@@ -335,7 +335,8 @@ pub(super) fn now(device: &DriverDevice) -> u64 {
 fn clock_of(device: &DriverDevice) -> Result<Option<ClockId>> {
     let context = native::context(device.platform.raw(), &[device.raw()])?;
     let extensions = device.platform.extensions();
-    let queue = NativeQueue::new(context.raw(), device.raw(), true, extensions)?;
+    let kind = QueueKind { is_in_order: true, has_times: true };
+    let queue = NativeQueue::new(context.raw(), device.raw(), kind, extensions)?;
     let mut made = None;
     let before = HOST_CLOCKS.map(now_on);
     queue.marker(Waits(&[]), Made(Some(&mut made)))?;

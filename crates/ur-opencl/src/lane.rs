@@ -8,7 +8,7 @@ use super::{
         event as native, host_task,
         own::{Counted, Own},
         queue::{Made, NativeQueue, Waits, given},
-        work::{Ability, execute, place},
+        work::{Ability, behind, execute, place},
     },
     platform,
     point::{Awaited, Debt, End, Outcome, failed, failure, outcome},
@@ -24,7 +24,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Object,
 };
-use ur_hal::{Command, Completion, Order, Profile, Submission};
+use ur_hal::{Command, Completion, HostCall, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::locked;
 use ur_mapping::PerProcess;
@@ -44,6 +44,7 @@ impl Stream {
     ) -> Self {
         let lane = Arc::new(Lane {
             native,
+            timed: OnceLock::new(),
             can,
             context,
             device: Arc::clone(device),
@@ -72,6 +73,8 @@ impl Drop for Stream {
 #[derive(Debug)]
 pub(super) struct Lane {
     native: NativeQueue,
+    /// Beside a queue of which the driver notes no times, one of which it does: see [`time`](Self::time).
+    timed: OnceLock<NativeQueue>,
     can: Ability,
     /// The number of the context.
     context: usize,
@@ -153,6 +156,25 @@ impl Lane {
         drop(turn);
         Ok(event)
     }
+    /// The queue of which the driver notes times, beside one of which it does not.
+    fn timed(&self) -> Result<&NativeQueue> {
+        if let Some(timed) = self.timed.get() {
+            return Ok(timed);
+        }
+        let made = self.native.with_times(self.device.raw())?;
+        Ok(self.timed.get_or_init(|| made))
+    }
+    /// A command behind another one, of which the driver notes the time: in the queue beside this one, which waits for it in its turn,
+    /// so that what is behind all of this one's commands is behind it too.
+    fn time(&self, timed: &NativeQueue, end: &Own<RawEvent>) -> Result<Own<RawEvent>> {
+        self.native.flush()?;
+        let mut made = None;
+        behind(timed, self.can, Waits(&[end.raw()]), Made(Some(&mut made)))?;
+        let noted = given(made)?;
+        timed.flush()?;
+        self.native.marker(Waits(&[noted.raw()]), Made(None))?;
+        Ok(noted)
+    }
     fn asked(&self, may_mark: bool) {
         if platform::check_process().is_err() {
             return;
@@ -213,6 +235,11 @@ impl Lane {
         platform::check_process()?;
         let mut awaited = Awaited::new(what.waits, self)?;
         let mut behind = std::mem::take(&mut awaited.behind);
+        let profile = if what.completion.wants_point() { what.profile } else { Profile::Off };
+        let timed = match profile != Profile::Off && !self.native.has_times() {
+            true => Some(self.timed()?),
+            false => None,
+        };
         let mut risks = locked(&self.turn);
         risks.check()?;
         risks.review();
@@ -221,41 +248,54 @@ impl Lane {
         before.iter().for_each(|debt| debt.add_to(&mut behind));
         let mut made = None;
         let event = Made((what.completion != Completion::None).then_some(&mut made));
-        let profile = if what.completion.wants_point() { what.profile } else { Profile::Off };
         // Told before it runs: no later than that is it submitted.
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
         let waits = Waits(&awaited.events);
         match *what.command {
-            Command::HostCall(call) => {
-                let (before, seen) = (behind.clone(), Arc::new(OnceLock::new()));
-                behind.retain(Debt::is_of_others); // the others are seen with this
-                behind.push(Debt::Seen(Arc::clone(&seen)));
-                let call = move |is_good| {
-                    let outcome = outcome(&before, is_good);
-                    if outcome == Outcome::Succeeded {
-                        call.call();
-                    }
-                    let _ = seen.set(outcome); // this alone sets it
-                };
-                let place = |made: Made<'_>| place(&self.native, self.can, what.order, waits, made);
-                let is_barrier = what.order == Order::Both;
-                host_task::enqueue(&self.native, place, (call, is_barrier), event)?;
-            }
+            Command::HostCall(call) => self.call(call, what.order, waits, (event, &mut behind))?,
             _ => execute(&self.native, self.can, (what.command, what.order), waits, event)?,
         }
         let others = behind.iter().filter(|debt| debt.is_of_others());
         others.clone().for_each(|debt| debt.add_to(&mut risks.owed));
         if what.order == Order::Both {
-            risks.barred = others.cloned().collect();
+            risks.barred.clear();
+            risks.barred.extend(others.cloned());
         }
-        let number = self.put.fetch_add(1, AcqRel) + 1;
-        drop(risks);
+        let number = self.put.load(Relaxed) + 1;
+        self.put.store(number, Release); // whoever counts has the turn
         let Some(event) = made.map(Own::given) else { return Ok(None) };
-        let end = End::new(event, (Arc::clone(self), number), (profile, submitted), behind);
+        let events = match timed {
+            Some(timed) => (self.time(timed, &event)?, Some(event)),
+            None => (event, None),
+        };
+        drop(risks);
+        let end = End::new(events, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {
             end.wait(None)?;
         }
         Ok(what.completion.wants_point().then_some(end))
+    }
+    /// Puts the call of a function of the host's into it, which is not called if something failed `behind` which it is.
+    #[inline(never)]
+    fn call(
+        &self,
+        call: HostCall,
+        order: Order,
+        waits: Waits<'_>,
+        (event, behind): (Made<'_>, &mut Vec<Debt>),
+    ) -> Result<()> {
+        let (before, seen) = (behind.clone(), Arc::new(OnceLock::new()));
+        behind.retain(Debt::is_of_others); // the others are seen with this
+        behind.push(Debt::Seen(Arc::clone(&seen)));
+        let call = move |is_good| {
+            let outcome = outcome(&before, is_good);
+            if outcome == Outcome::Succeeded {
+                call.call();
+            }
+            let _ = seen.set(outcome); // this alone sets it
+        };
+        let place = |made: Made<'_>| place(&self.native, self.can, order, waits, made);
+        host_task::enqueue(&self.native, place, (call, order == Order::Both), event)
     }
     /// Has the value of a counter reached once all before is over, and what the submission waits for.
     ///
@@ -334,7 +374,9 @@ extern "C" fn leave() {
         let mut risks = locked(&lane.turn);
         risks.is_released = true;
         lane.sent.store(u64::MAX, Release);
-        lane.native.raw().release().let_go();
+        for queue in lane.timed.get().into_iter().chain([&lane.native]) {
+            queue.raw().release().let_go();
+        }
         drop(risks);
         std::mem::forget(lane); // its reference has been given back
     }

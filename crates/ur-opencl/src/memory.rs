@@ -6,7 +6,7 @@ use super::{
     lane::{self, Moment},
     native::{
         memory::{self as native, Given, Reach},
-        queue::{Made, NativeQueue, Waits},
+        queue::{Made, NativeQueue, QueueKind, Waits},
     },
 };
 use std::sync::Arc;
@@ -146,7 +146,8 @@ pub(super) fn aside(
     device: &DriverDevice,
     what: impl FnOnce(&NativeQueue) -> Result<()>,
 ) -> Result<()> {
-    let queue = NativeQueue::new(context.native().raw(), device.raw(), true, context.extensions())?;
+    let kind = QueueKind { is_in_order: true, has_times: false };
+    let queue = NativeQueue::new(context.native().raw(), device.raw(), kind, context.extensions())?;
     what(&queue)?;
     queue.finish()
 }

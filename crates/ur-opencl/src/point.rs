@@ -91,6 +91,9 @@ pub(super) fn outcome(behind: &[Debt], is_good: bool) -> Outcome {
 #[derive(Debug)]
 pub struct End {
     event: Own<RawEvent>,
+    /// The command's own event, where `event` is that of another one behind it whose time is noted. Markers need not fail with what they
+    /// are behind.
+    own: Option<Own<RawEvent>>,
     /// Of what context. The event keeps it, so that no other has its name.
     context: RawContext,
     /// Which command of which queue; `None` for an event that the application made.
@@ -105,14 +108,14 @@ pub struct End {
 impl End {
     /// Of a command of which these times are noted.
     pub(super) fn new(
-        event: Own<RawEvent>,
+        (event, own): (Own<RawEvent>, Option<Own<RawEvent>>),
         (lane, number): (Arc<Lane>, u64),
         (profile, submitted): (Profile, u64),
         behind: Vec<Debt>,
     ) -> Self {
         let (context, is_settled) = (lane.native().context(), AtomicBool::new(false));
         let from = Some((lane, number));
-        Self { event, context, from, profile, submitted, behind, is_settled }
+        Self { event, own, context, from, profile, submitted, behind, is_settled }
     }
     /// Its event, of a command that was sent off, unless it is one of the queue `by` that waits for it.
     ///
@@ -127,6 +130,10 @@ impl End {
         }
         Ok(&self.event)
     }
+    /// What another command waits for, so that it is behind this one and fails with it.
+    fn events(&self, by: Option<&Lane>) -> Result<impl Iterator<Item = &Own<RawEvent>>> {
+        Ok(self.own.iter().chain([self.event(by)?]))
+    }
     /// How far the command has come, as the host or a queue asks.
     pub(super) fn status(&self, by: Option<&Lane>) -> Status {
         if self.is_settled() {
@@ -136,13 +143,18 @@ impl End {
     }
     fn judged(&self, said: Status) -> Status {
         match said {
-            Status::Complete if failed(&self.behind).is_some() => Status::Failed,
+            Status::Complete if self.has_failed() => Status::Failed,
             Status::Complete => {
                 self.is_settled.store(true, Release);
                 said
             }
             other => other,
         }
+    }
+    /// Whether it has failed though its event is complete.
+    fn has_failed(&self) -> bool {
+        let own = self.own.as_ref().map(native::status);
+        own == Some(Status::Failed) || failed(&self.behind).is_some()
     }
     /// Whether it was seen to be complete.
     pub(super) fn is_settled(&self) -> bool {
@@ -176,7 +188,7 @@ impl End {
         if let Some(outcome) = failed(&self.behind) {
             return failure(outcome);
         }
-        match native::raw_status(&self.event) {
+        match native::raw_status(self.own.as_ref().unwrap_or(&self.event)) {
             Ok(CL_DEVICE_NOT_AVAILABLE) => {
                 let why = "the device was lost while it ran the command";
                 ur_hal::Error::new(ErrorKind::DeviceLost, why).with_status(CL_DEVICE_NOT_AVAILABLE)
@@ -229,12 +241,14 @@ impl StandIn {
     }
     /// Has it stand for a command; if that `is_order`, its failure is none of those that wait.
     fn follow(self: &Arc<Self>, end: &End, is_order: bool) -> Result<()> {
-        let (own, behind) = (Arc::clone(self), end.behind.clone());
-        native::call_when_over(end.event(None)?, move |is_good| {
-            let outcome = outcome(&behind, is_good);
-            if outcome != Outcome::Succeeded && !is_order {
-                let _ = own.outcome.set(outcome); // the first failure is told
-            }
+        end.events(None)?.try_for_each(|event| {
+            let (own, behind) = (Arc::clone(self), end.behind.clone());
+            native::call_when_over(event, move |is_good| {
+                let outcome = outcome(&behind, is_good);
+                if outcome != Outcome::Succeeded && !is_order {
+                    let _ = own.outcome.set(outcome); // the first failure is told
+                }
+            })
         })
     }
 }
@@ -257,10 +271,11 @@ impl Awaited {
     ///
     /// # Errors
     /// Why something of it has failed; the driver's own; `OUT_OF_RESOURCES` without a thread.
+    #[inline]
     pub(super) fn new(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> ur_hal::Result<Self> {
-        if waits.is_empty() {
-            return Ok(Self::default());
-        }
+        if waits.is_empty() { Ok(Self::default()) } else { Self::of(waits, queue) }
+    }
+    fn of(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> ur_hal::Result<Self> {
         let context = queue.native().context();
         let (mut here, mut there, mut signals, mut behind) = (vec![], vec![], vec![], vec![]);
         let mut may_last = false;
@@ -288,13 +303,17 @@ impl Awaited {
         here.sort_unstable_by_key(|(end, is_order)| (std::ptr::from_ref(*end), *is_order));
         here.dedup_by_key(|(end, _)| std::ptr::from_ref(*end));
         let has_others = !there.is_empty() || !signals.is_empty();
-        if here.len() + usize::from(has_others) > 1 && (may_last || !behind.is_empty()) {
+        let count: usize = here.iter().map(|(end, _)| 1 + usize::from(end.own.is_some())).sum();
+        if count + usize::from(has_others) > 1 && (may_last || !behind.is_empty()) {
             // Intel's runtime crashes at the end of a process in which a command still waits for several events.
             there.append(&mut here);
         }
         if there.is_empty() && signals.is_empty() {
-            let events = here.iter().map(|(end, _)| Ok(end.event(Some(queue))?.raw()));
-            return Ok(Self { events: events.collect::<Result<_>>()?, behind, _stand_in: None });
+            let mut events = Vec::with_capacity(count);
+            for (end, _) in here {
+                events.extend(end.events(Some(queue))?.map(Own::raw));
+            }
+            return Ok(Self { events, behind, _stand_in: None });
         }
         let stand_in = StandIn::new(context)?;
         if !there.is_empty() {
@@ -366,5 +385,6 @@ pub(super) fn adopted(context: RawContext, raw: Option<RawEvent>, is_owned: bool
     }
     let event = Own::adopted(raw, is_owned)?;
     let (from, profile, is_settled) = (None, Profile::Off, AtomicBool::new(false));
-    Ok(End { event, context, from, profile, submitted: 0, behind: vec![], is_settled })
+    let (own, behind) = (None, vec![]);
+    Ok(End { event, own, context, from, profile, submitted: 0, behind, is_settled })
 }

@@ -11,7 +11,11 @@ use super::{
     lane::Stream,
     mem::Pixels,
     memory::Memory,
-    native::{own::Tells, queue::NativeQueue, work::Ability},
+    native::{
+        own::Tells,
+        queue::{NativeQueue, QueueKind},
+        work::Ability,
+    },
     platform, point,
     point::End,
 };
@@ -61,9 +65,9 @@ impl Streams for OpenCl {
         request: StreamRequest,
     ) -> ur_hal::Result<Stream> {
         platform::check_process()?;
-        let is_in_order = !request.is_out_of_order;
-        let extensions = context.extensions();
-        let native = NativeQueue::new(context.raw(), device.raw(), is_in_order, extensions)?;
+        let StreamRequest { is_out_of_order, is_profiled, .. } = request;
+        let kind = QueueKind { is_in_order: !is_out_of_order, has_times: is_profiled };
+        let native = NativeQueue::new(context.raw(), device.raw(), kind, context.extensions())?;
         Ok(make(context, device, request, native))
     }
     fn submit(stream: &Stream, what: &Submission<'_, Self>) -> ur_hal::Result<Option<End>> {

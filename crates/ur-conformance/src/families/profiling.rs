@@ -33,6 +33,7 @@ pub fn cases() -> Vec<Case> {
     all.extend(cases! { "host_task";
         "urEnqueueTimestampRecordingExp", "a timestamp in the queue's order", "a recorded timestamp is one moment, between two readings of the clock", timestamp;
         "urEnqueueTimestampRecordingExp", "a timestamp in the queue's order", "a recorded timestamp is taken when its turn comes, and the time of submission is known before", timestamp_early;
+        "urEnqueueTimestampRecordingExp", "an out-of-order queue overtakes", "a timestamp of an out-of-order queue is taken while another one's turn has not come", timestamp_overtakes;
     });
     all
 }
@@ -199,6 +200,28 @@ fn timestamp(b: &Bench) -> Verdict {
         release(b, event.0)?;
     }
     must!(b, queue.release(timed));
+    Ok(())
+}
+fn timestamp_overtakes(b: &Bench) -> Verdict {
+    b.needs(ur_device_info_t::TIMESTAMP_RECORDING_SUPPORT_EXP)?;
+    let queue = b.new_queue(ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE)?;
+    let done = ur_event_handle_t(b.follow(b.queue()?, &[])?);
+    b.wait(&[done.0])?;
+    let (mut held, mut free) = (ur_event_handle_t::NULL, ur_event_handle_t::NULL);
+    let gate = b.gate(queue)?;
+    // Without a wait list it is behind the gate, with one behind what that names.
+    must!(b, enqueue_exp.timestamp_recording_exp(queue, false, 0, null(), &mut held));
+    must!(b, enqueue_exp.timestamp_recording_exp(queue, false, 1, &done, &mut free));
+    b.wait(&[free.0])?;
+    let taken = known(b, free.0, Info::COMMAND_END)?;
+    is_early(b, held.0)?;
+    gate.open();
+    b.wait(&[held.0])?;
+    ensure!(taken <= known(b, held.0, Info::COMMAND_END)?, "the one that overtook is later");
+    for event in [done, held, free] {
+        release(b, event.0)?;
+    }
+    must!(b, queue.release(queue));
     Ok(())
 }
 fn timestamp_early(b: &Bench) -> Verdict {

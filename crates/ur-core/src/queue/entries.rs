@@ -46,6 +46,7 @@ fn request<D: HasStreams>(
     };
     Ok(StreamRequest {
         is_out_of_order: flags.contains(F::OUT_OF_ORDER_EXEC_MODE_ENABLE),
+        is_profiled: flags.contains(F::PROFILING_ENABLE),
         priority: match () {
             () if flags.contains(F::PRIORITY_LOW) => Priority::Low,
             () if flags.contains(F::PRIORITY_HIGH) => Priority::High,

@@ -4,7 +4,7 @@
 //!
 //! The driver interprets the queue flags ([`StreamRequest`](ur_hal::StreamRequest)), with two exceptions: `ON_DEVICE`
 //! and `ON_DEVICE_DEFAULT` are refused here, and `PROFILING_ENABLE` is handled here, by requesting times of the
-//! commands that have events.
+//! commands that have events; the driver is told of it, because recording times may make commands slower.
 mod counters;
 mod entries;
 mod objects;

@@ -33,13 +33,21 @@ impl Made<'_> {
     }
 }
 
+/// What a queue was made for.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueKind {
+    /// Whether its commands run one after the other.
+    pub is_in_order: bool,
+    /// Whether the driver notes the times of its commands, which makes each take longer.
+    pub has_times: bool,
+}
 /// A queue of a device.
 #[derive(Debug)]
 pub struct NativeQueue {
     raw: Own<RawQueue>,
     context: RawContext,
     extensions: Arc<Extensions>,
-    is_in_order: bool,
+    kind: QueueKind,
     /// Whether the driver may destroy it once this is gone, and has to be done with it before.
     is_left: bool,
 }
@@ -62,21 +70,21 @@ impl Drop for NativeQueue {
     }
 }
 impl NativeQueue {
-    /// A new one, which notes the times of its commands.
+    /// A new one.
     ///
     /// # Errors
     /// The driver's own.
     pub fn new(
         context: RawContext,
         device: RawDevice,
-        is_in_order: bool,
+        kind: QueueKind,
         extensions: &Arc<Extensions>,
     ) -> Result<Self> {
         release_left();
         /// `CL_QUEUE_PROPERTIES`
         const NAME: u64 = CL_QUEUE_PROPERTIES as u64;
-        let order = if is_in_order { 0 } else { CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
-        let all = order | CL_QUEUE_PROFILING_ENABLE;
+        let order = if kind.is_in_order { 0 } else { CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE };
+        let all = order | if kind.has_times { CL_QUEUE_PROFILING_ENABLE } else { 0 };
         let properties = [NAME, all, 0];
         // SAFETY: live objects; the list ends with 0.
         let made = match driver().has("create_queue") {
@@ -86,7 +94,15 @@ impl NativeQueue {
             false => unsafe { driver().create_queue_of_1_2(context, device, all) },
         };
         let (raw, extensions) = (Own::given(made?), Arc::clone(extensions));
-        Ok(Self { raw, context, extensions, is_in_order, is_left: !is_in_order })
+        Ok(Self { raw, context, extensions, kind, is_left: !kind.is_in_order })
+    }
+    /// Another one of the same context and order, whose driver notes the times of its commands.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn with_times(&self, device: RawDevice) -> Result<Self> {
+        let kind = QueueKind { has_times: true, ..self.kind };
+        Self::new(self.context, device, kind, &self.extensions)
     }
     /// One that C brought.
     ///
@@ -99,10 +115,13 @@ impl NativeQueue {
         extensions: &Arc<Extensions>,
     ) -> Result<Self> {
         let flags = raw.number(CL_QUEUE_PROPERTIES)?;
-        let is_in_order = flags & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
+        let kind = QueueKind {
+            is_in_order: flags & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0,
+            has_times: flags & CL_QUEUE_PROFILING_ENABLE != 0,
+        };
         let raw = Own::adopted(raw, is_owned)?;
-        let (extensions, is_left) = (Arc::clone(extensions), is_owned && !is_in_order);
-        Ok(Self { raw, context, extensions, is_in_order, is_left })
+        let (extensions, is_left) = (Arc::clone(extensions), is_owned && !kind.is_in_order);
+        Ok(Self { raw, context, extensions, kind, is_left })
     }
     /// The driver's name of it.
     pub fn raw(&self) -> RawQueue {
@@ -114,7 +133,11 @@ impl NativeQueue {
     }
     /// Whether its commands run one after the other.
     pub fn is_in_order(&self) -> bool {
-        self.is_in_order
+        self.kind.is_in_order
+    }
+    /// Whether the driver notes the times of its commands.
+    pub fn has_times(&self) -> bool {
+        self.kind.has_times
     }
     /// Sends off what it has.
     ///

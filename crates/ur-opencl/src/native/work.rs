@@ -128,6 +128,17 @@ impl Ability {
         self.has_native && matches!(self.reach, Reach::System | Reach::Svm)
     }
 }
+/// A command that does nothing, and is behind these events alone. In PoCL's out-of-order queues markers are behind all before them,
+/// also those with a list.
+///
+/// # Errors
+/// The driver's own.
+pub fn behind(queue: &NativeQueue, can: Ability, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+    match can.has_native && !queue.is_in_order() {
+        true => submit_work(queue, Work::Nothing, &[], waits, event),
+        false => queue.marker(waits, event),
+    }
+}
 /// A command that does nothing but hold its place. One that is behind all before it, and has a list, is behind both.
 ///
 /// # Errors
@@ -143,11 +154,9 @@ pub fn place(
         return queue.marker(waits, event);
     }
     if order == Order::Free {
-        // A marker without a list would be behind all.
-        let is_alone = waits.0.is_empty() && can.has_native;
-        return match is_alone {
-            true => submit_work(queue, Work::Nothing, &[], waits, event),
-            false => queue.marker(waits, event),
+        return match waits.0 {
+            [] => behind(queue, can, waits, event), // a marker without a list would be behind all
+            _ => queue.marker(waits, event),
         };
     }
     let mut before = None;
