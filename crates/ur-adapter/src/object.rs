@@ -288,6 +288,7 @@ pub struct Owned<T: Body>(&'static Object<T>);
 
 impl<T: Body> Owned<T> {
     /// Puts `body` into a slot. The caller does not know the object until `publish`.
+    #[inline]
     pub fn new(body: T) -> Self {
         let slot = T::slab().take();
         // SAFETY: the slot was just taken, so nothing else uses it, and it has no body.

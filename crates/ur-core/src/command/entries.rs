@@ -135,6 +135,7 @@ impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
     }
 }
 impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
+    #[inline(always)] // for the same reason as `enqueue`: its arguments are many
     fn enqueue_kernel_launch_with_args_exp(
         queue: Borrowed<'_, D::Queue>,
         kernel: Borrowed<'_, D::Kernel>,

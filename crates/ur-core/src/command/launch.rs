@@ -4,7 +4,7 @@ use super::ready::{Place, Ready, TakesCommands, Used};
 use crate::{
     kernels::{
         arguments::{self, Given, add_local, check_all},
-        geometry::Range,
+        geometry::{Range, check_cluster},
     },
     over_driver::mem::Mem,
     program::{
@@ -12,15 +12,13 @@ use crate::{
         launch::{self, check_context},
     },
 };
+use smallvec::SmallVec;
 use ur_adapter::{api::Objects, error::Result, object::Borrowed};
-use ur_hal::{Access, Address, Argument, Command, Launch, Order};
+use ur_hal::{Access, Address, Argument, Command, Geometry, Launch, Order};
 use ur_sys::{ur_command_t, ur_kernel_launch_ext_properties_t, ur_mem_flags_t};
 
-/// Up to this many arguments are resolved in a small array on the stack.
-/// Up to this many are resolved in a larger array on the stack; more are resolved on the heap. Hardly any kernel has
-/// more.
-const FEW: usize = 8;
-const MANY: usize = 32;
+/// Up to this many arguments are resolved on the stack, more on the heap. Hardly any kernel has more.
+const FEW: usize = 32;
 
 /// A launch as the caller describes it.
 pub(crate) struct Asked<'a, D: TakesCommands, G: ?Sized> {
@@ -37,40 +35,14 @@ pub(crate) struct Asked<'a, D: TakesCommands, G: ?Sized> {
     /// Optional launch properties.
     pub(crate) properties: Option<&'a ur_kernel_launch_ext_properties_t>,
 }
-/// Storage for the resolved arguments, and for the memory objects among them.
-type Resolved<'s, 'a, D> = (&'s mut [Argument<'a, D>], &'s mut [Option<Used<'a, D>>]);
-
 /// Checks a launch, and passes the resulting command to `to`.
 ///
 /// # Errors
 /// As `urEnqueueKernelLaunchWithArgsExp` documents them, and those of `to`.
+#[inline(always)] // each entry resolves one form of arguments
 pub(crate) fn resolve<'a, D, G, R>(
-    place: Place<'_, D>,
-    asked: &Asked<'a, D, G>,
-    to: impl FnOnce(&Ready<'_, D>) -> Result<R>,
-) -> Result<R>
-where
-    D: TakesCommands,
-    G: Given<Mem<D>, <D as Objects>::Sampler> + ?Sized,
-{
-    let count = asked.arguments.count();
-    let none = Argument::Address(None);
-    if count <= FEW {
-        let (mut all, mut used) = ([none; FEW], [const { None }; FEW]);
-        return with(place, asked, (&mut all[..count], &mut used), to);
-    }
-    if count <= MANY {
-        let (mut all, mut used) = ([none; MANY], [const { None }; MANY]);
-        return with(place, asked, (&mut all[..count], &mut used), to);
-    }
-    let (mut all, mut used) = (vec![none; count], Vec::new());
-    used.resize_with(count, || None);
-    with(place, asked, (&mut all, &mut used), to)
-}
-fn with<'a, D, G, R>(
     (context, device): Place<'_, D>,
     asked: &Asked<'a, D, G>,
-    (all, used): Resolved<'_, 'a, D>,
     to: impl FnOnce(&Ready<'_, D>) -> Result<R>,
 ) -> Result<R>
 where
@@ -81,10 +53,13 @@ where
     let on = asked.kernel.on(device)?;
     let launch::Asked { is_cooperative, cluster, scratch } =
         launch::Asked::of(on, asked.properties)?;
-    let range = Range::new(asked.offset, asked.global)?;
+    let range = Range::of(asked.offset, asked.global);
+    range.check()?;
     let given = asked.arguments;
     check_all(given, on.takes())?;
-    let mut count = 0;
+    // Filled in place: a list that is returned is moved with all its places.
+    let (mut all, mut used) = (SmallVec::<[_; FEW]>::new(), SmallVec::<[_; FEW]>::new());
+    all.resize(given.count(), Argument::Address(None));
     for position in 0..given.count() {
         all[given.index(position) as usize] = match given.argument(position)? {
             arguments::Argument::Value(bytes) => Argument::Value(bytes),
@@ -99,8 +74,7 @@ where
                 if !is_read {
                     buffer.check_write::<D::Known>(0, buffer.bytes())?;
                 }
-                used[count] = Some(Used::Buffer { buffer, writes: !is_read });
-                count += 1;
+                used.push(Some(Used::Buffer { buffer, writes: !is_read }));
                 let access = if is_read { Access::Read } else { Access::ReadWrite };
                 match buffer.is_image() {
                     true => Argument::Image(D::image_at(device, buffer.get())?, access),
@@ -114,16 +88,28 @@ where
         _ => Ok(taken),
     })?;
     let name = ur_command_t::KERNEL_LAUNCH;
-    let Some(geometry) = launch::geometry(on, &range, asked.local, local_memory, cluster)? else {
-        return to(&Ready::barrier(name, Order::Free)); // an empty range: only its place in the order remains
+    if range.is_empty() {
+        launch::check_empty::<D>(&range)?;
+        return to(&Ready::barrier(name, Order::Free)); // only its place in the order remains
+    }
+    D::allow_local(on.function(), local_memory)?;
+    let local = match asked.local {
+        Some(local) => Range::local(local),
+        None => on.choose(&range, local_memory)?,
     };
+    on.limits().check_local(&range, local)?;
+    let groups = range.groups(local);
+    on.limits().check_groups(&range, groups)?;
+    cluster.map_or(Ok(()), |cluster| check_cluster(cluster, groups))?;
+    let local = [local[0] as u32, local[1] as u32, local[2] as u32]; // none is larger than the device's limit
+    let geometry = Geometry { groups, local, offset: range.offset };
     let launch = Launch {
         function: on.function(),
         geometry,
-        arguments: all,
+        arguments: &all,
         local_memory: scratch,
         is_cooperative,
         cluster,
     };
-    to(&Ready { more: &used[..count], ..Ready::new(name, Command::Launch(&launch)) })
+    to(&Ready { more: &used, ..Ready::new(name, Command::Launch(&launch)) })
 }

@@ -27,7 +27,7 @@ use crate::{
     graph::{self, Captured, ExecutableGraph, Graph, Stand},
     over_driver::own_handle,
     profiling::Profile,
-    queue::{HasStreams, Queue, Run, lent, no_point, noted},
+    queue::{HasStreams, Lent, Queue, Run, lend, no_point, noted},
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -218,9 +218,9 @@ impl<D: Replays> Records for D {
             true => Profile::Phases,
             false => queue.profile(),
         };
-        let mut before = Waits::new();
+        let (mut before, mut list) = (Waits::new(), Lent::new());
         waits::capture(&all, &mut before)?;
-        let mut list = lent(&before);
+        lend(&before, &mut list);
         let is_captured = D::is_captured(&queue)?;
         let last = recording.last.take_if(|last| !is_under_way(last));
         drop(last);

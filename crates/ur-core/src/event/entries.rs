@@ -59,6 +59,7 @@ impl<D: HasStreams> Event<D> {
         profile.time(name, times.submitted, || Ok(times.span))
     }
     /// Waits for `pending`, which was captured from this event; a failure is noted at its queue.
+    #[inline]
     fn wait_for(&self, pending: &Pending<'_, D>) -> Result<()> {
         match &self.queue {
             Some(queue) => queue.note(pending.wait()),

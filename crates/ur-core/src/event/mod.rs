@@ -214,6 +214,7 @@ impl<D: HasStreams> Pending<'_, D> {
     ///
     /// # Errors
     /// The error of the command that failed, or of the driver.
+    #[inline]
     fn wait(&self) -> ur_hal::Result<()> {
         match self {
             Self::Point(point) => <D as Streams>::wait(point, None).map(drop),

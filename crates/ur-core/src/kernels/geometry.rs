@@ -26,72 +26,105 @@ pub struct Range {
     pub global: [usize; 3],
 }
 
-fn refused<T>(code: ErrorCode, why: String) -> Result<T> {
-    Err(Error::new(code, why))
+/// A refusal. The sentence is made out of the way of launches that are not refused.
+#[cold]
+fn refused<T>(code: ErrorCode, why: impl FnOnce() -> String) -> Result<T> {
+    Err(Error::new(code, why()))
+}
+/// One value for each dimension. Unlike `array::map`, it leaves them in registers.
+#[inline(always)]
+fn each<T>(of: impl Fn(usize) -> T) -> [T; 3] {
+    [of(0), of(1), of(2)]
+}
+#[inline(always)]
+fn all(is: impl Fn(usize) -> bool) -> bool {
+    is(0) && is(1) && is(2)
 }
 fn three(given: &[usize], rest: usize) -> [usize; 3] {
-    let mut all = [rest; 3];
-    all.iter_mut().zip(given).for_each(|(to, from)| *to = *from);
-    all
+    each(|d| given.get(d).copied().unwrap_or(rest))
+}
+fn product([x, y, z]: [usize; 3]) -> Option<usize> {
+    x.checked_mul(y)?.checked_mul(z)
+}
+/// `n / size`; `None` if there is a rest. Most sizes are 1, and a division takes longer than everything else here.
+fn divided(n: usize, size: usize) -> Option<usize> {
+    match size {
+        0 => None,
+        1 => Some(n),
+        _ => n.is_multiple_of(size).then(|| n / size),
+    }
 }
 
+/// Sizes are not returned beside an error: they would pass through memory, which takes longer than checking them.
 impl Range {
     /// A range as the caller passes it; missing dimensions have size 1 and offset 0.
-    ///
+    #[inline(always)]
+    pub fn of(offset: Option<&[usize]>, global: &[usize]) -> Self {
+        Self { offset: three(offset.unwrap_or_default(), 0), global: three(global, 1) }
+    }
     /// # Errors
     /// `INVALID_VALUE` for a range whose number of items or whose last global id does not fit `usize`.
-    pub fn new(offset: Option<&[usize]>, global: &[usize]) -> Result<Self> {
-        let (offset, global) = (three(offset.unwrap_or_default(), 0), three(global, 1));
-        let items = global.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
-        match items.is_some() && (0..3).all(|d| offset[d].checked_add(global[d]).is_some()) {
-            true => Ok(Self { offset, global }),
-            false => refused(
-                ErrorCode::InvalidValue,
-                format!("{global:?} items from {offset:?} on are more than can be counted"),
-            ),
+    #[inline(always)]
+    pub fn check(&self) -> Result<()> {
+        let Self { offset, global } = *self;
+        let has_ends = all(|d| offset[d].checked_add(global[d]).is_some());
+        match product(global).is_some() && has_ends {
+            true => Ok(()),
+            false => refused(ErrorCode::InvalidValue, || {
+                format!("{global:?} items from {offset:?} on are more than can be counted")
+            }),
         }
     }
     /// Whether it contains no items, which SYCL allows.
     pub fn is_empty(&self) -> bool {
-        self.global.contains(&0)
+        !all(|d| self.global[d] != 0)
+    }
+    /// A group size as the caller passes it; missing dimensions have size 1.
+    #[inline(always)]
+    pub fn local(local: &[usize]) -> [usize; 3] {
+        three(local, 1)
+    }
+    /// The number of groups of a size that divides the range.
+    #[inline(always)]
+    pub fn groups(&self, local: [usize; 3]) -> [usize; 3] {
+        each(|d| divided(self.global[d], local[d]).unwrap_or(usize::MAX))
     }
 }
 
 impl Limits {
-    /// Checks the group size that the caller passes.
+    /// Checks a group size.
     ///
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` if it does not divide the range, exceeds the limits of the device or the kernel, or
     /// differs from the size that the kernel requires.
-    pub fn local(&self, range: &Range, local: &[usize]) -> Result<[usize; 3]> {
-        let (local, global) = (three(local, 1), range.global);
-        let wrong = |why: String| refused(ErrorCode::InvalidWorkGroupSize, why);
-        if local.contains(&0) || (0..3).any(|d| !global[d].is_multiple_of(local[d])) {
-            return wrong(format!("groups of {local:?} items do not divide {global:?}"));
-        }
-        if self.wanted.size.is_some_and(|size| size != local) {
-            let size = self.wanted.size.unwrap_or_default();
-            return wrong(format!(
-                "the kernel was made for groups of {size:?} items, not {local:?}"
-            ));
-        }
+    #[inline(always)]
+    pub fn check_local(&self, range: &Range, local: [usize; 3]) -> Result<()> {
+        let global = range.global;
         let (most, each) = (self.most(), self.each());
-        let items = local.iter().try_fold(1_usize, |product, &n| product.checked_mul(n));
-        if items.is_none_or(|items| items > most) || (0..3).any(|d| local[d] > each[d]) {
-            return wrong(format!(
-                "a group of {local:?} items: this kernel runs at most {most} in one here, and {each:?}"
-            ));
+        let is_divided = all(|d| divided(global[d], local[d]).is_some());
+        let is_wanted = self.wanted.size.is_none_or(|size| all(|d| size[d] == local[d]));
+        let is_small = all(|d| local[d] <= each[d]);
+        if is_divided && is_wanted && is_small && product(local).is_some_and(|all| all <= most) {
+            return Ok(());
         }
-        Ok(local)
+        refused(ErrorCode::InvalidWorkGroupSize, || match self.wanted.size {
+            _ if !is_divided => format!("groups of {local:?} items do not divide {global:?}"),
+            Some(size) if !is_wanted => {
+                format!("the kernel was made for groups of {size:?} items, not {local:?}")
+            }
+            _ => format!(
+                "a group of {local:?} items: this kernel runs at most {most} in one here, and {each:?}"
+            ),
+        })
     }
     /// Chooses a group size that divides the range and has about `best` items.
     ///
     /// # Errors
-    /// As for `local`, if the kernel requires a size; otherwise if no allowed group size is large enough to stay below
+    /// As for `check_local`, if the kernel requires a size; otherwise if no allowed group size is large enough to stay below
     /// the largest number of groups.
     pub fn suggest(&self, range: &Range, best: usize) -> Result<[usize; 3]> {
         if let Some(size) = self.wanted.size {
-            return self.local(range, &size);
+            return self.check_local(range, size).map(|()| size);
         }
         let (global, each) = (range.global.map(|n| n.max(1)), self.each());
         // The smallest size that keeps the number of groups below the limit, which can be small in the second and third
@@ -113,14 +146,14 @@ impl Limits {
         let third = fitting(global[2], room(first * second, 2), 1).max(z);
         Ok([first, second, third])
     }
-    /// The number of groups with the size `local`.
+    /// Checks the number of groups of a range.
     ///
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` for more groups than the device supports.
-    pub fn groups(&self, range: &Range, local: [usize; 3]) -> Result<[usize; 3]> {
-        let groups = [0, 1, 2].map(|d| range.global[d] / local[d]);
-        match (0..3).all(|d| groups[d] <= self.grid[d]) {
-            true => Ok(groups),
+    #[inline(always)]
+    pub fn check_groups(&self, range: &Range, groups: [usize; 3]) -> Result<()> {
+        match all(|d| groups[d] <= self.grid[d]) {
+            true => Ok(()),
             false => self.too_many(range.global),
         }
     }
@@ -129,16 +162,15 @@ impl Limits {
     }
     fn each(&self) -> [usize; 3] {
         let wanted = self.wanted.most.unwrap_or([usize::MAX; 3]);
-        [0, 1, 2].map(|d| self.group[d].min(wanted[d]).max(1))
+        each(|d| self.group[d].min(wanted[d]).max(1))
     }
     fn too_many<T>(&self, global: [usize; 3]) -> Result<T> {
         let grid = self.grid;
-        refused(
-            ErrorCode::InvalidWorkGroupSize,
+        refused(ErrorCode::InvalidWorkGroupSize, || {
             format!(
                 "{global:?} items need more than {grid:?} groups, which is the limit: use larger groups"
-            ),
-        )
+            )
+        })
     }
 }
 /// The largest divisor of `n` that is at most `most` and a multiple of `step`; if there is none, the largest divisor
@@ -158,10 +190,9 @@ fn fitting(n: usize, most: usize, step: usize) -> usize {
 pub fn check_cluster(cluster: [u32; 3], groups: [usize; 3]) -> Result<()> {
     match cluster.contains(&0) || (0..3).any(|d| !groups[d].is_multiple_of(cluster[d] as usize)) {
         false => Ok(()),
-        true => refused(
-            ErrorCode::InvalidValue,
-            format!("clusters of {cluster:?} groups do not divide the {groups:?} that there are"),
-        ),
+        true => refused(ErrorCode::InvalidValue, || {
+            format!("clusters of {cluster:?} groups do not divide the {groups:?} that there are")
+        }),
     }
 }
 
@@ -177,7 +208,12 @@ mod tests {
         wanted: Wanted { size: None, most: None, most_in_all: None, sub_group: None },
     };
     fn range(global: &[usize]) -> Range {
-        Range::new(None, global).unwrap()
+        let range = Range::of(None, global);
+        range.check().unwrap();
+        range
+    }
+    fn groups(range: &Range, local: [usize; 3]) -> Result<()> {
+        LIMITS.check_groups(range, range.groups(local))
     }
     fn code<T: std::fmt::Debug>(result: Result<T>) -> ErrorCode {
         result.unwrap_err().code()
@@ -191,8 +227,8 @@ mod tests {
                     for best in [1, 128, 768, 1024] {
                         let global = range(&[x, y, z]);
                         let local = LIMITS.suggest(&global, best).unwrap();
-                        assert_eq!(LIMITS.local(&global, &local).unwrap(), local);
-                        LIMITS.groups(&global, local).unwrap();
+                        LIMITS.check_local(&global, local).unwrap();
+                        groups(&global, local).unwrap();
                     }
                 }
             }
@@ -215,28 +251,35 @@ mod tests {
         let exact = made(Wanted { size: Some([8, 4, 1]), ..Wanted::default() });
         assert_eq!(exact.suggest(&range(&[64, 64]), 1024).unwrap(), [8, 4, 1]);
         assert_eq!(code(exact.suggest(&range(&[63, 64]), 1024)), ErrorCode::InvalidWorkGroupSize);
-        assert_eq!(code(exact.local(&range(&[64, 64]), &[4, 4])), ErrorCode::InvalidWorkGroupSize);
+        assert_eq!(
+            code(exact.check_local(&range(&[64, 64]), [4, 4, 1])),
+            ErrorCode::InvalidWorkGroupSize
+        );
         let small = made(Wanted { most_in_all: Some(16), ..Wanted::default() });
         assert_eq!(small.suggest(&range(&[64, 64]), 1024).unwrap(), [16, 1, 1]);
-        assert_eq!(code(small.local(&range(&[64]), &[32])), ErrorCode::InvalidWorkGroupSize);
+        assert_eq!(
+            code(small.check_local(&range(&[64]), [32, 1, 1])),
+            ErrorCode::InvalidWorkGroupSize
+        );
         let narrow = made(Wanted { most: Some([4, 2, 1]), ..Wanted::default() });
         assert_eq!(narrow.suggest(&range(&[64, 64, 64]), 1024).unwrap(), [4, 2, 1]);
-        assert_eq!(code(narrow.local(&range(&[64]), &[8])), ErrorCode::InvalidWorkGroupSize);
+        assert_eq!(
+            code(narrow.check_local(&range(&[64]), [8, 1, 1])),
+            ErrorCode::InvalidWorkGroupSize
+        );
     }
     #[test]
     fn ranges_and_groups_that_there_cannot_be_are_refused() {
-        assert_eq!(code(Range::new(None, &[usize::MAX, 2])), ErrorCode::InvalidValue);
-        assert_eq!(code(Range::new(Some(&[usize::MAX]), &[2])), ErrorCode::InvalidValue);
+        assert_eq!(code(Range::of(None, &[usize::MAX, 2]).check()), ErrorCode::InvalidValue);
+        assert_eq!(code(Range::of(Some(&[usize::MAX]), &[2]).check()), ErrorCode::InvalidValue);
         assert!(range(&[2, 0]).is_empty() && !range(&[2]).is_empty());
         for (global, local) in
             [(&[7][..], &[2][..]), (&[8], &[0]), (&[2048], &[2048]), (&[1, 1, 128], &[1, 1, 128])]
         {
-            assert_eq!(code(LIMITS.local(&range(global), local)), ErrorCode::InvalidWorkGroupSize);
+            let checked = LIMITS.check_local(&range(global), Range::local(local));
+            assert_eq!(code(checked), ErrorCode::InvalidWorkGroupSize);
         }
-        assert_eq!(
-            code(LIMITS.groups(&range(&[1, 65536]), [1; 3])),
-            ErrorCode::InvalidWorkGroupSize
-        );
+        assert_eq!(code(groups(&range(&[1, 65536]), [1; 3])), ErrorCode::InvalidWorkGroupSize);
         assert_eq!(
             code(LIMITS.suggest(&range(&[1, 1_000_003]), 8)),
             ErrorCode::InvalidWorkGroupSize

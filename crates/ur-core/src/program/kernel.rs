@@ -111,7 +111,7 @@ impl<D: HasCode> OnDevice<D> {
             None => D::best_group(&self.function, range.global, local_memory)?,
         };
         let local = match told {
-            Some(GroupChoice::Of(local)) if self.limits.local(range, &local).is_ok() => local,
+            Some(GroupChoice::Of(local)) if self.limits.check_local(range, local).is_ok() => local,
             Some(GroupChoice::Of(local)) => {
                 self.limits.suggest(range, local.into_iter().fold(1, usize::saturating_mul))?
             }

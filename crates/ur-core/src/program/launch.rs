@@ -2,7 +2,7 @@
 use super::{Context, Device, Kernel, OnDevice, Placed, Program, RunsCode};
 use crate::kernels::{
     arguments::{check_all, local_memory},
-    geometry::{Range, check_cluster},
+    geometry::Range,
 };
 use std::ffi::CStr;
 use ur_adapter::{
@@ -11,7 +11,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Object, Owned},
 };
-use ur_hal::{Address, Capability, Geometry};
+use ur_hal::{Address, Capability};
 use ur_sys::*;
 
 /// The launch properties that a caller passes.
@@ -30,11 +30,18 @@ impl Asked {
     /// # Errors
     /// `INVALID_OPERATION` for a property that the device does not support; `INVALID_VALUE` for a chain that does not
     /// end.
+    #[inline]
     pub fn of<D: RunsCode>(
         on: &OnDevice<D>,
         properties: Option<&ur_kernel_launch_ext_properties_t>,
     ) -> Result<Self> {
-        let Some(properties) = properties else { return Ok(Self::default()) };
+        properties.map_or(Ok(Self::default()), |properties| Self::read(on, properties))
+    }
+    #[inline(never)]
+    fn read<D: RunsCode>(
+        on: &OnDevice<D>,
+        properties: &ur_kernel_launch_ext_properties_t,
+    ) -> Result<Self> {
         let needs = |what, is_asked: bool| match is_asked && !on.capabilities().has(what) {
             false => Ok(()),
             true => {
@@ -83,37 +90,19 @@ pub fn on_queue<'kernel, D: RunsCode>(
     check_context(context, kernel.program())?;
     kernel.on(device)
 }
-/// The geometry of a launch; `None` for an empty range, unless the backend refuses those.
+/// Checks that an empty range may be launched, which does nothing.
 ///
 /// # Errors
-/// `INVALID_WORK_DIMENSION` for an empty range that is refused; `INVALID_WORK_GROUP_SIZE`; `INVALID_VALUE` for clusters
-/// that do not divide the groups; `OUT_OF_RESOURCES` for more local memory than the device has. Returns the driver's
-/// error, mapped as in `error.rs`.
-pub fn geometry<D: RunsCode>(
-    on: &OnDevice<D>,
-    range: &Range,
-    local: Option<&[usize]>,
-    local_memory: usize,
-    cluster: Option<[u32; 3]>,
-) -> Result<Option<Geometry>> {
-    if range.is_empty() {
-        let global = range.global;
-        return match D::REFUSES_EMPTY_RANGES {
-            false => Ok(None),
-            true => Err(Error::new(
-                ErrorCode::InvalidWorkDimension,
-                format!("a range of {global:?} items has none: leave the launch out"),
-            )),
-        };
+/// `INVALID_WORK_DIMENSION` if the backend refuses it.
+pub fn check_empty<D: RunsCode>(range: &Range) -> Result<()> {
+    let global = range.global;
+    match D::REFUSES_EMPTY_RANGES {
+        false => Ok(()),
+        true => Err(Error::new(
+            ErrorCode::InvalidWorkDimension,
+            format!("a range of {global:?} items has none: leave the launch out"),
+        )),
     }
-    D::allow_local(on.function(), local_memory)?;
-    let local = match local {
-        Some(local) => on.limits().local(range, local)?,
-        None => on.choose(range, local_memory)?,
-    };
-    let groups = on.limits().groups(range, local)?;
-    cluster.map_or(Ok(()), |cluster| check_cluster(cluster, groups))?;
-    Ok(Some(Geometry { groups, local: local.map(|n| n as u32), offset: range.offset }))
 }
 /// The group size that a launch would have if the caller passed none.
 ///
@@ -127,7 +116,8 @@ pub(super) fn suggest<D: RunsCode>(
     arguments: Option<&[ur_exp_kernel_arg_properties_t]>,
 ) -> Result<Vec<usize>> {
     let on = on_queue::<D>(queue, &kernel)?;
-    let range = Range::new(Some(offset), global)?;
+    let range = Range::of(Some(offset), global);
+    range.check()?;
     let memory = arguments.map_or(Ok(0), |arguments| {
         check_all::<D::Mem, <D as Objects>::Sampler>(arguments, on.takes())?;
         local_memory::<D::Mem, <D as Objects>::Sampler>(arguments)

@@ -15,4 +15,4 @@ pub(crate) use objects::{
 };
 pub use objects::{Event, FreedInOrder, HasStreams, Queue};
 pub use submit::submit_by;
-pub(crate) use submit::{lent, no_point, noted};
+pub(crate) use submit::{Lent, lend, no_point, noted};

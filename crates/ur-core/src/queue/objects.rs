@@ -290,14 +290,17 @@ impl<D: HasStreams> Queue<D> {
     /// Passes a result on. If the driver itself failed, everything in the stream is lost, so all signals that it owes
     /// to other processes are marked as failed. A refused command or a failed dependency does not affect other
     /// commands.
+    #[inline]
     pub(crate) fn note<T>(&self, outcome: ur_hal::Result<T>) -> Result<T> {
+        outcome.map_err(|error| self.noted(error))
+    }
+    #[cold]
+    fn noted(&self, error: ur_hal::Error) -> Error {
         use ur_hal::ErrorKind::{DependencyFailed, InvalidOperation};
-        if let Err(error) = &outcome
-            && !matches!(error.kind(), DependencyFailed | InvalidOperation)
-        {
+        if !matches!(error.kind(), DependencyFailed | InvalidOperation) {
             locked(&self.counters).fail();
         }
-        Ok(outcome?)
+        error.into()
     }
 }
 

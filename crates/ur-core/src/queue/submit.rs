@@ -66,18 +66,20 @@ impl<D: HasStreams> Wanted<D> {
         outcome: ur_hal::Result<Option<D::Point>>,
     ) -> Enqueued<D> {
         let point = if self.completion.is_awaited() { queue.note(outcome)? } else { outcome? };
-        let made = self.of.zip(point);
-        Ok(made.map(|(queue, point)| Event::of(queue, self.name, point, self.profile)))
+        Ok(match (self.of, point) {
+            (Some(queue), Some(point)) => Some(Event::of(queue, self.name, point, self.profile)),
+            _ => None,
+        })
     }
 }
-/// The captured wait list in the driver's terms.
+/// A wait list in the driver's terms. Like [`Waits`], it is filled in place.
+pub(crate) type Lent<'a, D> = SmallVec<[Wait<'a, D>; 8]>;
+/// Appends the captured wait list in the driver's terms.
 #[inline(always)]
-pub(crate) fn lent<'a, D: HasStreams>(waits: &'a Waits<'_, D>) -> SmallVec<[Wait<'a, D>; 8]> {
-    let mut list = SmallVec::new();
+pub(crate) fn lend<'a, D: HasStreams>(waits: &'a Waits<'_, D>, list: &mut Lent<'a, D>) {
     if !waits.is_empty() {
         list.extend(waits.iter().map(Pending::lent));
     }
-    list
 }
 /// Submits something that only the backend knows, such as a recorded command buffer. The function `by` receives a
 /// barrier with the wait list and the requested completion, and submits its own work in place of it. `profile` is for
@@ -93,10 +95,11 @@ pub fn submit_by<D: HasStreams>(
     by: impl FnOnce(&Submission<'_, D>) -> ur_hal::Result<Option<D::Point>>,
 ) -> Enqueued<D> {
     let wanted = Wanted::new(queue, name, profile, report)?;
-    let mut waits = Waits::new();
+    let (mut waits, mut list) = (Waits::new(), Lent::new());
     waits::capture(events, &mut waits)?;
+    lend(&waits, &mut list);
     let outcome = by(&Submission {
-        waits: &lent(&waits),
+        waits: &list,
         completion: wanted.completion,
         profile: noted(wanted.profile),
         ..Submission::new(&Command::Barrier)
@@ -131,11 +134,12 @@ impl<D: HasStreams> TakesCommands for D {
         // No closure around the submission: it would be compiled once for all kinds of commands.
         let profile = ready.profile(queue.profile());
         let wanted = Wanted::new(queue, ready.name, profile, report)?;
-        let mut waits = Waits::new();
+        let (mut waits, mut list) = (Waits::new(), Lent::new());
         waits::capture(events, &mut waits)?;
+        lend(&waits, &mut list);
         let submission = Submission {
             command: &ready.command,
-            waits: &lent(&waits),
+            waits: &list,
             order: ready.order,
             completion: wanted.completion,
             profile: noted(wanted.profile),
@@ -155,9 +159,9 @@ impl<D: HasStreams> TakesCommands for D {
             return D::record(queue, &barrier, events, Some(signalled), CompletionRequest::None)
                 .map(drop);
         }
-        let mut waits = Waits::new();
+        let (mut waits, mut list) = (Waits::new(), Lent::new());
         waits::capture(events, &mut waits)?;
-        let list = lent(&waits);
+        lend(&waits, &mut list);
         let times = signalled.profile.is_on() || queue.profile().is_on();
         let profile = if times { Profile::Instant } else { Profile::Off };
         let barrier = Submission {
