@@ -294,8 +294,13 @@ impl Lane {
             }
             let _ = seen.set(outcome); // this alone sets it
         };
-        let place = |made: Made<'_>| place(&self.native, self.can, order, waits, made);
-        host_task::enqueue(&self.native, place, (call, order == Order::Both), event)
+        let begin = |made: Made<'_>| place(&self.native, self.can, order, waits, made);
+        let is_barrier = order == Order::Both || self.native.is_in_order();
+        let end = |ends: Waits<'_>, made: Made<'_>| match is_barrier {
+            true => self.native.barrier(ends, made),
+            false => place(&self.native, self.can, Order::Free, ends, made),
+        };
+        host_task::enqueue(&self.native, (begin, end), call, event)
     }
     /// Has the value of a counter reached once all before is over, and what the submission waits for.
     ///

@@ -4,7 +4,10 @@ use crate::{
     case::{Case, Verdict},
     cases, ensure, info, must, same,
 };
-use std::ptr::{null, null_mut};
+use std::{
+    ffi::c_void,
+    ptr::{null, null_mut},
+};
 use ur_sys::*;
 
 pub fn cases() -> Vec<Case> {
@@ -19,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         "urQueueCreate", "in-order queues keep the order", "an in-order queue runs commands one after the other", in_order;
         "urQueueCreate", "queues are independent", "a queue does not wait for another", independent;
         "urQueueCreate", "an out-of-order queue does not order commands", "a command of an out-of-order queue overtakes one that waits", overtakes;
+        "urEnqueueEventsWait, urEnqueueHostTaskExp", "an out-of-order queue does not order commands", "a wait and a function of an out-of-order queue that name what they wait for overtake one that waits for something else", waits_overtake;
         "urQueueCreate", "counts are exact under concurrency", "eight threads enqueue into one queue, and all gets done", threads;
         "urQueueGetNativeHandle, urQueueCreateWithNativeHandle", "a native handle leads back", "a queue made of a native handle works", native;
     }
@@ -148,6 +152,25 @@ fn overtakes(b: &Bench) -> Verdict {
     must!(b, event.release(event));
     must!(b, queue.release(queue));
     b.free(at)
+}
+extern "C" fn nothing(_: *mut c_void) {}
+fn waits_overtake(b: &Bench) -> Verdict {
+    let ((queue, gate), (other, first)) = (held(b, OOO)?, held(b, ur_queue_flags_t::default())?);
+    let named = ur_event_handle_t(b.follow(other, &[])?); // pending, or nothing would be waited for
+    let (waited, mut called) = (b.follow(queue, &[named.0])?, ur_event_handle_t::NULL);
+    let none = null_mut();
+    must!(b, enqueue_exp.host_task_exp(queue, Some(nothing), none, null(), 1, &named, &mut called));
+    first.open();
+    b.wait(&[waited, called.0])?;
+    gate.open();
+    for queue in [queue, other] {
+        b.finish(queue)?;
+        must!(b, queue.release(queue));
+    }
+    for event in [named, called, ur_event_handle_t(waited)] {
+        must!(b, event.release(event));
+    }
+    Ok(())
 }
 fn threads(b: &Bench) -> Verdict {
     for flags in [ur_queue_flags_t::default(), OOO] {

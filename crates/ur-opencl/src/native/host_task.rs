@@ -13,26 +13,26 @@ use ur_adapter::error::{Error, Result};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
-/// Enqueues the call of a function behind what `place` puts into the queue. The function is told whether that succeeded.
+/// Enqueues the call of a function behind what `begin` puts into the queue, and what `end` does, which waits for the function to return.
+/// The function is told whether the former succeeded.
 ///
 /// # Errors
 /// `OUT_OF_RESOURCES` without a thread to call it; the driver's own. Then it is not called.
 pub fn enqueue(
     queue: &NativeQueue,
-    place: impl FnOnce(Made<'_>) -> Result<()>,
-    (call, is_barrier): (impl FnOnce(bool) + Send + 'static, bool),
+    (begin, end): (
+        impl FnOnce(Made<'_>) -> Result<()>,
+        impl FnOnce(Waits<'_>, Made<'_>) -> Result<()>,
+    ),
+    call: impl FnOnce(bool) + Send + 'static,
     event: Made<'_>,
 ) -> Result<()> {
     POOL.get().has_thread()?;
     let mut before = None;
-    place(Made(Some(&mut before)))?;
+    begin(Made(Some(&mut before)))?;
     let (before, over) = (given(before)?, of_user(queue.context())?);
     let (ends, done) = ([over.raw()], over.clone());
-    match queue.is_in_order() || is_barrier {
-        true => queue.barrier(Waits(&ends), event),
-        false => queue.marker(Waits(&ends), event),
-    }
-    .inspect_err(|_| settle(&over))?;
+    end(Waits(&ends), event).inspect_err(|_| settle(&over))?;
     let told = call_when_over(&before, move |is_good| {
         POOL.get().give(Box::new(move || {
             call(is_good);

@@ -128,8 +128,8 @@ impl Ability {
         self.has_native && matches!(self.reach, Reach::System | Reach::Svm)
     }
 }
-/// A command that does nothing, and is behind these events alone. In PoCL's out-of-order queues markers are behind all before them,
-/// also those with a list.
+/// A command that does nothing, and is behind these events alone. In an out-of-order queue a marker without a list is behind all before
+/// it, and on PoCL one with a list, too.
 ///
 /// # Errors
 /// The driver's own.
@@ -150,14 +150,8 @@ pub fn place(
     waits: Waits<'_>,
     event: Made<'_>,
 ) -> Result<()> {
-    if queue.is_in_order() {
-        return queue.marker(waits, event);
-    }
-    if order == Order::Free {
-        return match waits.0 {
-            [] => behind(queue, can, waits, event), // a marker without a list would be behind all
-            _ => queue.marker(waits, event),
-        };
+    if queue.is_in_order() || order == Order::Free {
+        return behind(queue, can, waits, event);
     }
     let mut before = None;
     let all: Vec<RawEvent>;
