@@ -33,7 +33,7 @@ capabilities! {
     ManagedMemory = "shared USM",
     /// Memory that is allocated and freed in stream order: [`Command::AllocAsync`](crate::Command::AllocAsync).
     OrderedAllocation = "memory that is allocated in a queue's order",
-    /// Host memory that the application allocated can be pinned: [`Driver::pin`](crate::Driver::pin).
+    /// Host memory that the application allocated can be pinned: [`Pins::pin`](crate::Pins::pin).
     Pinning = "pinned memory of others",
     /// Memory that was not allocated through this driver is recognised:
     /// [`Allocates::recognise`](crate::Allocates::recognise).
