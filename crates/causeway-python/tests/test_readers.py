@@ -1,12 +1,13 @@
-"""What nobody can read any more is given up, and what somebody can is kept."""
+"""What nobody will read is given up, and no process waits for it."""
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
-from causeway_ipc import _outbox, _readers
+from causeway_ipc import _readers
 from conftest import PATIENCE, becomes, settled
 
 LARGE = 30_000
@@ -52,6 +53,7 @@ def test_a_process_that_waits_for_no_queue_waits_for_no_receiver(method: str) ->
 
 def send_and_end(give: Any, told: Any, inherited: Any) -> None:
     cw_multiprocessing.install()
+    _readers._LONG = 1.0
     if inherited is not None:
         inherited.close()
     give.send(np.ones(LARGE))
@@ -60,7 +62,7 @@ def send_and_end(give: Any, told: Any, inherited: Any) -> None:
 
 @ends_alone
 @pytest.mark.parametrize("is_duplex", [False, True])
-def test_a_process_does_not_wait_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool) -> None:
+def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool) -> None:
     context = multiprocessing.get_context(method)
     (take, give), told = context.Pipe(is_duplex), context.Event()
     process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None))
@@ -79,17 +81,13 @@ def test_what_a_pool_has_not_done_when_it_is_left_is_given_up() -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
         results = pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))
         assert next(results) == 1
-    assert cw_multiprocessing.outstanding()
-    del pool, results
-    gc.collect()
-    assert settled()
+    assert cw_multiprocessing.outstanding() == 0
 
 
 def leave_a_pool() -> None:
     cw_multiprocessing.install()
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert next(pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))) == 1
-    assert cw_multiprocessing.outstanding()
 
 
 @ends_alone
@@ -99,59 +97,36 @@ def test_a_process_that_has_left_a_pool_ends(method: str) -> None:
     assert ends(process)
 
 
-def test_a_process_whose_parent_cannot_be_seen_knows_of_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, write = os.pipe()
+def end_of_worker(_: Any) -> None:
+    os._exit(1)
 
-    class Outside:
-        _sentinel = read
 
-    assert _readers._pipes()[0]
-    monkeypatch.setattr("multiprocessing.process.parent_process", Outside)
-    os.close(write)
-    assert not _readers._pipes()[0]
-    os.close(read)
+def test_what_a_broken_executor_has_not_done_is_given_up() -> None:
+    with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as executor:
+        futures = [executor.submit(end_of_worker, np.full(LARGE, 1.0)) for _ in range(20)]
+        assert isinstance(futures[-1].exception(PATIENCE), BrokenProcessPool)
+    assert cw_multiprocessing.outstanding() == 0
+
+
+def test_what_the_program_gives_up_is_gone_and_later_arrays_go_as_ever() -> None:
+    take, give = multiprocessing.Pipe(duplex=False)
+    other, queue = multiprocessing.Pipe(), multiprocessing.SimpleQueue()
+    for send in [give.send, other[0].send, queue.put]:
+        send(np.ones(LARGE))
+    assert cw_multiprocessing.outstanding() == 3
+    cw_multiprocessing.give_up(give)
+    cw_multiprocessing.give_up(queue)
+    assert cw_multiprocessing.outstanding() == 1
+    with pytest.raises(cw.Withdrawn, match="given it up"):
+        take.recv()
+    give.send(np.ones(LARGE))
+    assert take.recv().sum() == other[1].recv().sum() == LARGE
+    assert settled()
 
 
 def received_when_told(take: Any, orders: Any, answers: Any) -> None:
     assert orders.poll(PATIENCE)
     answers.send(float(take.recv().sum()))
-
-
-@pytest.mark.parametrize("is_duplex", [False, True])
-def test_what_another_process_can_read_is_kept(monkeypatch: pytest.MonkeyPatch, is_duplex: bool) -> None:
-    monkeypatch.setattr(_readers, "_GRACE", 0.0)
-    monkeypatch.setattr(_readers, "_LOOK", 0.0)
-    context = multiprocessing.get_context("fork")
-    (take, give), (hear, order), (answers, answer) = context.Pipe(is_duplex), context.Pipe(False), context.Pipe(False)
-    process = context.Process(target=received_when_told, args=(take, hear, answer))
-    process.start()
-    take.close()
-    give.send(np.ones(LARGE))
-    for is_at_end in [False, True]:
-        for _ in range(3):
-            monkeypatch.setattr(_outbox._ours(), "_is_at_end", is_at_end)
-            _outbox._ours()._look_for_readers()
-            assert cw_multiprocessing.outstanding() == 1
-    monkeypatch.undo()
-    give.close()
-    for _ in range(3):
-        _outbox._ours()._look_for_readers()
-        assert cw_multiprocessing.outstanding() == 1
-    order.send(None)
-    assert answers.poll(PATIENCE) and answers.recv() == LARGE
-    assert settled() and ends(process)
-
-
-def test_what_is_read_here_is_kept_until_this_process_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_GRACE", 0.0)
-    monkeypatch.setattr(_readers, "_LOOK", 0.0)
-    take, give = multiprocessing.Pipe(duplex=False)
-    give.send(np.ones(LARGE))
-    give.close()
-    for _ in range(3):
-        _outbox._ours()._look_for_readers()
-        assert cw_multiprocessing.outstanding() == 1
-    assert take.recv().sum() == LARGE and settled()
 
 
 def test_a_process_whose_folder_was_removed_is_received_from(peer: Callable[..., Any], tmp_path: Path) -> None:
@@ -178,14 +153,3 @@ process.join()
     assert program.hear() == "30000.0"
     assert program.end() == 0
     shutil.rmtree(folder, ignore_errors=True)
-
-
-def test_closed_connections_are_no_readers() -> None:
-    take, give = multiprocessing.Pipe(duplex=False)
-    written = _readers.Written.to(give)
-    assert written is not None and written is _readers.Written.to(give)
-    give.close()
-    assert _readers.Written.to(give) is written
-    take.close()
-    assert _readers.Written.to(take) is None
-    assert becomes(lambda: _readers.look([written]) or written.is_lost())

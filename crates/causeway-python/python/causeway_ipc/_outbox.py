@@ -24,7 +24,7 @@ from . import _causeway
 from ._causeway import Array, Event, Export, Pending
 from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Unreachable, Withdrawn
 from ._lost import lost_in_pools
-from ._readers import Written, look
+from ._readers import Written
 
 _PLACES = 4096
 """How many arrays and events may be on their way at the same time."""
@@ -85,10 +85,8 @@ class Message:
         return self.written[-1]
 
     def has_failed(self) -> bool:
-        """Nobody can receive it: a part was written, or nobody has the other end open. What was written as a whole when the handler of a
-        signal raised is received as ever."""
-        is_part = self.was_broken_off and sum(self.written) < self.due
-        return is_part or (bool(self.went) and all(written.is_lost() for written in self.went))
+        """Nobody can receive a part. What was written when the handler of a signal raised is received as ever."""
+        return self.was_broken_off and sum(self.written) < self.due
 
     def is_waited_for(self) -> bool:
         """Whether this process waits at its end until it is received."""
@@ -119,7 +117,6 @@ class Outbox:
         self._open: list[Array] = []
         self._numbers = itertools.count(1)
         self._pause = _SWEEP
-        self._is_at_end = False
 
     def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
         """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
@@ -132,7 +129,8 @@ class Outbox:
         number = self._take(kept, ready, answer, current())
         self._pause = _SWEEP
         if not self._looking.locked():
-            self._start_to_look()
+            with suppress(RuntimeError):  # the interpreter ends, and `drain` looks; or there are too many threads, and the next message is looked after
+                _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
         return receive, (ticket, self._ticket.ticket, number, answers)
 
     def _take(self, *sent: Any) -> int:
@@ -153,9 +151,11 @@ class Outbox:
         self._sweep()
         return len(self._sent)
 
-    def _look_for_readers(self) -> None:
-        messages = (sent.message for sent in self._sent.copy().values())
-        look((written for message in messages if message is not None for written in message.went), self._is_at_end)
+    def give_up(self, written: Written) -> None:
+        """Nobody receives what was written there and has not arrived."""
+        for place, sent in self._sent.copy().items():
+            if sent.message is not None and written in sent.message.went:
+                self._sent.pop(place, None)
 
     def _awaited(self) -> int:
         """How many messages this process waits for before it ends."""
@@ -196,17 +196,12 @@ class Outbox:
         view[5 : 5 + len(said)] = said
         view[0] = kind  # last: the receiver looks here first
 
-    def _start_to_look(self) -> None:
-        with suppress(RuntimeError):  # there are too many threads, and the next message is looked after; or the interpreter ends
-            _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
-
     def _look(self) -> None:
         """What a thread does while there is anything to look for, unless another does."""
         while (self._sent or self._open) and self._looking.acquire(blocking=False):
             try:
                 while self._sent or self._open:
                     time.sleep(self._pause)
-                    self._look_for_readers()
                     self._sweep(all_open=True)
                     self._pause = _SWEEP if self._sent else min(2 * self._pause, _LONGEST)
             finally:
@@ -214,9 +209,6 @@ class Outbox:
 
     def drain(self) -> None:
         """Waits for the receivers of what is under way."""
-        self._is_at_end = True
-        if self._sent:
-            self._start_to_look()
         begun = time.monotonic()
         parent = process.parent_process()
         limit = _NOTICE if linger is None and parent is None else linger
@@ -288,6 +280,14 @@ os.register_at_fork(after_in_child=_forget_parent)
 
 def _ours() -> Outbox:
     return _outboxes.get("ours") or _outboxes.setdefault("ours", Outbox())
+
+
+def give_up(through: Any) -> None:
+    """Gives up what was sent through a connection or a queue of `multiprocessing` and was not received: nobody will receive it. What is
+    sent there later is sent as ever. Pools and executors that end do this for what they have not done."""
+    written = Written.to(getattr(through, "_writer", through))
+    for outbox in _outboxes.copy().values():
+        outbox.give_up(written)
 
 
 def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
@@ -388,9 +388,8 @@ def _lives(ticket: str) -> bool:
 
 _DEAD = (Withdrawn, Freed, ExporterGone)
 _SENDER_GONE = (
-    "the process that sent this has ended before it was received, or has seen that nobody had the other end of its connection open: receive"
-    " before you end it (a process that ends by itself waits until it is received, or for as long as its install(linger=…) says; one that is"
-    " killed does not)"
+    "the process that sent this has ended before it was received, or has given it up: receive before you end it (a process that ends by"
+    " itself waits until it is received, or for as long as its install(linger=…) says; one that is killed does not)"
 )
 _MAKER_GONE = (
     "the process that made this array has ended, or offers it no more, and who sent it on had no right to a copy, or has ended too: keep the"

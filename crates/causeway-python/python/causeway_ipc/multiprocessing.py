@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from concurrent.futures import process as futures
 from functools import lru_cache, partial
-from multiprocessing import connection, queues
+from multiprocessing import connection, pool, queues
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
@@ -20,6 +21,7 @@ from ._causeway import Array, Event, Pending, limit
 from ._errors import Forked, InvalidUse, Unsupported
 from ._lost import loads, lost_in_pools
 from ._outbox import Message, all_or_nothing, current
+from ._outbox import give_up as give_up
 from ._outbox import outstanding as outstanding
 from ._outbox import send as _send
 from ._outbox import send_event as _send_event
@@ -217,8 +219,7 @@ class _Pickled(bytearray):
 
 
 def _takes_back_what_fails() -> None:
-    """Has a message that cannot be pickled, is not written as a whole, or that nobody can read, leave nothing under way: what it had posted
-    is taken back."""
+    """Has a message that cannot be pickled, or is not written as a whole, leave nothing under way: what it had posted is taken back."""
     if getattr(ForkingPickler.dump, "_is_causeway", False):
         return
     plain_dump, plain_send, plain_put = ForkingPickler.dump, connection.Connection.send, queues.SimpleQueue.put
@@ -250,8 +251,7 @@ def _takes_back_what_fails() -> None:
         pickled = getattr(data, "obj", None)
         message = pickled.message if isinstance(pickled, _Pickled) else Message()
         message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
-        if (written := Written.to(self)) is not None:
-            message.went.append(written)
+        message.went.append(Written.to(self))
         all_or_nothing(message, plain_write_all, self, data)
 
     def write(self: Any, data: Any, write: Any = os.write) -> None:
@@ -260,8 +260,7 @@ def _takes_back_what_fails() -> None:
 
     def cancel_join_thread(self: Any) -> None:
         plain_cancel(self)
-        if (written := Written.to(self._writer)) is not None:
-            written.wait_for_nobody()
+        Written.to(self._writer).wait_for_nobody()
 
     dump._is_causeway = True  # type: ignore[attr-defined]
     setattr(ForkingPickler, "dump", dump)
@@ -272,6 +271,28 @@ def _takes_back_what_fails() -> None:
     setattr(connection.Connection, "_send", write)
     setattr(queues.SimpleQueue, "put", put)
     setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
+
+
+def _gives_up_what_is_not_done() -> None:
+    """Has pools and executors that end give up what their workers have not received."""
+    plain_terminate: Any = getattr(pool.Pool, "_terminate_pool").__func__
+    if getattr(plain_terminate, "_is_causeway", False):
+        return
+    manager: Any = getattr(futures, "_ExecutorManagerThread")
+    plain_run = manager.run
+
+    def terminate(cls: Any, taskqueue: Any, inqueue: Any, *others: Any) -> None:
+        plain_terminate(cls, taskqueue, inqueue, *others)
+        if hasattr(inqueue, "_writer"):  # threads have another
+            give_up(inqueue)
+
+    def run(self: Any) -> None:
+        plain_run(self)
+        give_up(self.call_queue)
+
+    terminate._is_causeway = True  # type: ignore[attr-defined]
+    setattr(pool.Pool, "_terminate_pool", classmethod(terminate))
+    manager.run = run
 
 
 def _tells_what_is_lost() -> None:
@@ -304,6 +325,7 @@ def install(*, linger: float | None = None) -> None:
     _outbox.linger = None if linger is None else limit(linger)
     _takes_back_what_fails()
     _tells_what_is_lost()
+    _gives_up_what_is_not_done()
     ForkingPickler.register(Array, _send)
     ForkingPickler.register(Event, _send_event)
     try:
