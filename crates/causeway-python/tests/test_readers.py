@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -106,6 +107,26 @@ def test_what_a_broken_executor_has_not_done_is_given_up() -> None:
         futures = [executor.submit(end_of_worker, np.full(LARGE, 1.0)) for _ in range(20)]
         assert isinstance(futures[-1].exception(PATIENCE), BrokenProcessPool)
     assert cw_multiprocessing.outstanding() == 0
+
+
+def send_when_nobody_reads(give: Any, orders: Any) -> None:
+    cw_multiprocessing.install()
+    assert orders.poll(PATIENCE)
+    give.send(np.ones(LARGE))
+
+
+def test_what_was_read_as_bytes_is_waited_for_though_its_connection_is_closed() -> None:
+    context = multiprocessing.get_context("spawn")
+    (take, give), (ready, go) = context.Pipe(False), context.Pipe(False)
+    process = context.Process(target=send_when_nobody_reads, args=(give, ready))
+    process.start()
+    go.send(None)
+    message = take.recv_bytes()
+    take.close()
+    process.join(1)  # which it must not do yet
+    assert process.exitcode is None and pickle.loads(message).sum() == LARGE
+    give.close()
+    assert ends(process)
 
 
 def test_what_the_program_gives_up_is_gone_and_later_arrays_go_as_ever() -> None:

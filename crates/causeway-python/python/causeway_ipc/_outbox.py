@@ -180,14 +180,15 @@ class Outbox:
         if has_arrived and isinstance(sent.kept, Array):
             self._open += _causeway.open_elsewhere([sent.kept])
         if has_arrived or (sent.message is not None and sent.message.has_failed()):
-            del self._sent[place]
+            self._sent.pop(place, None)  # another thread may give it up at the same time
 
     def _copy(self, place: int, sent: _Sent) -> None:
         """Answers a receiver that could not open the ticket of the process that made an array."""
         assert isinstance(sent.kept, Array) and sent.answer is not None
         try:
             ticket, copy = _causeway.standing_copy(sent.kept)
-            self._sent[place] = sent._replace(kept=copy)
+            if self._sent.get(place) is sent:
+                self._sent[place] = sent._replace(kept=copy)
             kind, said = _TICKET, ticket.encode()
         except CausewayError as error:
             kind, said = _FAILURE, str(error).encode()[: _ANSWER - 5]

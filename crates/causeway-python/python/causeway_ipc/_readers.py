@@ -24,7 +24,8 @@ class Written:
     def __init__(self, connection: Any) -> None:
         self._connection = weakref.ref(connection)
         self._unwaited_in = 0
-        self._looked, self._alone_since = -_LOOK, 0.0
+        self._looked = -_LOOK
+        self._alone_since: float | None = None  # seen by a process that ends
 
     @staticmethod
     def to(connection: Any) -> Written:
@@ -46,8 +47,10 @@ class Written:
         if now - self._looked >= _LOOK:
             self._looked = now
             if not self._has_hung_up():
+                self._alone_since = None
+            elif self._alone_since is None:
                 self._alone_since = now
-        return now - self._alone_since < _LONG
+        return self._alone_since is None or now - self._alone_since < _LONG
 
     def _has_hung_up(self) -> bool:
         at = getattr(self._connection(), "_handle", None)

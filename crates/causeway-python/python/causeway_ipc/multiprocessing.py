@@ -282,13 +282,17 @@ def _gives_up_what_is_not_done() -> None:
     plain_run = manager.run
 
     def terminate(cls: Any, taskqueue: Any, inqueue: Any, *others: Any) -> None:
-        plain_terminate(cls, taskqueue, inqueue, *others)
-        if hasattr(inqueue, "_writer"):  # threads have another
-            give_up(inqueue)
+        try:
+            plain_terminate(cls, taskqueue, inqueue, *others)
+        finally:
+            if hasattr(inqueue, "_writer"):  # threads have another
+                give_up(inqueue)
 
     def run(self: Any) -> None:
-        plain_run(self)
-        give_up(self.call_queue)
+        try:
+            plain_run(self)
+        finally:
+            give_up(self.call_queue)
 
     terminate._is_causeway = True  # type: ignore[attr-defined]
     setattr(pool.Pool, "_terminate_pool", classmethod(terminate))
