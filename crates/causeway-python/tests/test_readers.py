@@ -109,20 +109,20 @@ def test_what_a_broken_executor_has_not_done_is_given_up() -> None:
     assert cw_multiprocessing.outstanding() == 0
 
 
-def send_when_nobody_reads(give: Any, orders: Any) -> None:
+def send_and_end_when_told(give: Any, is_closed: Any) -> None:
     cw_multiprocessing.install()
-    assert orders.poll(PATIENCE)
     give.send(np.ones(LARGE))
+    assert is_closed.wait(PATIENCE)
 
 
 def test_what_was_read_as_bytes_is_waited_for_though_its_connection_is_closed() -> None:
     context = multiprocessing.get_context("spawn")
-    (take, give), (ready, go) = context.Pipe(False), context.Pipe(False)
-    process = context.Process(target=send_when_nobody_reads, args=(give, ready))
+    (take, give), is_closed = context.Pipe(False), context.Event()
+    process = context.Process(target=send_and_end_when_told, args=(give, is_closed))
     process.start()
-    go.send(None)
     message = take.recv_bytes()
     take.close()
+    is_closed.set()
     process.join(1)  # which it must not do yet
     assert process.exitcode is None and pickle.loads(message).sum() == LARGE
     give.close()
