@@ -180,13 +180,13 @@ impl Line {
             return;
         }
         if !state.has_thread {
-            state.has_thread = true;
             if !std::mem::replace(&mut state.is_listed, true) {
                 locked(&LINES).push(Arc::downgrade(self));
             }
             let line = Arc::clone(self);
             let _thread = ur_mapping::start_thread("ze-software", move || line.work())
                 .expect("the system has a thread left for a queue");
+            state.has_thread = true; // only now: a call after one that panicked tries again
         }
         drop(state);
         self.arrived.notify_one();
