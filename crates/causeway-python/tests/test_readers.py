@@ -19,14 +19,11 @@ import pytest
 from causeway_ipc import _readers
 from conftest import PATIENCE, becomes, settled
 
+cw_multiprocessing.install()
+
 LARGE = 30_000
 METHODS = ["fork", "spawn"]
 ends_alone = pytest.mark.parametrize("method", METHODS)
-
-
-@pytest.fixture(autouse=True)
-def installed() -> None:
-    cw_multiprocessing.install()
 
 
 def ends(process: Any) -> bool:
@@ -37,7 +34,6 @@ def ends(process: Any) -> bool:
 
 
 def put_and_end(queue: Any) -> None:
-    cw_multiprocessing.install()
     queue.cancel_join_thread()
     queue.put(np.ones(LARGE))
     assert becomes(lambda: bool(queue._reader.poll(0)))  # written
@@ -53,7 +49,6 @@ def test_a_process_that_waits_for_no_queue_waits_for_no_receiver(method: str) ->
 
 
 def send_and_end(give: Any, told: Any, inherited: Any) -> None:
-    cw_multiprocessing.install()
     _readers._LONG = 1.0
     if inherited is not None:
         inherited.close()
@@ -78,17 +73,14 @@ def first_of(array: Any) -> float:
     return float(array[0])
 
 
-def test_what_a_pool_has_not_done_when_it_is_left_is_given_up() -> None:
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        results = pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))
-        assert next(results) == 1
-    assert cw_multiprocessing.outstanding() == 0
-
-
 def leave_a_pool() -> None:
-    cw_multiprocessing.install()
     with multiprocessing.get_context("fork").Pool(2) as pool:
         assert next(pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))) == 1
+
+
+def test_what_a_pool_has_not_done_when_it_is_left_is_given_up() -> None:
+    leave_a_pool()
+    assert cw_multiprocessing.outstanding() == 0
 
 
 @ends_alone
@@ -110,7 +102,6 @@ def test_what_a_broken_executor_has_not_done_is_given_up() -> None:
 
 
 def send_and_end_when_told(give: Any, is_closed: Any) -> None:
-    cw_multiprocessing.install()
     give.send(np.ones(LARGE))
     assert is_closed.wait(PATIENCE)
 
