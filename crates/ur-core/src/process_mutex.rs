@@ -1,8 +1,11 @@
 //! A lock that a forked child does not take: a thread of the parent, which the child does not have, may hold it, and may be
 //! in the middle of a change of the value. So the child does not drop the value either.
-use std::sync::{Mutex, MutexGuard};
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard},
+};
 use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_lock::locked;
+use ur_lock::{locked, unpoisoned};
 
 /// A value that only the process that made it may use, one thread at a time.
 pub(crate) struct ProcessMutex<T> {
@@ -25,8 +28,23 @@ impl<T> ProcessMutex<T> {
         if let Some(value) = self.value.as_ref().filter(|_| self.is_own()) {
             return Ok(locked(value));
         }
-        let why = "these recorded commands were made before a fork and stayed with the parent: record them anew in the child";
+        let why = "the object was made before a fork and stayed with the parent: make it anew in the child";
         Err(Error::new(ErrorCode::Uninitialized, why))
+    }
+    /// The value, without its lock; `None` in a forked child.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        let is_own = self.is_own();
+        self.value.as_mut().filter(|_| is_own).map(|value| unpoisoned(value.get_mut()))
+    }
+}
+impl<T: Default> Default for ProcessMutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+impl<T> fmt::Debug for ProcessMutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessMutex").finish_non_exhaustive()
     }
 }
 impl<T> Drop for ProcessMutex<T> {
@@ -67,8 +85,10 @@ mod tests {
         drop(inherited);
         assert_eq!(DROPPED.load(Relaxed), 1, "the value is the parent's");
         let mut held = ProcessMutex::new(());
+        assert!(held.get_mut().is_some());
         forget(held.lock().unwrap());
         held.fork = 0;
         assert_eq!(held.lock().unwrap_err().code(), ErrorCode::Uninitialized);
+        assert!(held.get_mut().is_none());
     }
 }

@@ -187,7 +187,7 @@ pub(super) fn map<D: TakesCommands>(
     let (name, at) = (ur_command_t::MEM_BUFFER_MAP, mapping.at);
     let brings = !flags.contains(F::WRITE_INVALIDATE_REGION);
     let made = bring(queue, buffer, (&mapping, brings), (name, false), events, report)?;
-    buffer.map(mapping);
+    buffer.map(mapping)?;
     Ok((made, at))
 }
 /// `urEnqueueMemUnmap`: enqueues a copy that writes back what the caller may have written.
@@ -207,7 +207,7 @@ pub(super) fn unmap<D: TakesCommands>(
     let brings = mapping.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);
     let made = bring(queue, mem, (&mapping, brings), (name, true), events, report);
     if made.is_err() {
-        mem.map(mapping); // not enqueued: it stays mapped
+        mem.map(mapping)?; // not enqueued: it stays mapped
     }
     made
 }

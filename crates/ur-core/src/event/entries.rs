@@ -7,9 +7,11 @@ use crate::{
         watch::{CompletionCallbacks, Watch, call_when_over},
     },
     profiling::{self, Profile},
-    queue::{Context, Device, HasStreams, Origin, Run, Shareable, SharedEvents, State},
+    queue::{
+        Context, Device, HasStreams, LatestSignal, Origin, Run, Shareable, SharedEvents, State,
+    },
 };
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use ur_adapter::{
     api::{EventApi, EventExpApi},
     callback::EventCallback,
@@ -31,7 +33,9 @@ impl<D: HasStreams> Event<D> {
     fn profile(&self) -> Result<Profile> {
         Ok(match &self.state {
             _ if self.profile.is_on() => self.profile,
-            State::Latest { .. } => self.latest().map_or(Profile::Off, |latest| latest.profile),
+            State::Latest { signal, .. } => {
+                signal.get()?.map_or(Profile::Off, |latest| latest.profile)
+            }
             State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {
                 D::times(point)?.map_or(Profile::Off, |_| Profile::Instant)
             }
@@ -43,8 +47,8 @@ impl<D: HasStreams> Event<D> {
         let (point, profile) = match &self.state {
             State::Point(point) => (point, self.profile),
             State::Run(run) => return run.time(name, self.profile),
-            State::Latest { .. } => {
-                latest = self.latest().ok_or_else(profiling::not_yet)?;
+            State::Latest { signal, .. } => {
+                latest = signal.get()?.ok_or_else(profiling::not_yet)?;
                 (&latest.point, latest.profile)
             }
             State::Shared(SharedPart { what: Shareable::Point(point), .. }) => {
@@ -79,7 +83,7 @@ impl<D: HasStreams> Run<D> {
 }
 impl<D: HasStreams> CompletionCallbacks for Event<D> {
     fn watch() -> &'static Watch<Self> {
-        &SharedEvents::<D>::get().watch
+        SharedEvents::<D>::get().watch.get()
     }
     fn check_fork() -> Result<()> {
         Ok(D::check_process()?)
@@ -257,7 +261,7 @@ impl<D: HasStreams> EventExpApi for OverDriver<D> {
         };
         let state = match what {
             Some(what) => State::Shared(SharedPart::new(what, origin)),
-            None => State::Latest { signal: Mutex::default(), is_recorded: false },
+            None => State::Latest { signal: LatestSignal::default(), is_recorded: false },
         };
         Ok(Event::without_queue(context, profile, state))
     }

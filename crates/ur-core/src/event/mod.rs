@@ -9,22 +9,21 @@ pub use crate::queue::Event;
 
 use crate::{
     profiling::Profile,
-    queue::{Context, HasStreams, Latest, Queue, Run, Shareable, SharedPart, State},
+    queue::{Context, HasStreams, Latest, LatestSignal, Queue, Run, Shareable, SharedPart, State},
 };
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Reason, Result},
     object::Owned,
 };
 use ur_hal::{Status, Streams};
 use ur_ipc::arena::{Captured as Owed, PendingSignal, Progress, Slot};
-use ur_lock::locked;
 use ur_sys::ur_command_t;
 
 /// How a barrier signals an event.
 pub(crate) enum Target<'a, D: HasStreams> {
     /// The barrier's point is stored here.
-    Latest(&'a Mutex<Option<Arc<Latest<D>>>>),
+    Latest(&'a LatestSignal<D>),
     Word(&'a Slot),
     Point(&'a D::Point),
 }
@@ -67,7 +66,7 @@ impl<D: HasStreams> Event<D> {
         is_profiled: bool,
     ) -> Owned<Self> {
         let profile = if is_profiled { Profile::Phases } else { Profile::Off };
-        let state = State::Latest { signal: Mutex::default(), is_recorded: true };
+        let state = State::Latest { signal: LatestSignal::default(), is_recorded: true };
         Owned::new(Self { context: Some(context), queue: None, command, profile, state })
     }
     /// The event of a command that a queue captured into a graph.
@@ -114,11 +113,12 @@ impl<D: HasStreams> Event<D> {
     pub fn made_for(&self) -> Profile {
         self.profile
     }
-    /// Notes the point of a command that was submitted and will signal it.
+    /// Notes the point of a recorded command that was submitted and will signal it. The process is the one that recorded,
+    /// since the others may not lock the recording.
     pub fn signalled(&self, point: D::Point, profile: Profile) {
         if let State::Latest { signal, .. } = &self.state {
-            let old = locked(signal).replace(Arc::new(Latest { point, profile }));
-            drop(old); // after the lock is released
+            let noted = signal.note(point, profile);
+            debug_assert!(noted.is_ok(), "a forked child executes what its parent recorded");
         }
     }
     /// The context it was made in.
@@ -127,23 +127,18 @@ impl<D: HasStreams> Event<D> {
         let context = self.context.as_ref().or_else(queue);
         context.expect("an event without a queue is made with its context")
     }
-    fn latest(&self) -> Option<Arc<Latest<D>>> {
-        match &self.state {
-            State::Latest { signal, .. } => locked(signal).clone(),
-            _ => None,
-        }
-    }
     /// What a wait that begins now must wait for; `None` if the event is complete.
     ///
     /// # Errors
-    /// `INVALID_EVENT` if the shared word no longer exists; `GRAPH_INTERNAL_EVENT` for the event of a captured command.
+    /// `INVALID_EVENT` if the shared word no longer exists; `GRAPH_INTERNAL_EVENT` for the event of a captured command;
+    /// `UNINITIALIZED` in a forked child that inherited a reusable event.
     #[inline]
     pub(crate) fn pending(&self) -> Result<Option<Pending<'_, D>>> {
         Ok(match &self.state {
             State::Point(point) => Some(Pending::Point(point)),
             State::Run(run) => Some(Pending::Point(&run.ended)),
             State::Complete => None,
-            State::Latest { .. } => self.latest().map(Pending::Latest),
+            State::Latest { signal, .. } => signal.get()?.map(Pending::Latest),
             State::Shared(SharedPart { what: Shareable::Word(slot), .. }) => {
                 match slot.capture().map_err(stale)? {
                     Owed::Complete => None,

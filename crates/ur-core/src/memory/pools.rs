@@ -1,13 +1,11 @@
 //! USM pools independent of their memory: to which context and device a pool belongs, and which pool a device of a
 //! context uses. Their sizes are counted in `totals.rs`.
+use crate::process_mutex::ProcessMutex;
 use std::{
     collections::HashMap,
     fmt,
     ops::Deref,
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering::*},
-    },
+    sync::atomic::{AtomicU64, Ordering::*},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -101,7 +99,7 @@ pub trait Identified: Body {
 /// The pools that the devices of one context use if the caller passes none, by the address of the device's handle.
 /// Callers can query and set them.
 #[derive(Debug)]
-pub struct ByDevice<P: Identified>(Mutex<HashMap<usize, DevicePool<P>>>);
+pub struct ByDevice<P: Identified>(ProcessMutex<HashMap<usize, DevicePool<P>>>);
 #[derive(Debug)]
 struct DevicePool<P: Identified> {
     device: P::DriverDevice,
@@ -112,7 +110,7 @@ struct DevicePool<P: Identified> {
 }
 impl<P: Identified> Default for ByDevice<P> {
     fn default() -> Self {
-        Self(Mutex::default())
+        Self(ProcessMutex::default())
     }
 }
 impl<P: Identified> ByDevice<P> {
@@ -124,7 +122,7 @@ impl<P: Identified> ByDevice<P> {
     ) -> Result<R> {
         let handle = device.as_handle().addr();
         let device: &P::DriverDevice = &device;
-        let mut all = ur_lock::locked(&self.0);
+        let mut all = self.0.lock()?;
         // Nothing is known of it, or the pools of a sub-device that was released and whose handle this one has now.
         let is_new = all.get(&handle).is_none_or(|known| known.device != *device);
         let mut ended = None;
@@ -141,7 +139,7 @@ impl<P: Identified> ByDevice<P> {
     /// The default pool of `device`, which `make` creates on first use.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Those of `make`; as for [`ProcessMutex::lock`].
     pub fn default_of(
         &self,
         device: Borrowed<'_, P::Device>,
@@ -152,7 +150,7 @@ impl<P: Identified> ByDevice<P> {
     /// The pool that the caller set for `device`, if it still exists; otherwise the default pool.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Those of `make`; as for [`ProcessMutex::lock`].
     pub fn current_of(
         &self,
         device: Borrowed<'_, P::Device>,
@@ -168,7 +166,7 @@ impl<P: Identified> ByDevice<P> {
     /// Makes `device` use `pool` from now on.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// Those of `make`; as for [`ProcessMutex::lock`].
     pub fn choose(
         &self,
         device: Borrowed<'_, P::Device>,
@@ -180,9 +178,9 @@ impl<P: Identified> ByDevice<P> {
         let chosen = (!identity.is_default).then_some((handle, identity.number));
         self.with(device, make, |pools| pools.chosen = chosen)
     }
-    /// The default pools of all devices.
+    /// The default pools of all devices; none in a forked child, where they are the parent's.
     pub fn defaults(&mut self) -> impl Iterator<Item = &P> {
-        let pools = ur_lock::unpoisoned(self.0.get_mut());
-        pools.values().map(|one| &**one.default)
+        let pools = self.0.get_mut().into_iter().flat_map(|pools| pools.values());
+        pools.map(|one| &**one.default)
     }
 }

@@ -12,7 +12,6 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_hal::{Adopted, NativeHandle, NativeKind, NativeObject};
-use ur_lock::locked;
 use ur_sys::*;
 
 fn owned<D: Contexts>(devices: &[Borrowed<'_, Device<D>>]) -> Result<Vec<Owned<Device<D>>>> {
@@ -91,7 +90,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
         context: Borrowed<'_, Context<D>>,
         deleter: ContextDeleter,
     ) -> Result<()> {
-        locked(&context.deleters).push(deleter);
+        context.deleters.lock()?.push(deleter);
         Ok(())
     }
 }

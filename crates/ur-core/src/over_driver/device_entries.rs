@@ -50,7 +50,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         properties: &ur_device_partition_properties_t,
     ) -> Result<Vec<Owned<Device<D>>>> {
         let (parts, whole) = (D::parts(device.driver(), &rule(properties)?)?, device.own()?);
-        Ok(parts.into_iter().map(|one| Device::part(&whole, one)).collect())
+        parts.into_iter().map(|one| Device::part(&whole, one)).collect()
     }
     fn device_get_native_handle(device: Borrowed<'_, Device<D>>) -> Result<ur_native_handle_t> {
         match D::HAS_HANDLES {
@@ -73,7 +73,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
                 return Ok(root.clone());
             }
             if let Some(part) = D::parts_with_handles(root.driver()).into_iter().find(is_it) {
-                return Ok(Device::part(root, part));
+                return Device::part(root, part);
             }
         }
         let why = format!("no device of the driver's has the native handle {native:#x}");

@@ -6,17 +6,17 @@ use super::{
     block::Block,
     usm_pool::{Context, Device, HasUsm},
 };
-use crate::memory::{
-    allocation::Allocation,
-    allocations::Allocated,
-    flags::{check_flags, check_part, check_range, check_size, of_part},
-    image_layout::Image,
-    ranges,
+use crate::{
+    memory::{
+        allocation::Allocation,
+        allocations::Allocated,
+        flags::{check_flags, check_part, check_range, check_size, of_part},
+        image_layout::Image,
+        ranges,
+    },
+    process_mutex::ProcessMutex,
 };
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::{fmt, sync::Arc};
 use ur_adapter::{
     api::{MemApi, Objects},
     error::{Error, ErrorCode, Result},
@@ -116,7 +116,7 @@ pub struct Mem<D: BufferBackend> {
     origin: usize,
     bytes: usize,
     what: What,
-    mapped: Mutex<Vec<Mapping<D>>>,
+    mapped: ProcessMutex<Vec<Mapping<D>>>,
 }
 impl<D: BufferBackend> Body for Mem<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Mem);
@@ -173,7 +173,16 @@ impl<D: BufferBackend> Mem<D> {
         what: What,
     ) -> Self {
         let is_lent = flags.contains(ur_mem_flags_t::USE_HOST_POINTER) && storage.host().is_some();
-        Self { flags, storage, home, is_lent, origin: 0, bytes, what, mapped: Mutex::default() }
+        Self {
+            flags,
+            storage,
+            home,
+            is_lent,
+            origin: 0,
+            bytes,
+            what,
+            mapped: ProcessMutex::default(),
+        }
     }
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
@@ -255,9 +264,6 @@ impl<D: BufferBackend> Mem<D> {
             }
         }
     }
-    fn mapped(&self) -> MutexGuard<'_, Vec<Mapping<D>>> {
-        ur_lock::locked(&self.mapped)
-    }
     /// Prepares the mapping of a range: at the buffer's address for the host, at the caller's own memory, or in memory
     /// allocated for the mapping.
     ///
@@ -277,15 +283,19 @@ impl<D: BufferBackend> Mem<D> {
         Ok(mapping(staging.at(), false, Some(staging)))
     }
     /// Registers a mapping.
-    pub fn map(&self, mapping: Mapping<D>) {
-        self.mapped().push(mapping);
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child that inherited the memory object.
+    pub fn map(&self, mapping: Mapping<D>) -> Result<()> {
+        self.mapped.lock()?.push(mapping);
+        Ok(())
     }
     /// Removes a mapping.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if nothing is mapped at `at`.
+    /// `INVALID_VALUE` if nothing is mapped at `at`; as for [`map`](Self::map).
     pub fn unmap(&self, at: UsmPtr) -> Result<Mapping<D>> {
-        let mut mapped = self.mapped();
+        let mut mapped = self.mapped.lock()?;
         match mapped.iter().rposition(|one| one.at == at) {
             Some(index) => Ok(mapped.remove(index)),
             None => Err(Error::new(

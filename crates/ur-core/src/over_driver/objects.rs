@@ -1,10 +1,11 @@
 //! Adapter, platforms, devices and contexts: handles over the driver's objects. The driver lists its devices once in a
 //! process. The entries are in `adapter.rs`, `device_entries.rs` and `context.rs`.
+use crate::process_mutex::ProcessMutex;
 use std::{
     ffi::CStr,
     marker::PhantomData,
     ops::Deref,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, OnceLock},
 };
 use ur_adapter::{
     api::Objects,
@@ -15,7 +16,7 @@ use ur_adapter::{
     statics::{Statics, TypeMap},
 };
 use ur_hal::{NativeHandles, OpensDevices, PlatformFacts, Types};
-use ur_lock::locked;
+use ur_mapping::PerProcess;
 use ur_sys::{ur_backend_t, ur_logger_level_t};
 
 /// The driver's object for a device.
@@ -126,8 +127,8 @@ pub struct Device<D: Contexts> {
     driver: DriverDevice<D>,
     pub(super) platform: Owned<Platform<D>>,
     parent: Option<Owned<Device<D>>>,
-    /// Its parts that have handles, if the same part always has the same handle.
-    parts: Mutex<Vec<Owned<Device<D>>>>,
+    /// Its parts that have handles, if the same part always has the same handle. A forked child makes handles of its own.
+    parts: PerProcess<ProcessMutex<Vec<Owned<Device<D>>>>>,
 }
 impl<D: Contexts> Body for Device<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Device);
@@ -152,7 +153,7 @@ impl<D: Contexts> Device<D> {
         platform: Owned<Platform<D>>,
         parent: Option<Owned<Self>>,
     ) -> Owned<Self> {
-        Owned::new(Self { driver, platform, parent, parts: Mutex::default() })
+        Owned::new(Self { driver, platform, parent, parts: PerProcess::new() })
     }
     /// The driver's object.
     pub fn driver(&self) -> &DriverDevice<D> {
@@ -168,24 +169,27 @@ impl<D: Contexts> Device<D> {
     /// `INVALID_DEVICE` for a device that the driver has not listed.
     pub fn of(driver: &DriverDevice<D>) -> Result<Owned<Self>> {
         if let Some(parent) = D::parent(driver) {
-            return Ok(Self::part(&Self::of(&parent)?, driver.clone()));
+            return Self::part(&Self::of(&parent)?, driver.clone());
         }
         listed().find(|one| one.driver == *driver).cloned().ok_or_else(|| {
             Error::new(ErrorCode::InvalidDevice, "the driver did not list this device at first")
         })
     }
     /// The handle of a part of a device.
-    pub(super) fn part(of: &Owned<Self>, driver: DriverDevice<D>) -> Owned<Self> {
+    ///
+    /// # Errors
+    /// As for [`ProcessMutex::lock`].
+    pub(super) fn part(of: &Owned<Self>, driver: DriverDevice<D>) -> Result<Owned<Self>> {
         let make = |driver| Self::new(driver, of.platform.clone(), Some(of.clone()));
         if !D::KEEPS_PARTS {
-            return make(driver);
+            return Ok(make(driver));
         }
-        let mut parts = locked(&of.parts);
+        let mut parts = of.parts.get().lock()?;
         if let Some(known) = parts.iter().find(|one| one.driver == driver) {
-            return known.clone();
+            return Ok(known.clone());
         }
         parts.push(make(driver));
-        parts[parts.len() - 1].clone()
+        Ok(parts[parts.len() - 1].clone())
     }
 }
 
@@ -229,7 +233,8 @@ pub struct Context<D: Contexts> {
     driver: Arc<DriverContext<D>>,
     driver_devices: Vec<DriverDevice<D>>,
     devices: Vec<Owned<Device<D>>>,
-    pub(super) deleters: Mutex<Vec<ContextDeleter>>,
+    /// Called in the process that made the context.
+    pub(super) deleters: ProcessMutex<Vec<ContextDeleter>>,
 }
 impl<D: Contexts> Body for Context<D> {
     const TAG: Tag = Tag::new(D::BACKEND, Kind::Context);
@@ -246,14 +251,14 @@ impl<D: Contexts> Deref for Context<D> {
 }
 impl<D: Contexts> Drop for Context<D> {
     fn drop(&mut self) {
-        let deleters = std::mem::take(&mut *locked(&self.deleters));
-        deleters.into_iter().for_each(ContextDeleter::call);
+        let deleters = self.deleters.get_mut().map(std::mem::take);
+        deleters.into_iter().flatten().for_each(ContextDeleter::call);
     }
 }
 impl<D: Contexts> Context<D> {
     pub(super) fn new(driver: DriverContext<D>, devices: Vec<Owned<Device<D>>>) -> Owned<Self> {
         let driver_devices = devices.iter().map(|one| one.driver().clone()).collect();
-        let (kept, driver, deleters) = (TypeMap::new(), Arc::new(driver), Mutex::default());
+        let (kept, driver, deleters) = (TypeMap::new(), Arc::new(driver), ProcessMutex::default());
         Owned::new(Self { kept, driver, driver_devices, devices, deleters })
     }
     /// The driver's object.

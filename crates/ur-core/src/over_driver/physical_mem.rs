@@ -218,7 +218,7 @@ impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
         let create = || Ok(D::physical(native, owned.driver(), size, is_shareable)?);
         let made = create().or_else(|error: Error| match error.code() {
             ErrorCode::OutOfDeviceMemory => {
-                make_room::<D>(context);
+                make_room::<D>(context)?;
                 create()
             }
             _ => Err(error),

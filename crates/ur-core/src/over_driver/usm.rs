@@ -273,8 +273,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         min_bytes_to_keep: usize,
     ) -> Result<()> {
         pool.check(context, device)?;
-        pool.trim_to(min_bytes_to_keep);
-        Ok(())
+        pool.trim_to(min_bytes_to_keep)
     }
     fn usm_pitched_alloc_exp(
         context: Borrowed<'_, Context<D>>,

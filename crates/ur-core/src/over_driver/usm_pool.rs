@@ -3,16 +3,19 @@
 //! driver.
 pub(super) use super::objects::{Context, Device};
 use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
-use crate::memory::{
-    allocation::{Allocation, Counted, Home, Memory, Usm},
-    deferred_free::{self, is_for_room},
-    pools::{ByDevice, Identified, Identity},
-    totals::Totals,
-    usm::limits,
+use crate::{
+    memory::{
+        allocation::{Allocation, Counted, Home, Memory, Usm},
+        deferred_free::{self, is_for_room},
+        pools::{ByDevice, Identified, Identity},
+        totals::Totals,
+        usm::limits,
+    },
+    process_mutex::ProcessMutex,
 };
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, atomic::Ordering::*},
+    sync::{Arc, OnceLock, atomic::Ordering::*},
 };
 use ur_adapter::{
     api::Objects,
@@ -22,7 +25,6 @@ use ur_adapter::{
     pool::{self, Limits, Pool, Source},
 };
 use ur_hal::{Allocates, MemoryRequest, Types};
-use ur_lock::locked;
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// A driver over which the core implements USM. The methods beside those of [`Allocates`] are needed until contexts and
@@ -196,7 +198,7 @@ pub struct UsmPool<D: HasUsm> {
     /// The context's first device. Its memory size is the reported limit of a pool for all devices.
     first: Owned<Device<D>>,
     zeroed: bool,
-    parts: Mutex<Parts<D>>,
+    parts: ProcessMutex<Parts<D>>,
     totals: Arc<Totals>,
     /// The driver's own pools for it.
     pub driver: D::DriverPools,
@@ -246,7 +248,7 @@ impl<D: HasUsm> UsmPool<D> {
             context: Arc::clone(context.driver()),
             first: context.devices()[0].clone(),
             zeroed: false,
-            parts: Mutex::new(Parts { made: vec![], limits }),
+            parts: ProcessMutex::new(Parts { made: vec![], limits }),
             totals: Totals::new(),
             driver: D::DriverPools::default(),
         }
@@ -273,7 +275,7 @@ impl<D: HasUsm> UsmPool<D> {
     /// The part of it with memory of one kind for a device.
     fn of(&self, usm: Usm, device: Borrowed<'_, Device<D>>) -> Result<Blocks<D>> {
         let handle = handle(&device);
-        let mut parts = locked(&self.parts);
+        let mut parts = self.parts.lock()?;
         let is_it = |part: &Part<D>| part.usm == usm && (usm == Usm::Host || part.device == handle);
         let found = parts.made.iter().position(is_it);
         if let Some(part) = found.map(|at| &parts.made[at])
@@ -297,23 +299,28 @@ impl<D: HasUsm> UsmPool<D> {
         Ok(blocks)
     }
     /// All parts, for use without the lock.
-    fn parts(&self) -> Vec<Blocks<D>> {
-        locked(&self.parts).made.iter().map(|part| Arc::clone(&part.blocks)).collect()
+    fn parts(&self) -> Result<Vec<Blocks<D>>> {
+        Ok(self.parts.lock()?.made.iter().map(|part| Arc::clone(&part.blocks)).collect())
     }
     /// Sets how many bytes of unused memory each part keeps.
-    fn set_keep(&self, bytes: usize) {
-        locked(&self.parts).limits.iter_mut().for_each(|limits| limits.keep = bytes);
-        self.parts().iter().for_each(|blocks| blocks.set_keep(bytes));
+    fn set_keep(&self, bytes: usize) -> Result<()> {
+        self.parts.lock()?.limits.iter_mut().for_each(|limits| limits.keep = bytes);
+        self.parts()?.iter().for_each(|blocks| blocks.set_keep(bytes));
+        Ok(())
     }
     /// Returns unused memory to the driver, as long as `keep` bytes remain.
-    pub fn trim_to(&self, keep: usize) {
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child that inherited the pool.
+    pub fn trim_to(&self, keep: usize) -> Result<()> {
         deferred_free::sweep_all::<D::Memory>();
-        for blocks in self.parts() {
+        for blocks in self.parts()? {
             // Approximate if other threads allocate or free at the same time.
             let all = self.totals.reserved.current.load(Relaxed);
             let others = all.saturating_sub(blocks.statistics().reserved);
             blocks.trim_to(keep.saturating_sub(others));
         }
+        Ok(())
     }
     /// Allocates `size` bytes with the alignment `align`. If memory runs out, first returns the unused memory of all
     /// parts to the driver.
@@ -330,7 +337,7 @@ impl<D: HasUsm> UsmPool<D> {
         let allocate = || Allocation::<D::Memory>::take(usm, home, size, align, &part);
         allocate().or_else(|error| match is_for_room(&error) {
             true => {
-                self.trim_to(0);
+                self.trim_to(0)?;
                 allocate()
             }
             false => Err(error),
@@ -359,7 +366,7 @@ impl<D: HasUsm> UsmPool<D> {
         deferred_free::sweep_all::<D::Memory>();
         match name {
             I::CONTEXT => Ok(self.identity.context()),
-            I::RELEASE_THRESHOLD_EXP => Ok(locked(&self.parts).limits[0].keep),
+            I::RELEASE_THRESHOLD_EXP => Ok(self.parts.lock()?.limits[0].keep),
             I::MAXIMUM_SIZE_EXP => {
                 let most = D::memory_size(self.identity.device().unwrap_or(&self.first))?;
                 Ok(self.totals.maximum.load(Relaxed).min(most))
@@ -374,10 +381,7 @@ impl<D: HasUsm> UsmPool<D> {
     /// set.
     pub fn set(&self, name: ur_usm_pool_info_t, number: usize) -> Result<()> {
         match name {
-            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => {
-                self.set_keep(number);
-                Ok(())
-            }
+            ur_usm_pool_info_t::RELEASE_THRESHOLD_EXP => self.set_keep(number),
             name => self.totals.set(name, number),
         }
     }
@@ -422,7 +426,8 @@ impl<D: HasUsm> Drop for DevicePools<D> {
     /// A handle of a default pool that a caller still holds must not keep memory alive.
     fn drop(&mut self) {
         for one in self.devices.defaults() {
-            one.set_keep(0);
+            let kept = one.set_keep(0);
+            debug_assert!(kept.is_ok(), "a forked child lists no default pools");
         }
     }
 }
@@ -434,9 +439,10 @@ impl<D: HasUsm> Context<D> {
 }
 /// Returns memory to the driver when it has run out: everything that was freed and is no longer in use, and the unused
 /// memory of the context's own pool.
-pub fn make_room<D: HasUsm>(context: Borrowed<'_, Context<D>>) {
+///
+/// # Errors
+/// As for [`UsmPool::trim_to`].
+pub fn make_room<D: HasUsm>(context: Borrowed<'_, Context<D>>) -> Result<()> {
     deferred_free::sweep_all::<D::Memory>();
-    if let Some(own) = context.pools().own.get() {
-        own.trim_to(0);
-    }
+    context.pools().own.get().map_or(Ok(()), |own| own.trim_to(0))
 }

@@ -16,12 +16,13 @@ const NAPS: [Duration; 2] = [Duration::from_micros(20), Duration::from_micros(50
 
 /// A kind of event with callbacks.
 pub trait CompletionCallbacks: Body {
-    /// The process's list of callbacks for these events.
+    /// The process's list of callbacks for these events; a forked child has one of its own, as it has no thread of its
+    /// parent's.
     fn watch() -> &'static Watch<Self>;
-    /// Checks that this process has the polling thread.
+    /// Checks that events can be polled in this process.
     ///
     /// # Errors
-    /// `UNINITIALIZED` in a forked child, because the thread is its parent's.
+    /// `UNINITIALIZED` in a forked child of a process whose driver works in that process alone.
     fn check_fork() -> Result<()>;
     /// Whether its latest signal is final. Also true for an event that cannot be queried, so that its callback is not
     /// lost.
@@ -42,13 +43,13 @@ struct State<E: CompletionCallbacks> {
     wishes: Vec<Wish<E>>,
     is_running: bool,
 }
-impl<E: CompletionCallbacks> Watch<E> {
-    /// An empty list.
-    #[expect(clippy::new_without_default, reason = "statics are made with it")]
-    pub const fn new() -> Self {
+impl<E: CompletionCallbacks> Default for Watch<E> {
+    fn default() -> Self {
         let state = Mutex::new(State { wishes: Vec::new(), is_running: false });
         Self { state, more: Condvar::new() }
     }
+}
+impl<E: CompletionCallbacks> Watch<E> {
     fn state(&self) -> MutexGuard<'_, State<E>> {
         ur_lock::locked(&self.state)
     }
@@ -68,7 +69,7 @@ pub fn call_when_over<E: CompletionCallbacks>(
     status: ur_execution_info_t,
     callback: EventCallback,
 ) -> Result<()> {
-    E::check_fork()?; // a forked child does not have the thread
+    E::check_fork()?;
     let watch = E::watch();
     let mut state = watch.state();
     state.wishes.push(Wish { event, status, callback });

@@ -164,7 +164,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
     ) -> Result<()> {
         use ur_program_build_info_t as I;
         let at = program.place(&device)?;
-        let builds = program.builds();
+        let builds = program.builds()?;
         let build = &builds[at];
         match name {
             I::STATUS => answer.value(&build.status().0),
@@ -189,8 +189,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         let known =
             facts.as_ref().map_err(|why| Error::new(ErrorCode::InvalidProgram, why.clone()))?;
         let given = |one| program_inputs::constant(one, &known.constants);
-        program.set_constants(constants.iter().map(given).collect::<Result<_>>()?);
-        Ok(())
+        program.set_constants(constants.iter().map(given).collect::<Result<_>>()?)
     }
     fn program_get_native_handle(program: Borrowed<'_, Program<D>>) -> Result<ur_native_handle_t> {
         D::native_program(&program)

@@ -8,10 +8,13 @@ use crate::kernels::{
     geometry::{Limits, Range},
     metadata::Wanted,
 };
-use crate::over_driver::{Context, Device};
+use crate::{
+    over_driver::{Context, Device},
+    process_mutex::ProcessMutex,
+};
 use std::{
     ffi::{CStr, CString},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -38,7 +41,7 @@ pub struct OnDevice<D: HasCode> {
     /// Whether the source's limit of the group size is known; then a missing limit means that the source has none.
     pub(super) is_most_told: bool,
     /// The group size that was chosen last, and for which launch.
-    chosen: Mutex<Option<Chosen>>,
+    chosen: ProcessMutex<Option<Chosen>>,
     /// Keeps the module loaded.
     module: Arc<Module<D>>,
 }
@@ -61,7 +64,7 @@ impl<D: HasCode> OnDevice<D> {
         let items = facts.items.unwrap_or(most.items);
         let warp = facts.multiple.unwrap_or(most.sub_group).max(1);
         let limits = Limits { items, group: most.group, grid: most.grid, warp, wanted };
-        let (is_most_told, chosen) = (is_most_told || facts.is_all_told, Mutex::default());
+        let (is_most_told, chosen) = (is_most_told || facts.is_all_told, ProcessMutex::default());
         let function = Arc::new(function);
         Ok(Self { device, function, facts, limits, capabilities, is_most_told, chosen, module })
     }
@@ -100,8 +103,7 @@ impl<D: HasCode> OnDevice<D> {
     /// # Errors
     /// `INVALID_WORK_GROUP_SIZE` if no group size fits. Returns the driver's error, mapped as in `error.rs`.
     pub fn choose(&self, range: &Range, local_memory: usize) -> Result<[usize; 3]> {
-        let chosen = || ur_lock::locked(&self.chosen);
-        if let Some((global, memory, local)) = *chosen()
+        if let Some((global, memory, local)) = *self.chosen.lock()?
             && (global, memory) == (range.global, local_memory)
         {
             return Ok(local);
@@ -118,7 +120,7 @@ impl<D: HasCode> OnDevice<D> {
             Some(GroupChoice::About(items)) => self.limits.suggest(range, items)?,
             None => self.limits.suggest(range, self.limits.items)?,
         };
-        *chosen() = Some((range.global, local_memory, local));
+        *self.chosen.lock()? = Some((range.global, local_memory, local));
         Ok(local)
     }
 }

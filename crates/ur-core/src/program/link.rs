@@ -48,14 +48,14 @@ pub(super) fn link<D: RunsCode>(
 /// The parts that a program contributes to a link, with the flags of its compilation followed by those of the link.
 fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
     let (status, own) = {
-        let builds = program.builds();
+        let builds = program.builds()?;
         (builds[place].status(), builds[place].options.clone())
     };
     let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidOperation, why));
     if status != ur_program_build_status_t::SUCCESS {
         return refused("a program is not compiled: call urProgramCompile first");
     }
-    let parts = program.parts(place, format!("{own} {flags}").trim());
+    let parts = program.parts(place, format!("{own} {flags}").trim())?;
     match parts.is_empty() {
         true => refused("a program of a native handle has no code that could be linked"),
         false => Ok(parts),

@@ -3,15 +3,18 @@ use super::{
     build::{Build, State, failed},
     code::{HasCode, Module},
 };
-use crate::kernels::{
-    metadata::{Metadata, Wanted},
-    program_inputs,
-    spirv::Facts,
+use crate::{
+    kernels::{
+        metadata::{Metadata, Wanted},
+        program_inputs,
+        spirv::Facts,
+    },
+    over_driver::{Context, Device},
+    process_mutex::ProcessMutex,
 };
-use crate::over_driver::{Context, Device};
 use std::{
     ffi::{CStr, CString},
-    sync::{Arc, Mutex, MutexGuard, OnceLock},
+    sync::{Arc, MutexGuard, OnceLock},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -32,8 +35,8 @@ pub struct Program<D: HasCode> {
     metadata: Metadata,
     /// What its SPIR-V contains, or why it cannot be parsed; `None` for other code. Parsed when first needed.
     facts: OnceLock<Option<Result<Facts, String>>>,
-    constants: Mutex<Vec<Constant>>,
-    builds: Mutex<Vec<Build<Module<D>>>>,
+    constants: ProcessMutex<Vec<Constant>>,
+    builds: ProcessMutex<Vec<Build<Module<D>>>>,
 }
 /// The origin of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,7 +127,8 @@ impl<D: HasCode> Program<D> {
         builds: Vec<Build<Module<D>>>,
     ) -> Owned<Self> {
         D::sweep_code();
-        let (facts, constants, builds) = (OnceLock::new(), Mutex::default(), Mutex::new(builds));
+        let (facts, constants) = Default::default();
+        let builds = ProcessMutex::new(builds);
         let new = Self { context, devices, origin, parts, metadata, facts, constants, builds };
         Owned::new(new)
     }
@@ -142,11 +146,12 @@ impl<D: HasCode> Program<D> {
     pub(super) fn metadata(&self) -> &Metadata {
         &self.metadata
     }
-    pub(super) fn builds(&self) -> MutexGuard<'_, Vec<Build<Module<D>>>> {
-        ur_lock::locked(&self.builds)
-    }
-    fn constants(&self) -> MutexGuard<'_, Vec<Constant>> {
-        ur_lock::locked(&self.constants)
+    /// Its builds.
+    ///
+    /// # Errors
+    /// `UNINITIALIZED` in a forked child that inherited the program.
+    pub(super) fn builds(&self) -> Result<MutexGuard<'_, Vec<Build<Module<D>>>>> {
+        self.builds.lock()
     }
     /// What its SPIR-V contains, or why it cannot be parsed; `None` for other code.
     pub(super) fn facts(&self) -> Option<&Result<Facts, String>> {
@@ -160,7 +165,12 @@ impl<D: HasCode> Program<D> {
             };
             Some(all?.map(|all| all.into_iter().fold(Facts::default(), join)))
         };
-        self.facts.get_or_init(look).as_ref()
+        // A child forked while another thread looks would wait for ever: nothing is looked up in there.
+        let facts = self.facts.get().unwrap_or_else(|| {
+            let fresh = look();
+            self.facts.get_or_init(|| fresh)
+        });
+        facts.as_ref()
     }
     /// The group sizes that a kernel requires, and whether the program has SPIR-V, which specifies the largest group
     /// size of each kernel that has one.
@@ -213,7 +223,7 @@ impl<D: HasCode> Program<D> {
     /// # Errors
     /// `INVALID_PROGRAM_EXECUTABLE` unless it is built or linked for one of its devices.
     pub fn built(&self) -> Result<Vec<Built<D>>> {
-        let builds = self.builds();
+        let builds = self.builds()?;
         let pairs = self.devices.iter().zip(&*builds);
         let built: Vec<_> = pairs
             .filter_map(|(device, build)| Some((device.clone(), Arc::clone(build.module()?))))
@@ -226,14 +236,14 @@ impl<D: HasCode> Program<D> {
     /// As for `check` and `built`.
     pub(super) fn module(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
-        self.builds()[at].module().cloned().ok_or_else(not_built)
+        self.builds()?[at].module().cloned().ok_or_else(not_built)
     }
     /// Like [`module`](Self::module), but first builds a program that is only compiled. References to other programs
     /// may stay unresolved.
     pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
         let options = {
-            let builds = self.builds();
+            let builds = self.builds()?;
             let is_compiled = builds[at].status() == ur_program_build_status_t::SUCCESS;
             is_compiled.then(|| builds[at].options.clone())
         };
@@ -273,24 +283,31 @@ impl<D: HasCode> Program<D> {
         })
     }
     /// The parts of the module with the index `place`, with these compiler flags.
-    pub(super) fn parts(&self, place: usize, flags: &str) -> Vec<Part<D>> {
+    ///
+    /// # Errors
+    /// As for [`builds`](Self::builds).
+    pub(super) fn parts(&self, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
         let mut parts = self.parts[place].clone();
         if self.origin == Origin::Built {
-            return parts; // with the flags of the programs from which it was linked
+            return Ok(parts); // with the flags of the programs from which it was linked
         }
-        let constants = self.constants();
+        let constants = self.constants.lock()?;
         for part in &mut parts {
             (part.flags, part.constants) = (flags.to_owned(), constants.clone());
         }
-        parts
+        Ok(parts)
     }
     /// Sets specialization constants for later builds and compilations. A later value replaces an earlier one.
-    pub(super) fn set_constants(&self, given: Vec<Constant>) {
-        let mut known = self.constants();
+    ///
+    /// # Errors
+    /// As for [`builds`](Self::builds).
+    pub(super) fn set_constants(&self, given: Vec<Constant>) -> Result<()> {
+        let mut known = self.constants.lock()?;
         for (number, bytes) in given {
             known.retain(|(one, _)| *one != number);
             known.push((number, bytes));
         }
+        Ok(())
     }
     /// Builds for some of its devices. What is built already is not built again, because kernels may use it.
     ///
@@ -327,17 +344,17 @@ impl<D: HasCode> Program<D> {
         flags: &str,
         make: impl FnOnce(&D::Target, &[Piece<'_, D>]) -> (ur_hal::Result<State<Module<D>>>, String),
     ) -> Result<()> {
-        let is_done = self.builds()[at].module().is_some();
-        let parts = self.parts(at, flags);
+        let is_done = self.builds()?[at].module().is_some();
+        let parts = self.parts(at, flags)?;
         if is_done || parts.is_empty() {
-            flags.clone_into(&mut self.builds()[at].options);
+            flags.clone_into(&mut self.builds()?[at].options);
             return Ok(());
         }
         let target = D::target(&self.context, &self.devices[at])?;
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
         let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
-        self.builds()[at].note(flags, log, made)
+        self.builds()?[at].note(flags, log, made)
     }
     /// The indices of all its builds.
     pub(super) fn all(&self) -> Vec<usize> {
@@ -349,7 +366,7 @@ impl<D: HasCode> Program<D> {
     }
     /// For each device the code that the driver made, else the code that the caller passed, else nothing.
     pub(super) fn binaries(&self) -> Result<Vec<Vec<u8>>> {
-        let modules: Vec<_> = self.builds().iter().map(|build| build.module().cloned()).collect();
+        let modules: Vec<_> = self.builds()?.iter().map(|build| build.module().cloned()).collect();
         let at = |device: usize| if D::SHARES_MODULES { 0 } else { device };
         let passed = |at: usize| match self.parts[at].as_slice() {
             [only] if self.origin == Origin::Binaries => D::bytes(&only.code).to_vec(),
@@ -377,11 +394,10 @@ impl<D: HasCode> Body for Program<D> {
     }
 }
 impl<D: HasCode> Drop for Program<D> {
-    /// Deferred, because commands that use its modules may be running.
+    /// Deferred, because commands that use its modules may be running. In a forked child the modules stay the parent's.
     fn drop(&mut self) {
-        let builds = ur_lock::unpoisoned(self.builds.get_mut());
-        let modules: Vec<_> =
-            builds.drain(..).filter_map(|build| build.module().cloned()).collect();
+        let builds = self.builds.get_mut().map(std::mem::take).into_iter().flatten();
+        let modules: Vec<_> = builds.filter_map(|build| build.module().cloned()).collect();
         if !modules.is_empty() {
             D::leave(self.context.as_handle().addr(), modules);
         }

@@ -1,9 +1,9 @@
 //! The counters through which a queue's signals of shared events reach other processes: one for each arena whose events
 //! the queue has signalled. A counter that has failed is dropped, and the next signal takes a new one.
-use std::sync::{Arc, Mutex, MutexGuard};
+use crate::process_mutex::ProcessMutex;
+use std::sync::{Arc, MutexGuard};
 use ur_adapter::error::Result;
 use ur_ipc::arena::{Arena, Counter};
-use ur_lock::locked;
 
 /// The counters of one queue. Locked from the reservation of a value until it is submitted and published, so that all
 /// three happen in the same order for every value.
@@ -14,14 +14,15 @@ impl Counters {
     /// have to grant it.
     ///
     /// # Errors
-    /// `OUT_OF_RESOURCES` if the arena has no counter left; errors of requesting one from the other process.
+    /// `OUT_OF_RESOURCES` if the arena has no counter left; errors of requesting one from the other process; as for
+    /// [`ProcessMutex::lock`].
     pub(super) fn get<'a>(
-        all: &'a Mutex<Self>,
+        all: &'a ProcessMutex<Self>,
         arena: &Arena,
     ) -> Result<(MutexGuard<'a, Self>, Arc<Counter>)> {
         let mut fresh = None;
         loop {
-            let mut counters = locked(all);
+            let mut counters = all.lock()?;
             // The counter of an exporter that is gone finishes its last events and is then dropped: keeping it would
             // keep the arena's memory and the connection.
             counters.0.retain(|(of, counter)| {

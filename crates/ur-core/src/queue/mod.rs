@@ -11,7 +11,7 @@ mod objects;
 mod submit;
 
 pub(crate) use objects::{
-    Context, Device, Latest, Origin, Run, Shareable, SharedEvents, SharedPart, State,
+    Context, Device, Latest, LatestSignal, Origin, Run, Shareable, SharedEvents, SharedPart, State,
 };
 pub use objects::{Event, FreedInOrder, HasStreams, Queue};
 pub use submit::submit_by;

@@ -8,6 +8,7 @@ use crate::{
         sampler::HasSamplers,
         watch::Watch,
     },
+    process_mutex::ProcessMutex,
     profiling::Profile,
     program::{Placed, RunsCode},
 };
@@ -219,7 +220,7 @@ pub struct Queue<D: HasStreams> {
     pub(super) context: Owned<Context<D>>,
     pub(super) device: Owned<Device<D>>,
     pub(super) flags: ur_queue_flags_t,
-    pub(super) counters: Mutex<Counters>,
+    pub(super) counters: ProcessMutex<Counters>,
     capture: D::Capture,
 }
 impl<D: HasStreams> Body for Queue<D> {
@@ -298,7 +299,10 @@ impl<D: HasStreams> Queue<D> {
     fn noted(&self, error: ur_hal::Error) -> Error {
         use ur_hal::ErrorKind::{DependencyFailed, InvalidOperation};
         if !matches!(error.kind(), DependencyFailed | InvalidOperation) {
-            locked(&self.counters).fail();
+            // In a forked child the signals are the parent's.
+            if let Ok(mut counters) = self.counters.lock() {
+                counters.fail();
+            }
         }
         error.into()
     }
@@ -325,7 +329,7 @@ pub(crate) enum State<D: HasStreams> {
     /// Nothing: complete from the start.
     Complete,
     /// The latest signal in this process. `is_recorded`: only executions of a recorded command may signal it.
-    Latest { signal: Mutex<Option<Arc<Latest<D>>>>, is_recorded: bool },
+    Latest { signal: LatestSignal<D>, is_recorded: bool },
     /// A reusable point of the driver, or a word shared between processes.
     Shared(SharedPart<D>),
     /// A command that a queue captured, and that never runs by itself.
@@ -356,6 +360,32 @@ pub(crate) struct Run<D: HasStreams> {
     pub(crate) ended: D::Point,
 }
 
+/// The latest signal of an event, if there has been one.
+#[derive(Debug)]
+pub(crate) struct LatestSignal<D: HasStreams>(ProcessMutex<Option<Arc<Latest<D>>>>);
+impl<D: HasStreams> Default for LatestSignal<D> {
+    fn default() -> Self {
+        Self(ProcessMutex::default())
+    }
+}
+impl<D: HasStreams> LatestSignal<D> {
+    /// The latest signal.
+    ///
+    /// # Errors
+    /// As for [`ProcessMutex::lock`].
+    pub(crate) fn get(&self) -> Result<Option<Arc<Latest<D>>>> {
+        Ok(self.0.lock()?.clone())
+    }
+    /// Replaces it.
+    ///
+    /// # Errors
+    /// As for [`ProcessMutex::lock`].
+    pub(crate) fn note(&self, point: D::Point, profile: Profile) -> Result<()> {
+        let old = self.0.lock()?.replace(Arc::new(Latest { point, profile }));
+        drop(old); // after the lock is released
+        Ok(())
+    }
+}
 /// The latest signal of an event, and which times it reports.
 #[derive(Debug)]
 pub(crate) struct Latest<D: HasStreams> {
@@ -422,7 +452,7 @@ pub(crate) struct SharedEvents<D: HasStreams> {
     pub(crate) points: Importer<D::ArrivedPoint>,
     /// The exported events, by object number.
     offered: PerProcess<Mutex<HashMap<u64, Shareable<D>>>>,
-    pub(crate) watch: Watch<Event<D>>,
+    pub(crate) watch: PerProcess<Watch<Event<D>>>,
 }
 impl<D: HasStreams> Default for SharedEvents<D> {
     /// Nothing is exported or opened.
@@ -433,7 +463,7 @@ impl<D: HasStreams> Default for SharedEvents<D> {
             words: Importer::of_any_backend(ur_ipc::Kind::Event, backend),
             points: Importer::new(ur_ipc::Kind::Event, backend),
             offered: PerProcess::new(),
-            watch: Watch::new(),
+            watch: PerProcess::new(),
         }
     }
 }

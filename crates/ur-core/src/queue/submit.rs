@@ -1,5 +1,5 @@
 //! Submission of commands to queues: captures the wait list, submits, and makes an event if the caller requests one.
-use super::{Device, FreedInOrder, HasStreams, Latest, Queue, counters::Counters};
+use super::{Device, FreedInOrder, HasStreams, Queue, counters::Counters};
 use crate::{
     command::{InOrder, Ready, TakesCommands, Used},
     event::{
@@ -175,9 +175,7 @@ impl<D: HasStreams> TakesCommands for D {
                 let submission = Submission { completion: Completion::Point, ..barrier };
                 let point = D::submit(queue.stream(), &submission)?;
                 let point = point.ok_or_else(no_point)?;
-                let old = ur_lock::locked(latest).replace(Arc::new(Latest { point, profile }));
-                drop(old); // after the lock is released
-                Ok(())
+                latest.note(point, profile)
             }
             Target::Word(slot) => {
                 let (_turn, counter) = Counters::get(&queue.counters, slot.arena())?;

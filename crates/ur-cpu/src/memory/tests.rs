@@ -170,6 +170,6 @@ fn pools_serve_allocations_on_pages_of_their_own() {
     ours.into_iter().for_each(|at| free(CONTEXT, at).unwrap());
     free(CONTEXT, theirs).unwrap();
     assert_eq!((used(&pool), used(&other)), (0, 0));
-    pool.trim_to(0);
+    pool.trim_to(0).unwrap();
     assert_eq!(pool.totals().reserved.current.load(Relaxed), 0);
 }
