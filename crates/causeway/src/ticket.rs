@@ -330,7 +330,7 @@ impl Context {
         let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
         let mut all = thread::scope(|scope| {
             // One that cannot be started leaves its part to the others.
-            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let start = |_| ur_mapping::start_scoped_thread(scope, "causeway-open", work).ok();
             let others: Vec<_> = (0..threads).filter_map(start).collect();
             let mut all = work()?;
             for other in others {

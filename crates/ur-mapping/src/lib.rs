@@ -15,12 +15,12 @@ mod words;
 
 pub use fork::{around_forks, close_in_child, fork_count, on_fork_in_child};
 pub use held::{HeldWord, Holder, is_held};
-pub use limits::{addresses_exhausted, mappings_exhausted, start_thread};
+pub use limits::{addresses_exhausted, mappings_exhausted, start_scoped_thread, start_thread};
 pub use pages::Pages;
 pub use per_process::PerProcess;
 pub use privilege::is_privileged;
 pub use scheduling::{online_cpus, scheduled_real_time};
-pub use signals::{Deaf, stop_here};
+pub use signals::stop_here;
 pub use socket::{Credentials, peer_credentials, peer_pidfd, unreceived};
 pub use told::{descriptor_limit, machine_memory, soft_limit};
 pub use words::{ReadOnlyWords, SharedWords};

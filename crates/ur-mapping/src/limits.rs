@@ -6,7 +6,7 @@ use crate::told::soft_limit;
 use rustix::process::Resource;
 use std::{
     io::{self, ErrorKind, Read},
-    thread::{Builder, JoinHandle},
+    thread::{Builder, JoinHandle, Scope, ScopedJoinHandle},
 };
 
 /// Whether this process is at `vm.max_map_count`, the limit on mappings, rather than out of memory. To be called only
@@ -33,11 +33,25 @@ pub fn start_thread<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<JoinHandle<T>> {
+    started(name, |thread| thread.spawn(body))
+}
+/// Like [`start_thread`], for a thread that ends before `scope` does.
+///
+/// # Errors
+/// As for [`start_thread`].
+pub fn start_scoped_thread<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    started(name, |thread| thread.spawn_scoped(scope, body))
+}
+fn started<H>(name: &str, start: impl FnOnce(Builder) -> io::Result<H>) -> io::Result<H> {
     if addresses_exhausted() {
         return Err(ErrorKind::OutOfMemory.into());
     }
     let _deaf = Deaf::begin(); // inherited by the thread, so that it never takes a signal of the program
-    Builder::new().name(name.into()).spawn(body)
+    start(Builder::new().name(name.into()))
 }
 /// Whether the limit on addresses (`ulimit -v`) leaves too little for a thread.
 pub fn addresses_exhausted() -> bool {

@@ -8,10 +8,10 @@ const OWN_FAULTS: [libc::c_int; 6] =
 
 /// While this exists, the calling thread takes none of the program's signals; threads that it starts meanwhile never
 /// do.
-pub struct Deaf(libc::sigset_t);
+pub(crate) struct Deaf(libc::sigset_t);
 impl Deaf {
     /// Blocks the signals from now on.
-    pub fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         let mut all = MaybeUninit::uninit();
         // SAFETY: a place for a set, which the call writes completely.
         unsafe { libc::sigfillset(all.as_mut_ptr()) };
@@ -52,11 +52,16 @@ mod tests {
     #[test]
     fn a_thread_that_is_started_takes_no_signals_but_its_own_faults_and_its_starter_takes_all() {
         let before = blocked();
-        let there = crate::start_thread("deaf", blocked).unwrap().join().unwrap();
+        let free = crate::start_thread("deaf", blocked).unwrap().join().unwrap();
+        let scoped = std::thread::scope(|scope| {
+            crate::start_scoped_thread(scope, "deaf", blocked).unwrap().join().unwrap()
+        });
         assert_eq!(blocked(), before);
-        let is_in = |signal: libc::c_int| there >> (signal - 1) & 1 == 1;
-        let theirs = [libc::SIGINT, libc::SIGTERM, libc::SIGPROF, libc::SIGCHLD, libc::SIGALRM];
-        assert!(theirs.into_iter().all(is_in), "{there:x}");
-        assert!(!super::OWN_FAULTS.into_iter().any(is_in), "{there:x}");
+        for there in [free, scoped] {
+            let is_in = |signal: libc::c_int| there >> (signal - 1) & 1 == 1;
+            let theirs = [libc::SIGINT, libc::SIGTERM, libc::SIGPROF, libc::SIGCHLD, libc::SIGALRM];
+            assert!(theirs.into_iter().all(is_in), "{there:x}");
+            assert!(!super::OWN_FAULTS.into_iter().any(is_in), "{there:x}");
+        }
     }
 }

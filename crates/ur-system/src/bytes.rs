@@ -259,10 +259,7 @@ fn for_each_piece(bytes: usize, each: impl Fn(usize, usize) + Sync) {
     };
     std::thread::scope(|scope| {
         for _ in 1..shares {
-            let more = std::thread::Builder::new().name("ur-system-copy".into());
-            // blocks signals for the new thread, as `ur_mapping::start_thread` does
-            let _deaf = ur_mapping::Deaf::begin();
-            if ur_mapping::addresses_exhausted() || more.spawn_scoped(scope, take_part).is_err() {
+            if ur_mapping::start_scoped_thread(scope, "ur-system-copy", take_part).is_err() {
                 break; // fewer threads do the same pieces
             }
         }

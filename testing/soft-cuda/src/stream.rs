@@ -136,14 +136,14 @@ impl Stream {
     /// Starts its thread. A device always has room for a stream, so a system that has no thread left now is asked
     /// again until threads of other streams have ended.
     fn start(self: &Arc<Self>) -> std::io::Result<()> {
+        use std::io::ErrorKind::{OutOfMemory, WouldBlock};
         let start = || {
             let stream = self.clone();
-            let named = thread::Builder::new().name("soft-cuda".into());
-            named.spawn(move || stream.work()).map(drop)
+            ur_mapping::start_thread("soft-cuda", move || stream.work()).map(drop)
         };
         for _ in 0..TRIES {
             match start() {
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => thread::sleep(IDLE),
+                Err(e) if matches!(e.kind(), WouldBlock | OutOfMemory) => thread::sleep(IDLE),
                 done => return done,
             }
         }

@@ -121,3 +121,22 @@ fn only_descriptors_of_the_driver_are_imported_and_only_what_was_asked_for_is_ex
     assert_eq!(import(fd as usize, &mut there), 0);
     assert_ne!(there, handle);
 }
+/// A program's signals are for its own threads.
+#[test]
+fn a_streams_thread_takes_no_signals_of_the_program() {
+    current();
+    let (_stream, gate) = gated(); // its thread waits
+    let mut blocked = vec![];
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        // A thread of another test may have ended meanwhile.
+        let status = std::fs::read_to_string(thread.unwrap().path().join("status"));
+        let status = status.unwrap_or_default();
+        let tell = |of: &str| status.lines().find_map(|line| line.strip_prefix(of)).map(str::trim);
+        if tell("Name:") == Some("soft-cuda") {
+            blocked.extend(tell("SigBlk:").map(|mask| u64::from_str_radix(mask, 16).unwrap()));
+        }
+    }
+    assert_eq!(open(gate), 0);
+    let is_blocked = |mask: &u64| mask >> (libc::SIGTERM - 1) & 1 == 1;
+    assert!(!blocked.is_empty() && blocked.iter().all(is_blocked), "{blocked:x?}");
+}
