@@ -111,15 +111,39 @@ impl Error {
     pub fn no_thread(name: &str, why: &dyn fmt::Display) -> Self {
         ur_hal::Error::no_thread(name, why).into()
     }
+    /// The result of an entry that refuses what the caller passed.
+    ///
+    /// # Errors
+    /// Always this code, with a sentence that says what happened and what to do.
+    pub fn refuse<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
+        Err(Self::new(code, why))
+    }
+    /// Checks a condition.
+    ///
+    /// # Errors
+    /// This code with the sentence `why`, unless the condition is met.
+    pub fn unless<W: Into<Cow<'static, str>>>(
+        is_met: bool,
+        code: ErrorCode,
+        why: impl FnOnce() -> W,
+    ) -> Result<()> {
+        if is_met { Ok(()) } else { Self::refuse(code, why()) }
+    }
+    /// The result of a query for a property that such an object does not have.
+    ///
+    /// # Errors
+    /// Always `UNSUPPORTED_ENUMERATION`.
+    pub fn no_answer<T>(object: &str, name: impl fmt::Debug) -> Result<T> {
+        let why = format!("{object} has no answer to {name:?}");
+        Self::refuse(ErrorCode::UnsupportedEnumeration, why)
+    }
     /// The result of an entry that the adapter does not implement.
     ///
     /// # Errors
     /// Always `UNSUPPORTED_FEATURE`, naming `what`.
     pub fn unsupported<T>(what: &'static str) -> Result<T> {
-        Err(Self::new(
-            ErrorCode::UnsupportedFeature,
-            format!("{what} is not supported by this adapter"),
-        ))
+        let why = format!("{what} is not supported by this adapter");
+        Self::refuse(ErrorCode::UnsupportedFeature, why)
     }
 }
 

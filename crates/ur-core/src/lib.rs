@@ -1,6 +1,22 @@
 //! UR over any driver. Families of entries that have moved here from the backends are implemented once, for every
 //! driver; each backend still implements the others. [`table_over_streams`] shows which is which.
 //! `docs/decisions/0012-one-core-thin-drivers.md` has the order in which families move.
+
+/// Makes a type over a driver what the handles of this kind point at; `INVALID` is the error code for other handles.
+macro_rules! body {
+    ($name:ident: $bound:path, $kind:ident, $invalid:ident $(, { $($more:tt)* })?) => {
+        impl<D: $bound> ur_adapter::object::Body for $name<D> {
+            const TAG: ur_adapter::object::Tag =
+                ur_adapter::object::Tag::new(D::BACKEND, ur_adapter::object::Kind::$kind);
+            const INVALID: ur_adapter::error::ErrorCode =
+                ur_adapter::error::ErrorCode::$invalid;
+            fn slab() -> &'static ur_adapter::object::Slab<Self> {
+                D::statics().slab()
+            }
+            $($($more)*)?
+        }
+    };
+}
 pub mod c_arguments;
 pub mod command;
 pub mod command_buffer;

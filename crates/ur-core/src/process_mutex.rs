@@ -29,7 +29,7 @@ impl<T> ProcessMutex<T> {
             return Ok(locked(value));
         }
         let why = "the object was made before a fork and stayed with the parent: make it anew in the child";
-        Err(Error::new(ErrorCode::Uninitialized, why))
+        Error::refuse(ErrorCode::Uninitialized, why)
     }
     /// The value, without its lock; `None` in a forked child.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {

@@ -25,11 +25,11 @@ impl Profile {
     /// `PROFILING_INFO_NOT_AVAILABLE` if not.
     pub fn check(self) -> Result<()> {
         match self {
-            Self::Off => Err(Error::new(
+            Self::Off => Error::refuse(
                 ErrorCode::ProfilingInfoNotAvailable,
                 "the event has no times: neither the queue of its command nor the event itself was \
                  made with profiling enabled",
-            )),
+            ),
             _ => Ok(()),
         }
     }

@@ -15,12 +15,9 @@ use ur_adapter::{
 use ur_hal::{Access, Address, BoxCopy, BoxPlace, BoxSpan, Command, Range, share_bytes};
 use ur_sys::*;
 
-fn refused<T>(code: ErrorCode, why: impl Into<String>) -> Result<T> {
-    Err(Error::new(code, why.into()))
-}
 pub(super) fn overlapping<T>() -> Result<T> {
     let why = "source and target share bytes: copy by way of another buffer";
-    refused(ErrorCode::OverlappingRegions, why)
+    Error::refuse(ErrorCode::OverlappingRegions, why)
 }
 /// The host's side of a transfer: where the host memory is, a parameter of the transfer, and the direction: `true`
 /// writes host memory into the buffer, `false` reads the buffer into host memory.
@@ -153,7 +150,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if !pattern.len().is_power_of_two() {
             let why =
                 format!("a pattern of {} bytes: the length must be a power of two", pattern.len());
-            return refused(ErrorCode::InvalidSize, why);
+            return Error::refuse(ErrorCode::InvalidSize, why);
         }
         let pattern = pattern_of(pattern, bytes)?;
         buffer.check_write::<D::Known>(offset, bytes)?;
@@ -178,7 +175,7 @@ pub(super) fn map<D: TakesCommands>(
 ) -> Result<(Option<Owned<D::Event>>, UsmPtr)> {
     use ur_map_flags_t as F;
     if flags.contains(F::WRITE_INVALIDATE_REGION) && flags.intersects(F::READ | F::WRITE) {
-        return refused(
+        return Error::refuse(
             ErrorCode::InvalidValue,
             "WRITE_INVALIDATE_REGION discards the contents: combine it with neither READ nor WRITE",
         );

@@ -104,10 +104,10 @@ impl<D: TakesCommands> EnqueueApi for OverDriver<D> {
             BarrierEvent::Signal(event) => event,
         };
         if events.iter().any(|one| one.same(&signalled)) {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::InvalidEventWaitList,
                 "a barrier cannot wait for the event that it signals: wait in a command of its own",
-            ));
+            );
         }
         D::signal(queue, events, signalled).map(|()| None)
     }

@@ -57,10 +57,10 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         let (source, target) = (from.image()?, to.image()?);
         let (one, other) = (source.format(), target.format());
         if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::UnsupportedImageFormat,
                 format!("pixels are copied without conversion, so not from {one:?} to {other:?}"),
-            ));
+            );
         }
         let (here, there) = (Part::new(out, region)?, Part::new(into, region)?);
         source.check(here)?;

@@ -79,7 +79,7 @@ pub(super) fn free<D: TakesCommands>(
     if pool.is_some_and(|pool| pool.as_handle().addr() != from) {
         freeing.undo();
         let why = format!("{mem:?} was not allocated from this pool: name its own, or none");
-        return Err(Error::new(ErrorCode::InvalidValue, why));
+        return Error::refuse(ErrorCode::InvalidValue, why);
     }
     D::free_in_order(queue, freeing, events, report)
 }

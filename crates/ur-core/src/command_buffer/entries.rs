@@ -1,8 +1,7 @@
 //! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
 //! `command/`.
 use super::{
-    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints,
-    refused, update,
+    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints, update,
 };
 use crate::{
     c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver,
@@ -29,14 +28,14 @@ impl<D: Records> CommandBuffer<D> {
         asked: Asked<'_, OverDriver<D>>,
     ) -> Appended<D> {
         if alternatives.iter().any(|one| one.same(&kernel)) {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidValue,
                 "the kernel is among its own alternatives: name it once",
             );
         }
         for one in [kernel].iter().chain(alternatives) {
             if !one.program().context().same(&self.0.context) {
-                return refused(
+                return Error::refuse(
                     ErrorCode::InvalidKernel,
                     "the kernel and the command buffer are of different contexts",
                 );
@@ -87,7 +86,10 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
     fn command_buffer_finalize_exp(buffer: Borrowed<'_, CommandBuffer<D>>) -> Result<()> {
         let state = &mut *buffer.0.lock()?;
         if state.is_final {
-            return refused(ErrorCode::InvalidOperation, "the command buffer is finalized already");
+            return Error::refuse(
+                ErrorCode::InvalidOperation,
+                "the command buffer is finalized already",
+            );
         }
         D::close(&mut state.recording, buffer.0.place(), &state.nodes, Change::All)?;
         state.is_final = true;
@@ -138,7 +140,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         if let Some(child) = &child
             && (!child.0.context.same(&shared.context) || !child.0.device.same(&shared.device))
         {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidCommandBufferExp,
                 "the child is a command buffer of another context or device",
             );
@@ -172,10 +174,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         match name {
             ur_exp_command_buffer_info_t::REFERENCE_COUNT => answer.value(&buffer.api_refs()),
             ur_exp_command_buffer_info_t::DESCRIPTOR => answer.value(&buffer.0.descriptor()),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a command buffer of {} has no answer to {name:?}", D::NAME),
-            )),
+            _ => Error::no_answer("a command buffer", name),
         }
     }
     fn command_buffer_get_native_handle_exp(

@@ -32,7 +32,7 @@ use ur_adapter::{
     command::{Appended, Asked, CompletionRequest, Enqueued},
     default_answers::withdraw,
     error::{Error, ErrorCode, Result},
-    object::{Body, Borrowed, Kind, Owned, Slab, Tag},
+    object::{Borrowed, Owned},
 };
 use ur_sys::*;
 
@@ -222,20 +222,8 @@ impl<D: Records> fmt::Debug for Shared<D> {
         f.debug_struct("CommandBuffer").field("context", &self.context).finish_non_exhaustive()
     }
 }
-impl<D: Records> Body for CommandBuffer<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::CommandBuffer);
-    const INVALID: ErrorCode = ErrorCode::InvalidCommandBufferExp;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
-impl<D: Records> Body for Command<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::CommandBufferCommand);
-    const INVALID: ErrorCode = ErrorCode::InvalidCommandBufferCommandHandleExp;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(CommandBuffer: Records, CommandBuffer, InvalidCommandBufferExp);
+body!(Command: Records, CommandBufferCommand, InvalidCommandBufferCommandHandleExp);
 impl<D: Records> Drop for CommandBuffer<D> {
     fn drop(&mut self) {
         let Ok(mut state) = self.0.lock() else { return }; // the handles are the parent's
@@ -246,10 +234,6 @@ impl<D: Records> Drop for CommandBuffer<D> {
             debug_assert!(gone.is_ok(), "callers cannot release a command");
         }
     }
-}
-
-fn refused<T>(code: ErrorCode, why: &'static str) -> Result<T> {
-    Err(Error::new(code, why))
 }
 
 impl<D: Records> Exists for CommandBuffer<D> {
@@ -270,14 +254,14 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
     ) -> Enqueued<D> {
         let (context, device) = queue.place();
         if !self.0.context.same(context) || !self.0.device.same(device) {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidQueue,
                 "the command buffer was made for another context or device than the queue",
             );
         }
         let state = &mut *self.0.lock()?;
         if !state.is_final {
-            return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
+            return Error::refuse(ErrorCode::InvalidOperation, "finalize the command buffer first");
         }
         if let Some(change) = state.change {
             D::close(&mut state.recording, self.0.place(), &state.nodes, change)?;

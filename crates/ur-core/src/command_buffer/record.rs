@@ -1,7 +1,5 @@
 //! Appends commands while a command buffer is open: what each follows, and its sync point.
-use super::{
-    Command, Launch, Node, Records, Shared, Sorted, State, address, ends, refused, step::FEW,
-};
+use super::{Command, Launch, Node, Records, Shared, Sorted, State, address, ends, step::FEW};
 use crate::{command::Ready, over_driver::OverDriver};
 use std::sync::Arc;
 use ur_adapter::{
@@ -27,7 +25,7 @@ impl<D: Records> Shared<D> {
         asked: Asked<'_, OverDriver<D>>,
     ) -> Appended<D> {
         if asked.command && !self.is_updatable {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidOperation,
                 "only commands of a command buffer made updatable have handles",
             );
@@ -101,13 +99,13 @@ impl<D: Records> State<D> {
         is_in_order: bool,
     ) -> Result<Vec<usize>> {
         if self.is_final {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidOperation,
                 "the command buffer is finalized: it takes no more commands",
             );
         }
         if !self.points.has_room() {
-            return refused(
+            return Error::refuse(
                 ErrorCode::OutOfResources,
                 "the process made too many sync points since this command buffer was begun: finalize it, and record a new one",
             );
@@ -145,7 +143,7 @@ impl<D: Records> State<D> {
                 ([], _) => waits.push(event.own()?),
                 (_, earlier @ [_, ..]) => after.extend(earlier),
                 (_, []) => {
-                    return refused(
+                    return Error::refuse(
                         ErrorCode::InvalidEventWaitList,
                         "a command cannot wait for its own event or that of one appended after it",
                     );

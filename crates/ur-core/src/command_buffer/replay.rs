@@ -17,7 +17,7 @@
 //!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
 //! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
 //!   not follow earlier executions, and later ones do not follow it.
-use super::{Change, Command, CommandBuffer, Node, Records, Step, refused, step::FEW};
+use super::{Change, Command, CommandBuffer, Node, Records, Step, step::FEW};
 use crate::{
     command::{Place, Ready},
     event::{
@@ -210,7 +210,7 @@ impl<D: Replays> Records for D {
         let all: SmallVec<[_; FEW]> = events.iter().copied().chain(of_nodes).collect();
         if D::is_recording(&queue, &all)? {
             let why = "another thread has begun a capture of this queue meanwhile";
-            return refused(ErrorCode::GraphCaptureInvalidated, why);
+            return Error::refuse(ErrorCode::GraphCaptureInvalidated, why);
         }
         let of = report.wants_event().then(|| queue.own()).transpose()?;
         let profile = match recording.is_profiled {

@@ -1,6 +1,6 @@
 //! Updates of a finalized command buffer: kernels, arguments and ranges of launches, and events. Executions enqueued
 //! before a change are not affected.
-use super::{Change, Command, CommandBuffer, Launch, Records, Shared, address, refused};
+use super::{Change, Command, CommandBuffer, Launch, Records, Shared, address};
 use crate::{
     c_arguments::{self, Update},
     over_driver::OverDriver,
@@ -22,7 +22,7 @@ impl<D: Records> Launch<D> {
         if update.dimensions != self.global.len()
             && (update.global.is_none() || update.offset.is_none())
         {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidValue,
                 "other dimensions need a new global size and a new offset",
             );
@@ -32,7 +32,7 @@ impl<D: Records> Launch<D> {
         if let Some(wanted) = update.kernel.filter(|wanted| !kernel.same(wanted)) {
             let named = choices.iter_mut().find(|(choice, _)| choice.same(&wanted));
             let Some(named) = named else {
-                return refused(
+                return Error::refuse(
                     ErrorCode::InvalidValue,
                     "the new kernel is not among those named when the launch was appended",
                 );
@@ -60,15 +60,18 @@ impl<D: Records> Shared<D> {
     /// `INVALID_OPERATION` unless it is updatable and finalized; `UNSUPPORTED_FEATURE` if it contains native commands.
     fn check_update(&self) -> Result<()> {
         if !self.is_updatable {
-            return refused(ErrorCode::InvalidOperation, "the command buffer is not updatable");
+            return Error::refuse(
+                ErrorCode::InvalidOperation,
+                "the command buffer is not updatable",
+            );
         }
         let state = self.lock()?;
         if !state.is_final {
-            return refused(ErrorCode::InvalidOperation, "finalize the command buffer first");
+            return Error::refuse(ErrorCode::InvalidOperation, "finalize the command buffer first");
         }
         match state.has_natives {
             false => Ok(()),
-            true => refused(
+            true => Error::refuse(
                 ErrorCode::UnsupportedFeature,
                 "a command buffer with native commands cannot be changed: what they are is unknown",
             ),
@@ -76,7 +79,7 @@ impl<D: Records> Shared<D> {
     }
 }
 fn stranger<T>(why: &'static str) -> Result<T> {
-    refused(ErrorCode::InvalidCommandBufferCommandHandleExp, why)
+    Error::refuse(ErrorCode::InvalidCommandBufferCommandHandleExp, why)
 }
 
 /// `urCommandBufferUpdateKernelLaunchExp`: makes all changes or, on an error, none.
@@ -134,7 +137,7 @@ pub(super) fn signal<D: Records>(command: &Command<D>) -> Result<Owned<D::Event>
     let state = &mut *guard;
     let node = &mut state.nodes[command.place];
     let Some(signal) = &mut node.signal else {
-        return refused(
+        return Error::refuse(
             ErrorCode::InvalidOperation,
             "the command was appended without an event to replace",
         );
@@ -157,7 +160,7 @@ pub(super) fn waits<D: Records>(
     let mut state = shared.lock()?;
     let node = &state.nodes[command.place];
     if node.waited != events.len() {
-        return refused(
+        return Error::refuse(
             ErrorCode::InvalidEventWaitList,
             "a command waits for as many events as when it was appended",
         );

@@ -130,10 +130,7 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
                 Status::Failed => ur_event_status_t::ERROR.0,
             }),
             I::REFERENCE_COUNT => answer.value(&event.api_refs()),
-            _ => {
-                let why = format!("an event of {} has no answer to {name:?}", D::NAME);
-                Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
-            }
+            _ => Error::no_answer("an event", name),
         }
     }
     /// For the event of a command: the native object that marks the command's end.
@@ -234,10 +231,10 @@ impl<D: HasStreams> EventExpApi for OverDriver<D> {
         context.check(device)?;
         D::check_process()?;
         if desc.flags.contains(F::IPC_EXP | F::ENABLE_PROFILING) {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::InvalidValue,
                 "an event that processes share records no times: pass IPC_EXP or ENABLE_PROFILING, not both",
-            ));
+            );
         }
         let (context, device) = (context.own()?, device.own()?);
         let driver = context.driver();

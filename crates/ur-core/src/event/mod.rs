@@ -176,11 +176,11 @@ impl<D: HasStreams> Event<D> {
             }
             State::Captured(_) => Err(captured()),
             State::Point(_) | State::Run(_) | State::Complete | State::Latest { .. } => {
-                Err(Error::new(
+                Error::refuse(
                     ErrorCode::InvalidEvent,
                     "the event belongs to one command and cannot be signalled again: make one with \
                  urEventCreateExp",
-                ))
+                )
             }
         }
     }

@@ -93,10 +93,10 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
 fn arrived_word(arrived: Arrived, (): &()) -> Result<Slot> {
     match arrived.payload {
         ArrivedPayload::Event(slot) => Ok(slot),
-        _ => Err(Error::new(
+        _ => Error::refuse(
             ErrorCode::InvalidValue,
             "the exporter sent something that is no event: is it of the same version?",
-        )),
+        ),
     }
 }
 /// Looks up an event of this process by the object number in its ticket.

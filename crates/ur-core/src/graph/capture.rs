@@ -9,10 +9,7 @@ use crate::{
     program::Placed,
     queue::{Device, Queue},
 };
-use std::{
-    borrow::Cow,
-    sync::{Arc, Weak},
-};
+use std::sync::{Arc, Weak};
 use ur_adapter::{
     command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
@@ -20,10 +17,6 @@ use ur_adapter::{
 };
 use ur_hal::Order;
 use ur_sys::ur_command_t;
-
-fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
-    Err(Error::new(code, why))
-}
 
 /// Begins a capture of `queue` into `graph`.
 ///
@@ -33,7 +26,7 @@ fn refused<T>(code: ErrorCode, why: impl Into<Cow<'static, str>>) -> Result<T> {
 /// or cannot be executed.
 pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> Result<()> {
     if !graph.context().same(queue.context()) {
-        return refused(ErrorCode::InvalidGraph, "the graph belongs to another context");
+        return Error::refuse(ErrorCode::InvalidGraph, "the graph belongs to another context");
     }
     let stand = queue.capture();
     if stand.is_active() {
@@ -42,19 +35,19 @@ pub(super) fn begin<D: HasGraphs>(queue: &Queue<D>, graph: &Owned<Graph<D>>) -> 
     {
         let mut inside = graph.score().0.lock()?;
         if inside.is_broken {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidArgument,
                 "the graph's last capture went wrong: make another",
             );
         }
         if inside.leader.is_some() {
-            return refused(
+            return Error::refuse(
                 ErrorCode::GraphCaptureMergeAttempt,
                 "another queue records into the graph: have this one wait for an event of it instead",
             );
         }
         if !inside.nodes.is_empty() {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidArgument,
                 "the graph holds the commands of a capture already: make another",
             );
@@ -76,13 +69,13 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
     let stand = queue.capture();
     match &*stand.part.lock()? {
         None => {
-            return refused(
+            return Error::refuse(
                 ErrorCode::CommandListNotCapturing,
                 "the queue records nothing: begin first",
             );
         }
         Some(part) if !part.leads => {
-            return refused(
+            return Error::refuse(
                 ErrorCode::InvalidOperation,
                 "the queue was drawn into this capture by an event: end it on the queue that began it",
             );
@@ -90,14 +83,17 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
         Some(_) => {}
     }
     let Some(part) = stand.take()? else {
-        return refused(ErrorCode::CommandListNotCapturing, "another thread ended the capture");
+        return Error::refuse(
+            ErrorCode::CommandListNotCapturing,
+            "another thread ended the capture",
+        );
     };
     let ends: Vec<_> = part.graph.score().disband()?.iter().flat_map(Part::ends).collect();
     let mut inside = part.graph.score().0.lock()?;
     let joined = inside.behind(part.ends());
     if ends.iter().any(|&place| !joined[place]) {
         inside.is_broken = true;
-        return refused(
+        return Error::refuse(
             ErrorCode::GraphUnjoinedForks,
             "commands of another queue were recorded that the capturing queue never waited for: have it wait for their last \
              event before the capture ends; this graph cannot be run",
@@ -129,13 +125,13 @@ fn draw_in<D: HasGraphs>(queue: &Queue<D>, score: &Score<D>) -> Result<()> {
     let graph = leader.map(|leader| leader.graph()).transpose()?.flatten();
     let Some(graph) = graph else { return Err(captured()) };
     if !graph.context().same(queue.context()) {
-        return refused(
+        return Error::refuse(
             ErrorCode::InvalidContext,
             "the capture is that of another context's queue",
         );
     }
     if !is_of(queue, score.0.lock()?.device.as_ref()) {
-        return refused(
+        return Error::refuse(
             ErrorCode::InvalidDevice,
             "the capture is that of another device's queue, and a graph is executed on one device",
         );
@@ -170,10 +166,10 @@ pub fn record<D: HasGraphs>(
     let is_freed = ready.used().any(|used| matches!(used, Used::Freed(_)));
     if is_freed || ready.profile(Profile::Off).is_on() || !ready.command.is_recordable() {
         let why = format!("{name:?} cannot be repeated: leave it out of the capture");
-        return refused(ErrorCode::GraphCaptureUnsupported, why);
+        return Error::refuse(ErrorCode::GraphCaptureUnsupported, why);
     }
     if signalled.as_ref().is_some_and(|event| !event.is_replayed()) {
-        return refused(
+        return Error::refuse(
             ErrorCode::GraphCaptureUnsupported,
             "a graph cannot signal an event that processes share or that the driver itself signals repeatedly: leave \
              the signal out of the capture",
@@ -225,7 +221,7 @@ fn add<D: HasGraphs>(
     put: impl FnOnce(&mut Inside<D>, Vec<usize>, Vec<Owned<Event<D>>>) -> usize,
 ) -> Enqueued<D> {
     if matches!(report, CompletionRequest::Done { .. }) {
-        return refused(
+        return Error::refuse(
             ErrorCode::GraphCaptureUnsupported,
             "a queue that records cannot wait for a command: ask for it without blocking",
         );
@@ -233,7 +229,10 @@ fn add<D: HasGraphs>(
     let of = queue.own()?;
     let mut part = queue.capture().part.lock()?;
     let Some(part) = part.as_mut() else {
-        return refused(ErrorCode::GraphCaptureInvalidated, "another thread ended the capture");
+        return Error::refuse(
+            ErrorCode::GraphCaptureInvalidated,
+            "another thread ended the capture",
+        );
     };
     let score = Arc::clone(part.graph.score());
     let place = {
@@ -286,7 +285,7 @@ impl<D: HasGraphs> Inside<D> {
             match (captured, signalled) {
                 (Some((score, place)), _) if Arc::ptr_eq(score, own) => after.push(*place),
                 (Some(_), _) => {
-                    return refused(
+                    return Error::refuse(
                         ErrorCode::GraphCaptureMergeAttempt,
                         "the event is of a command in another graph: a capture records into one",
                     );

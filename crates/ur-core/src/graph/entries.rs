@@ -37,10 +37,10 @@ pub fn submit<D: HasGraphs>(
     report: CompletionRequest,
 ) -> Enqueued<D> {
     if !is_of(&queue, graph.device.as_ref()) {
-        return Err(Error::new(
+        return Error::refuse(
             ErrorCode::InvalidQueue,
             "the graph was recorded by a queue of another device: a queue of that one executes it",
-        ));
+        );
     }
     let name = ur_command_t::ENQUEUE_GRAPH_EXP;
     if D::is_recording(&queue, events)? {

@@ -19,7 +19,7 @@ use ur_adapter::{
     api::Objects,
     callback::HostFunction,
     error::{Error, ErrorCode, Result},
-    object::{Body, Kind, Owned, Slab, Tag},
+    object::Owned,
 };
 
 /// What the event of a captured command represents: the capture, and the command's index in it.
@@ -65,10 +65,10 @@ impl<D: Records> Graph<D> {
     pub(super) fn check_closed(&self) -> Result<()> {
         match self.score.is_open()? {
             false => Ok(()),
-            true => Err(Error::new(
+            true => Error::refuse(
                 ErrorCode::InvalidArgument,
                 "a queue still records into the graph: end the capture first",
-            )),
+            ),
         }
     }
 }
@@ -88,13 +88,7 @@ pub struct ExecutableGraph<D: Records> {
     pub(super) device: Option<Owned<Device<D>>>,
 }
 macro_rules! bodies { ($($name:ident)*) => { $(
-    impl<D: Records> Body for $name<D> {
-        const TAG: Tag = Tag::new(D::BACKEND, Kind::$name);
-        const INVALID: ErrorCode = ErrorCode::InvalidGraph;
-        fn slab() -> &'static Slab<Self> {
-            D::statics().slab()
-        }
-    }
+    body!($name: Records, $name, InvalidGraph);
     impl<D: Records> fmt::Debug for $name<D> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.debug_struct(stringify!($name)).field("context", &self.context).finish_non_exhaustive()

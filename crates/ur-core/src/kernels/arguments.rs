@@ -57,10 +57,10 @@ fn check_index(count: usize, position: usize, index: impl Fn(usize) -> u32) -> R
     if (number as usize) < count && (in_order || is_there()) && is_new() {
         return Ok(());
     }
-    Err(Error::new(
+    Error::refuse(
         ErrorCode::InvalidKernelArgs,
         format!("argument {number} is given twice, or leaves a gap before it"),
-    ))
+    )
 }
 /// The parameters of a kernel, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,7 +86,7 @@ pub fn check_all<M: Body, S: Body>(
     (0..count).try_for_each(|position| given.check_kind(position))?;
     if let Some(takes) = takes.count.filter(|&takes| takes != count) {
         let why = format!("the kernel takes {takes} arguments, and {count} are given");
-        return Err(Error::new(ErrorCode::InvalidKernelArgs, why));
+        return Error::refuse(ErrorCode::InvalidKernelArgs, why);
     }
     (0..count).try_for_each(|position| {
         check_index(count, position, |position| given.index(position))?;
@@ -121,7 +121,7 @@ pub fn local_memory<M: Body, S: Body>(given: &(impl Given<M, S> + ?Sized)) -> Re
 }
 fn no_kind<R>(other: T) -> Result<R> {
     let why = format!("{other:?} is not a type of argument");
-    Err(Error::new(ErrorCode::InvalidEnumeration, why))
+    Error::refuse(ErrorCode::InvalidEnumeration, why)
 }
 /// Checks the size of an argument against the kernel's parameter, if that is known.
 ///
@@ -159,7 +159,7 @@ fn check<M: Body, S: Body>(
 }
 fn wrong<T>(index: u32, why: &str) -> Result<T> {
     let why = format!("argument {index}: {why}");
-    Err(Error::new(ErrorCode::InvalidKernelArgumentSize, why))
+    Error::refuse(ErrorCode::InvalidKernelArgumentSize, why)
 }
 /// One argument of a launch as the caller passes it.
 #[derive(Debug)]
@@ -301,10 +301,10 @@ impl<M: Body, S: Body> RecordedArguments<M, S> {
                 Some(place) => *place = new,
                 None if self.0.is_empty() => all.push(new),
                 None => {
-                    return Err(Error::new(
+                    return Error::refuse(
                         ErrorCode::InvalidKernelArgumentIndex,
                         format!("the launch was recorded without an argument {}", change.index),
-                    ));
+                    );
                 }
             }
         }

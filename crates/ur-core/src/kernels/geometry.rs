@@ -29,7 +29,7 @@ pub struct Range {
 /// A refusal. The sentence is made out of the way of launches that are not refused.
 #[cold]
 fn refused<T>(code: ErrorCode, why: impl FnOnce() -> String) -> Result<T> {
-    Err(Error::new(code, why()))
+    Error::refuse(code, why())
 }
 /// One value for each dimension. Unlike `array::map`, it leaves them in registers.
 #[inline(always)]

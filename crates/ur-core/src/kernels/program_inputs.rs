@@ -29,7 +29,7 @@ pub fn bytes<'call>(at: *const u8, length: usize) -> Result<&'call [u8]> {
         return Err(ErrorCode::InvalidNullPointer.into());
     }
     if length == 0 || length > isize::MAX as usize {
-        return Err(Error::new(ErrorCode::InvalidSize, format!("{length} bytes are no binary")));
+        return Error::refuse(ErrorCode::InvalidSize, format!("{length} bytes are no binary"));
     }
     // SAFETY: UR requires the caller to pass an address with this many readable bytes, valid during the entry.
     Ok(unsafe { std::slice::from_raw_parts(at, length) })
@@ -46,7 +46,7 @@ pub fn metadata(properties: Option<&ur_program_properties_t>) -> Result<Vec<Entr
     // SAFETY: UR requires the caller to pass `count` entries at this address, which is not null.
     let all =
         unsafe { std::slice::from_raw_parts(properties.pMetadatas, properties.count as usize) };
-    let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidValue, why));
+    let refused = |why: &'static str| Error::refuse(ErrorCode::InvalidValue, why);
     let one = |entry: &ur_sys::ur_program_metadata_t| {
         if entry.pName.is_null() {
             return refused("a metadata entry of the program has no name");
@@ -83,7 +83,7 @@ pub fn constant(
     one: &ur_specialization_constant_info_t,
     known: &Constants,
 ) -> Result<(u32, Vec<u8>)> {
-    let refused = |code, why: String| Err(Error::new(code, why));
+    let refused = |code, why: String| Error::refuse(code, why);
     let Some(&bytes) = known.get(&one.id) else {
         let why = format!("the program has no specialization constant {}", one.id);
         return refused(ErrorCode::InvalidSpecId, why);

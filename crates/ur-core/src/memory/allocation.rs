@@ -397,7 +397,7 @@ impl<M: Memory> Freeing<M> {
         at: UsmPtr,
         check: impl FnOnce(&M) -> std::result::Result<(), String>,
     ) -> Result<Self> {
-        let refused = |why: String| Err(Error::new(ErrorCode::InvalidMemObject, why));
+        let refused = |why: String| Error::refuse(ErrorCode::InvalidMemObject, why);
         write(|all: &mut Entries<Allocation<M>>| {
             let Some(found) = all.starting_at(at).filter(|a| !a.is_freed()) else {
                 return refused(format!(

@@ -8,7 +8,7 @@ use ur_sys::{ur_buffer_region_t, ur_mem_flags_t};
 /// `INVALID_VALUE` if they do.
 pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
     use ur_mem_flags_t as F;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
+    let refused = |why| Error::refuse(ErrorCode::InvalidValue, why);
     let access = [F::READ_WRITE, F::WRITE_ONLY, F::READ_ONLY];
     if access.into_iter().filter(|&one| flags.contains(one)).count() > 1 {
         return refused(
@@ -29,10 +29,9 @@ pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
 /// # Errors
 /// `code` for 0 bytes, and for more than `isize::MAX`.
 pub fn check_size(size: usize, code: ErrorCode) -> Result<()> {
-    match (1..=isize::MAX as usize).contains(&size) {
-        true => Ok(()),
-        false => Err(Error::new(code, format!("no memory object has {size} bytes"))),
-    }
+    Error::unless((1..=isize::MAX as usize).contains(&size), code, || {
+        format!("no memory object has {size} bytes")
+    })
 }
 /// Checks that a range is inside a buffer of `has` bytes.
 ///
@@ -68,7 +67,7 @@ fn outside(code: ErrorCode, has: usize, offset: usize, size: usize) -> Error {
 pub fn of_part(whole: ur_mem_flags_t, part: ur_mem_flags_t) -> Result<ur_mem_flags_t> {
     use ur_mem_flags_t as F;
     check_flags(part)?;
-    let refused = |why| Err(Error::new(ErrorCode::InvalidValue, why));
+    let refused = |why| Error::refuse(ErrorCode::InvalidValue, why);
     if part.intersects(F::USE_HOST_POINTER | F::ALLOC_HOST_POINTER | F::ALLOC_COPY_HOST_POINTER) {
         return refused(
             "the bytes of a sub-buffer are its buffer's: leave the host pointer flags out",

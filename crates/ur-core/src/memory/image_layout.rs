@@ -26,18 +26,18 @@ fn sides(desc: &ur_image_desc_t, longest: usize) -> Result<[usize; 3]> {
         T::IMAGE2D_ARRAY => [desc.width, desc.height, desc.arraySize],
         T::IMAGE3D => [desc.width, desc.height, desc.depth],
         other => {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::InvalidImageFormatDescriptor,
                 format!("there are no images of type {other:?}"),
-            ));
+            );
         }
     };
     match sides.iter().all(|side| (1..=longest).contains(side)) {
         true => Ok(sides),
-        false => Err(Error::new(
+        false => Error::refuse(
             ErrorCode::InvalidImageSize,
             format!("{sides:?} pixels: each side has 1 to {longest}"),
-        )),
+        ),
     }
 }
 /// Row pitch and slice pitch in bytes. A pitch of 0 means that rows or slices are contiguous.
@@ -45,7 +45,7 @@ fn sides(desc: &ur_image_desc_t, longest: usize) -> Result<[usize; 3]> {
 /// # Errors
 /// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for a pitch that is too small or not a multiple of its element.
 fn pitches(desc: &ur_image_desc_t, sides: [usize; 3], pixel: usize) -> Result<[usize; 2]> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidImageFormatDescriptor, why));
+    let refused = |why: String| Error::refuse(ErrorCode::InvalidImageFormatDescriptor, why);
     let width = sides[0] * pixel; // no overflow: at most 2^20 pixels
     let row = if desc.rowPitch == 0 { width } else { desc.rowPitch };
     if row < width || !row.is_multiple_of(pixel) {
@@ -189,10 +189,10 @@ impl Image {
             return Ok(());
         }
         let (Part { origin, region }, sides) = (part, self.sides);
-        Err(Error::new(
+        Error::refuse(
             ErrorCode::InvalidSize,
             format!("{region:?} pixels from {origin:?} on are not in an image of {sides:?}"),
-        ))
+        )
     }
     /// How many layers, or slices of a 3D image, lie one slice pitch apart.
     fn layers(&self) -> usize {
@@ -232,10 +232,7 @@ impl Image {
             ur_image_info_t::DEPTH => answer.value(&given(self.kind == T::IMAGE3D, third)),
             ur_image_info_t::ARRAY_SIZE => answer.value(&given(is_array, layers)),
             ur_image_info_t::NUM_MIP_LEVELS | ur_image_info_t::NUM_SAMPLES => answer.value(&0u32),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("an image has no answer to {name:?}"),
-            )),
+            _ => Error::no_answer("an image", name),
         }
     }
 }

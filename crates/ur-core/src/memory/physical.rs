@@ -22,12 +22,8 @@ pub fn properties(is_shareable: bool) -> [u32; 6] {
 /// # Errors
 /// `UNINITIALIZED` in a forked child.
 pub fn check_fork(fork: u64) -> Result<()> {
-    match fork == ur_mapping::fork_count() {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorCode::Uninitialized,
-            "this physical memory was made or opened before a fork and stayed with the parent: \
-             open a ticket of it in the child",
-        )),
-    }
+    Error::unless(fork == ur_mapping::fork_count(), ErrorCode::Uninitialized, || {
+        "this physical memory was made or opened before a fork and stayed with the parent: \
+             open a ticket of it in the child"
+    })
 }

@@ -28,7 +28,7 @@ impl Policy {
     /// does not exist.
     pub fn of(desc: &ur_usm_desc_t) -> Result<Option<Self>> {
         let Some(asked) = chain::extension::<cw_ipc_policy_desc_t>(desc)? else { return Ok(None) };
-        let unknown = |what: String| Err(Error::new(ErrorCode::InvalidEnumeration, what));
+        let unknown = |what: String| Error::refuse(ErrorCode::InvalidEnumeration, what);
         let access = match asked.access {
             CW_IPC_ACCESS_SAME_USER => Access::SameUser,
             CW_IPC_ACCESS_USER => Access::User(asked.id),

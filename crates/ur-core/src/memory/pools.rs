@@ -61,13 +61,8 @@ impl<C: Body, V: Body> Identity<C, V> {
     /// # Errors
     /// `INVALID_VALUE` for a pool of another context.
     pub fn check_context(&self, context: Borrowed<'_, C>) -> Result<()> {
-        match self.context == context.as_handle().addr() {
-            true => Ok(()),
-            false => {
-                let why = "the pool belongs to another context: make one in this context";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
+        let why = || "the pool belongs to another context: make one in this context";
+        Error::unless(self.context == context.as_handle().addr(), ErrorCode::InvalidValue, why)
     }
     /// Checks that it may be used for a device of a context.
     ///
@@ -75,13 +70,12 @@ impl<C: Body, V: Body> Identity<C, V> {
     /// `INVALID_VALUE` for a pool of another context, or for a device that it was not made for.
     pub fn check(&self, context: Borrowed<'_, C>, device: Borrowed<'_, V>) -> Result<()> {
         self.check_context(context)?;
-        match self.device.as_ref().is_none_or(|own| own.same(&device)) {
-            true => Ok(()),
-            false => {
-                let why = "the pool was made for another device: name that one";
-                Err(Error::new(ErrorCode::InvalidValue, why))
-            }
-        }
+        let why = || "the pool was made for another device: name that one";
+        Error::unless(
+            self.device.as_ref().is_none_or(|own| own.same(&device)),
+            ErrorCode::InvalidValue,
+            why,
+        )
     }
 }
 /// A pool that can be set as the one that a device uses.

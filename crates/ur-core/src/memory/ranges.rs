@@ -8,7 +8,7 @@ use ur_adapter::{
 use ur_hal::{Access, Address, Pattern, PatternLength, Range, Rows};
 
 fn refused<T>(why: String) -> Result<T> {
-    Err(Error::new(ErrorCode::InvalidSize, why))
+    Error::refuse(ErrorCode::InvalidSize, why)
 }
 
 /// The range of a command that accesses it as `needs` states.
@@ -30,12 +30,12 @@ fn check<A: Allocated>(range: Range, needs: Access) -> Result<()> {
     match room::<A>(range) {
         Ok(true) if needs == Access::ReadWrite && is_read_only::<A>(range) => {
             let at = range.start();
-            Err(Error::new(
+            Error::refuse(
                 ErrorCode::InvalidValue,
                 format!(
                     "{at:?} is memory of another process that may only be read: copy it to write"
                 ),
-            ))
+            )
         }
         Ok(true) => Ok(()),
         Ok(false) => A::check_elsewhere(range, needs),

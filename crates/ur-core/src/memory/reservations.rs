@@ -82,7 +82,7 @@ fn rights(access: Access) -> u8 {
 
 /// The error for an invalid request.
 pub fn refused<T>(why: impl Into<String>) -> Result<T> {
-    Err(Error::new(ErrorCode::InvalidValue, why.into()))
+    Error::refuse(ErrorCode::InvalidValue, why.into())
 }
 /// Checks that a length is a multiple of the granularity, and not 0.
 ///
@@ -91,10 +91,10 @@ pub fn refused<T>(why: impl Into<String>) -> Result<T> {
 pub fn whole(size: usize, granule: usize) -> Result<usize> {
     match size != 0 && size.is_multiple_of(granule) {
         true => Ok(size),
-        false => Err(Error::new(
+        false => Error::refuse(
             ErrorCode::InvalidSize,
             format!("{size} bytes are no multiple of the granularity, {granule}"),
-        )),
+        ),
     }
 }
 /// Checks the part of a physical memory that is to be mapped.

@@ -66,13 +66,13 @@ impl Totals {
                 self.reserved.high.fetch_max(before + bytes, Relaxed);
                 Ok(())
             }
-            Err(reserved) => Err(Error::new(
+            Err(reserved) => Error::refuse(
                 ErrorCode::OutOfResources,
                 format!(
                     "the pool holds {reserved} of at most {maximum} bytes, and {bytes} more are \
                      needed: free blocks of it, or raise its maximum"
                 ),
-            )),
+            ),
         }
     }
     /// The value of a pool's property, if it is counted here.
@@ -102,10 +102,10 @@ impl Totals {
             I::RESERVED_HIGH_EXP => &self.reserved,
             I::USED_HIGH_EXP => &self.used,
             _ => {
-                return Err(Error::new(
+                return Error::refuse(
                     ErrorCode::UnsupportedEnumeration,
                     format!("{name:?} of a pool can be queried, but not set"),
-                ));
+                );
             }
         };
         match number {
@@ -113,10 +113,10 @@ impl Totals {
                 high.reset();
                 Ok(())
             }
-            _ => Err(Error::new(
+            _ => Error::refuse(
                 ErrorCode::InvalidValue,
                 format!("a high mark can only be reset, with 0, and {number} was given"),
-            )),
+            ),
         }
     }
     /// Counts bytes that were returned to the driver.

@@ -21,10 +21,10 @@ pub fn check_hints(desc: &ur_usm_desc_t) -> Result<()> {
         | chain::extension::<ur_usm_device_desc_t>(desc)?.map_or(0, |d| d.flags.unknown_bits());
     match unknown {
         0 => Ok(()),
-        bits => Err(Error::new(
+        bits => Error::refuse(
             ErrorCode::InvalidEnumeration,
             format!("a USM descriptor has unknown flags: {bits:#x}"),
-        )),
+        ),
     }
 }
 /// The alignment for a request of `align` bytes: `natural` for 0, and at most `most`.
@@ -37,7 +37,7 @@ pub fn alignment(align: usize, natural: usize, most: usize) -> Result<usize> {
         align if align.is_power_of_two() && align <= most => Ok(align),
         align => {
             let why = format!("an alignment of {align} is no power of two up to {most}");
-            Err(Error::new(ErrorCode::InvalidValue, why))
+            Error::refuse(ErrorCode::InvalidValue, why)
         }
     }
 }

@@ -19,10 +19,6 @@ fn the_adapter<D: Contexts>() -> &'static Owned<Adapter<D>> {
     one.get_or_init(|| Owned::new(Adapter::new()))
 }
 
-fn untold<T: std::fmt::Debug>(what: &str, name: T) -> Error {
-    Error::new(ErrorCode::UnsupportedEnumeration, format!("this {what} has no answer to {name:?}"))
-}
-
 impl<D: Contexts> AdapterApi for OverDriver<D> {
     fn adapter_get() -> Result<Vec<Owned<Adapter<D>>>> {
         log::open(D::BACKEND, D::log_name());
@@ -38,7 +34,7 @@ impl<D: Contexts> AdapterApi for OverDriver<D> {
             ur_adapter_info_t::BACKEND => answer.value(&D::shown_as().0),
             ur_adapter_info_t::REFERENCE_COUNT => answer.value(&adapter.api_refs()),
             ur_adapter_info_t::VERSION => answer.value(&D::adapter_version()),
-            _ => Err(untold("adapter", name)),
+            _ => Error::no_answer("an adapter", name),
         }
     }
 }
@@ -61,7 +57,7 @@ impl<D: Contexts> PlatformApi for OverDriver<D> {
             ur_platform_info_t::PROFILE => answer.str("FULL_PROFILE"),
             ur_platform_info_t::BACKEND => answer.value(&D::shown_as().0),
             ur_platform_info_t::ADAPTER => answer.handle(the_adapter::<D>()),
-            _ => Err(untold("platform", name)),
+            _ => Error::no_answer("a platform", name),
         }
     }
     fn platform_get_native_handle(

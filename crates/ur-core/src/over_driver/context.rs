@@ -28,11 +28,11 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
     ) -> Result<Owned<Context<D>>> {
         D::check_fork()?;
         let Some(first) = devices.first() else {
-            return Err(Error::new(ErrorCode::InvalidValue, "a context needs a device"));
+            return Error::refuse(ErrorCode::InvalidValue, "a context needs a device");
         };
         if devices.iter().any(|one| !one.platform.same(&first.platform)) {
             let why = "devices of different drivers share no context: make one for each platform";
-            return Err(Error::new(ErrorCode::InvalidDevice, why));
+            return Error::refuse(ErrorCode::InvalidDevice, why);
         }
         let devices = owned(devices)?;
         Ok(Context::new(D::open(&of_driver(&devices))?, devices))
@@ -48,10 +48,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
             I::DEVICES => answer.handles(context.devices().iter().map(|one| &**one)),
             I::REFERENCE_COUNT => answer.value(&context.api_refs()),
             I::USM_MEMCPY2D_SUPPORT | I::USM_FILL2D_SUPPORT => answer.bool(true),
-            _ => {
-                let why = format!("a context has no answer to {name:?}");
-                Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
-            }
+            _ => Error::no_answer("a context", name),
         }
     }
     fn context_get_native_handle(context: Borrowed<'_, Context<D>>) -> Result<ur_native_handle_t> {
@@ -75,7 +72,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
             return Ok(context);
         }
         if native == 0 {
-            return Err(Error::new(ErrorCode::InvalidNullHandle, "the native context is null"));
+            return Error::refuse(ErrorCode::InvalidNullHandle, "the native context is null");
         }
         let named = of_driver(&owned(devices)?);
         let handle = (NativeKind::Context, NativeHandle(native as u64));

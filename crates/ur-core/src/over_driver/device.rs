@@ -42,7 +42,7 @@ pub trait HasDevices:
     fn parts(device: &DriverDevice<Self>, rule: &Rule) -> Result<Vec<DriverDevice<Self>>> {
         let _ = (device, rule);
         let why = "this device has no parts: SUPPORTED_PARTITIONS is empty";
-        Err(Error::new(ErrorCode::DevicePartitionFailed, why))
+        Error::refuse(ErrorCode::DevicePartitionFailed, why)
     }
     /// The parts of a device for which the driver itself has native handles.
     fn parts_with_handles(device: &DriverDevice<Self>) -> Vec<DriverDevice<Self>> {

@@ -77,7 +77,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
             }
         }
         let why = format!("no device of the driver's has the native handle {native:#x}");
-        Err(Error::new(ErrorCode::InvalidDevice, why))
+        Error::refuse(ErrorCode::InvalidDevice, why)
     }
     fn device_select_binary(
         _device: Borrowed<'_, Device<D>>,

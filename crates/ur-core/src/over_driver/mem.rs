@@ -22,7 +22,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     info::Answer,
     memory::UsmPtr,
-    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    object::{Borrowed, Object, Owned},
 };
 use ur_hal::{Access, Range};
 use ur_sys::*;
@@ -118,13 +118,7 @@ pub struct Mem<D: BufferBackend> {
     what: What,
     mapped: ProcessMutex<Vec<Mapping<D>>>,
 }
-impl<D: BufferBackend> Body for Mem<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Mem);
-    const INVALID: ErrorCode = ErrorCode::InvalidMemObject;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Mem: BufferBackend, Mem, InvalidMemObject);
 /// The kind of a memory object.
 #[derive(Debug)]
 enum What {
@@ -223,10 +217,10 @@ impl<D: BufferBackend> Mem<D> {
     pub fn image(&self) -> Result<&Image> {
         match &self.what {
             What::Image(image) => Ok(image),
-            What::Buffer | What::Part => Err(Error::new(
+            What::Buffer | What::Part => Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "this is a buffer: images are made by urMemImageCreate",
-            )),
+            ),
         }
     }
     /// Checks that it is a buffer or sub-buffer.
@@ -236,10 +230,10 @@ impl<D: BufferBackend> Mem<D> {
     pub fn check_buffer(&self) -> Result<()> {
         match self.what {
             What::Buffer | What::Part => Ok(()),
-            What::Image(_) => Err(Error::new(
+            What::Image(_) => Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "this is an image: use the entries for images",
-            )),
+            ),
         }
     }
     /// Checks a range of a buffer.
@@ -298,10 +292,10 @@ impl<D: BufferBackend> Mem<D> {
         let mut mapped = self.mapped.lock()?;
         match mapped.iter().rposition(|one| one.at == at) {
             Some(index) => Ok(mapped.remove(index)),
-            None => Err(Error::new(
+            None => Error::refuse(
                 ErrorCode::InvalidValue,
                 format!("{at:?} is no mapping of this memory object: pass what map returned"),
-            )),
+            ),
         }
     }
 }
@@ -349,10 +343,10 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
     ) -> Result<Owned<Mem<D>>> {
         buffer.check_buffer()?;
         if matches!(buffer.what, What::Part) {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "a part of a buffer has no parts: partition the buffer itself",
-            ));
+            );
         }
         let flags = of_part(buffer.flags, flags)?;
         check_part(buffer.bytes, region)?;
@@ -395,10 +389,7 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
             ur_mem_info_t::SIZE => answer.value(&mem.bytes),
             ur_mem_info_t::CONTEXT => answer.handle(mem.context()),
             ur_mem_info_t::REFERENCE_COUNT => answer.value(&mem.api_refs()),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a memory object of {} has no answer to {name:?}", D::NAME),
-            )),
+            _ => Error::no_answer("a memory object", name),
         }
     }
     fn mem_image_get_info(

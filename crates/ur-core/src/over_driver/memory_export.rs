@@ -52,7 +52,7 @@ fn handle<T>(object: &Object<T>) -> usize {
 }
 fn none<T>(mem: UsmPtr) -> Result<T> {
     let why = format!("{mem:?} is not the start of exportable memory of this context");
-    Err(Error::new(ErrorCode::InvalidValue, why))
+    Error::refuse(ErrorCode::InvalidValue, why)
 }
 
 impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
@@ -70,7 +70,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
             .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
         if alignment != 0 && !alignment.is_power_of_two() {
             let why = format!("an alignment of {alignment} is no power of two");
-            return Err(Error::new(ErrorCode::UnsupportedAlignment, why));
+            return Error::refuse(ErrorCode::UnsupportedAlignment, why);
         }
         let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
         let (context_handle, device_handle) = (handle(&context), handle(&device));

@@ -12,7 +12,7 @@ use ur_adapter::{
     callback::ContextDeleter,
     error::{Error, ErrorCode, Result},
     log,
-    object::{Backend, Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    object::{Backend, Borrowed, Object, Owned},
     statics::{Statics, TypeMap},
 };
 use ur_hal::{NativeHandles, OpensDevices, PlatformFacts, Types};
@@ -75,13 +75,7 @@ impl<D> Adapter<D> {
         Self(PhantomData)
     }
 }
-impl<D: Contexts> Body for Adapter<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Adapter);
-    const INVALID: ErrorCode = ErrorCode::InvalidValue;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Adapter: Contexts, Adapter, InvalidValue);
 /// What `ur_platform_handle_t` points at.
 #[derive(Debug)]
 pub struct Platform<D: Contexts> {
@@ -90,13 +84,7 @@ pub struct Platform<D: Contexts> {
     /// Devices that are composed of several of the roots.
     composites: OnceLock<Vec<Owned<Device<D>>>>,
 }
-impl<D: Contexts> Body for Platform<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Platform);
-    const INVALID: ErrorCode = ErrorCode::InvalidPlatform;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Platform: Contexts, Platform, InvalidPlatform);
 impl<D: Contexts> Platform<D> {
     /// A platform with devices that refer to it.
     fn new(
@@ -130,17 +118,12 @@ pub struct Device<D: Contexts> {
     /// Its parts that have handles, if the same part always has the same handle. A forked child makes handles of its own.
     parts: PerProcess<ProcessMutex<Vec<Owned<Device<D>>>>>,
 }
-impl<D: Contexts> Body for Device<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Device);
-    const INVALID: ErrorCode = ErrorCode::InvalidDevice;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
+body!(Device: Contexts, Device, InvalidDevice, {
     /// Root devices exist as long as the process.
     fn is_counted(&self) -> bool {
         self.parent.is_some()
     }
-}
+});
 impl<D: Contexts> Deref for Device<D> {
     type Target = DriverDevice<D>;
     fn deref(&self) -> &DriverDevice<D> {
@@ -236,13 +219,7 @@ pub struct Context<D: Contexts> {
     /// Called in the process that made the context.
     pub(super) deleters: ProcessMutex<Vec<ContextDeleter>>,
 }
-impl<D: Contexts> Body for Context<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Context);
-    const INVALID: ErrorCode = ErrorCode::InvalidContext;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Context: Contexts, Context, InvalidContext);
 impl<D: Contexts> Deref for Context<D> {
     type Target = DriverContext<D>;
     fn deref(&self) -> &DriverContext<D> {
@@ -291,6 +268,6 @@ impl<D: Contexts> Context<D> {
             above = one.parent().map(|parent| &**parent);
         }
         let why = "the device does not belong to the context: make the context with it";
-        Err(Error::new(ErrorCode::InvalidDevice, why))
+        Error::refuse(ErrorCode::InvalidDevice, why)
     }
 }

@@ -35,11 +35,9 @@ pub fn find<T: Body>(native: ur_native_handle_t) -> Result<Owned<T>> {
 /// # Errors
 /// `INVALID_CONTEXT` if it belongs to another context.
 pub fn check_context<C>(own: &Object<C>, said: &Object<C>) -> Result<()> {
-    match own.same(said) {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorCode::InvalidContext,
-            "the native handle is that of an object of another context",
-        )),
-    }
+    Error::unless(
+        own.same(said),
+        ErrorCode::InvalidContext,
+        || "the native handle is that of an object of another context",
+    )
 }

@@ -34,7 +34,7 @@ impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
         if D::reach(command_device.driver(), peer_device.driver())? == Reach::None {
             let why = "these devices cannot reach each other's memory: copy by way of the host, or ask \
                        urUsmP2PPeerAccessGetInfoExp first";
-            return Err(Error::new(ErrorCode::InvalidOperation, why));
+            return Error::refuse(ErrorCode::InvalidOperation, why);
         }
         switch::<D>(&command_device, &peer_device, true)
     }
@@ -55,12 +55,7 @@ impl<D: HasPeers> UsmP2pExpApi for OverDriver<D> {
         let has = match name {
             ur_exp_peer_info_t::UR_PEER_ACCESS_SUPPORT => reach != Reach::None,
             ur_exp_peer_info_t::UR_PEER_ATOMICS_SUPPORT => reach == Reach::Atomics,
-            _ => {
-                return Err(Error::new(
-                    ErrorCode::UnsupportedEnumeration,
-                    format!("a pair of devices has no answer to {name:?}"),
-                ));
-            }
+            _ => return Error::no_answer("a pair of devices", name),
         };
         answer.value(&i32::from(has))
     }

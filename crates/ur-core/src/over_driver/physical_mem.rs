@@ -21,7 +21,7 @@ use ur_adapter::{
     api::{Objects, PhysicalMemApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Body, Borrowed, Owned, Slab, Tag},
+    object::{Borrowed, Owned},
 };
 use ur_hal::{Types, VirtualMemory};
 use ur_ipc::{Kind, Remote};
@@ -103,13 +103,7 @@ pub struct PhysicalMem<D: HasPhysicalMemory> {
     is_opened: bool,
 }
 
-impl<D: HasPhysicalMemory> Body for PhysicalMem<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, ur_adapter::object::Kind::PhysicalMem);
-    const INVALID: ErrorCode = ErrorCode::InvalidMemObject;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(PhysicalMem: HasPhysicalMemory, PhysicalMem, InvalidMemObject);
 impl<D: HasPhysicalMemory> PhysicalMem<D> {
     /// A handle for memory imported from another process.
     ///

@@ -7,7 +7,7 @@ use ur_adapter::{
     api::{Objects, SamplerApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    object::{Borrowed, Object, Owned},
 };
 use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc, Types};
 use ur_sys::{
@@ -99,7 +99,7 @@ impl<D: HasSamplers> Sampler<D> {
             let Some(desc) = &self.desc else {
                 let why =
                     "a sampler that was made of a native handle is for the context's first device";
-                return Err(Error::new(ErrorCode::InvalidDevice, why));
+                return Error::refuse(ErrorCode::InvalidDevice, why);
             };
             let made = D::sampler(self.context.driver(), device.driver(), desc)?;
             let _ = place.set(OnDevice::new(device, made)); // another thread may have been faster: look again
@@ -148,13 +148,7 @@ fn modes(desc: SamplerDesc) -> (ur_sampler_addressing_mode_t, ur_sampler_filter_
     };
     (addressing, filter)
 }
-impl<D: HasSamplers> Body for Sampler<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Sampler);
-    const INVALID: ErrorCode = ErrorCode::InvalidSampler;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Sampler: HasSamplers, Sampler, InvalidSampler);
 
 impl<D: HasSamplers> SamplerApi for OverDriver<D> {
     fn sampler_create(
@@ -177,10 +171,7 @@ impl<D: HasSamplers> SamplerApi for OverDriver<D> {
             (ur_sampler_info_t::NORMALIZED_COORDS, Some(one)) => answer.bool(one.is_normalized),
             (ur_sampler_info_t::ADDRESSING_MODE, Some(one)) => answer.value(&modes(one).0.0),
             (ur_sampler_info_t::FILTER_MODE, Some(one)) => answer.value(&modes(one).1.0),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("this sampler has no answer to {name:?}"),
-            )),
+            _ => Error::no_answer("this sampler", name),
         }
     }
     fn sampler_get_native_handle(sampler: Borrowed<'_, Sampler<D>>) -> Result<ur_native_handle_t> {

@@ -115,7 +115,7 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
     /// `INVALID_VALUE` if it no longer exists.
     fn find_foreign(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
         let _ = (object, offset);
-        Err(Error::new(ErrorCode::InvalidValue, "the memory was freed"))
+        Error::refuse(ErrorCode::InvalidValue, "the memory was freed")
     }
 }
 /// Imported memory of another process.
@@ -147,11 +147,11 @@ impl<D: Shares> Home<D> {
     /// `INVALID_VALUE` if it cannot. Returns the driver's error, mapped as in `error.rs`.
     pub fn reached(device: Borrowed<'_, Device<D>>, home: Owned<Device<D>>) -> Result<Self> {
         if !device.same(&home) && D::reach(device.driver(), home.driver())? == Reach::None {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::InvalidValue,
                 "the memory lies on another device, and there is no peer access from this one to it: open \
                  it for the exporter's device, and copy",
-            ));
+            );
         }
         Ok(Self::of(home))
     }

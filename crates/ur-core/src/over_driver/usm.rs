@@ -73,7 +73,7 @@ pub fn allocate<D: HasUsm>(
         }
         if pool.is_some() {
             let why = "memory with a policy has an allocation of its own: pass no pool";
-            return Err(Error::new(ErrorCode::InvalidValue, why));
+            return Error::refuse(ErrorCode::InvalidValue, why);
         }
         let at = D::take_alone(chosen, (home, size, align), policy.is_read_only)?;
         policy.confirm();
@@ -106,10 +106,10 @@ fn info_elsewhere<D: HasUsm>(
     let Some(known) = D::recognise(context.driver(), at.into())? else {
         return match name {
             ur_usm_alloc_info_t::TYPE => answer.value(&ur_usm_type_t::UNKNOWN.0),
-            _ => Err(Error::new(
+            _ => Error::refuse(
                 ErrorCode::InvalidMemObject,
                 format!("{at:?} is in no USM allocation of this context"),
-            )),
+            ),
         };
     };
     match name {
@@ -226,7 +226,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
     ) -> Result<()> {
         if size != size_of::<usize>() {
             let why = format!("the property is a size_t, and {size} bytes were given");
-            return Err(Error::new(ErrorCode::InvalidSize, why));
+            return Error::refuse(ErrorCode::InvalidSize, why);
         }
         pool.set(name, value.read_size())
     }
@@ -260,10 +260,10 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool.check(context, device)?; // the generated shim then releases the caller's reference
         match pool.identity().is_default() {
             false => Ok(()),
-            true => Err(Error::new(
+            true => Error::refuse(
                 ErrorCode::InvalidValue,
                 "the default pool of a device cannot be destroyed: release it",
-            )),
+            ),
         }
     }
     fn usm_pool_trim_to_exp(

@@ -72,7 +72,7 @@ fn handle<T>(object: &Object<T>) -> usize {
 }
 
 fn refused<T>(why: String) -> Result<T> {
-    Err(Error::new(ErrorCode::InvalidValue, why))
+    Error::refuse(ErrorCode::InvalidValue, why)
 }
 /// The ranges that overlap `[start, end)`, last first.
 fn overlapping<D: HostRegistration>(
@@ -200,7 +200,7 @@ pub fn import<D: HostRegistration>(
 ) -> Result<()> {
     let Some(end) = end(at, bytes) else {
         let why = format!("{bytes} bytes from {at:?} on are no range of memory to import");
-        return Err(Error::new(ErrorCode::InvalidSize, why));
+        return Error::refuse(ErrorCode::InvalidSize, why);
     };
     let mut all = all::<D>();
     let is_known = overlapping(&all, at.addr(), end).next().is_some()

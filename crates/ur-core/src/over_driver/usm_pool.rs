@@ -21,7 +21,7 @@ use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Body, Borrowed, Kind, Object, Owned, Slab, Tag},
+    object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
 use ur_hal::{Allocates, MemoryRequest, Types};
@@ -48,13 +48,8 @@ pub trait HasUsm:
     /// its memory.
     fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()> {
         let most = Self::memory_size(device)?;
-        match (1..=most).contains(&bytes) {
-            true => Ok(()),
-            false => {
-                let why = format!("{bytes} bytes are none, or more than the {most} there are");
-                Err(Error::new(ErrorCode::InvalidUsmSize, why))
-            }
-        }
+        let why = || format!("{bytes} bytes are none, or more than the {most} there are");
+        Error::unless((1..=most).contains(&bytes), ErrorCode::InvalidUsmSize, why)
     }
     /// The default alignment of memory with this size, in bytes: by default that of the largest type that fits.
     fn natural_alignment(bytes: usize) -> usize {
@@ -90,7 +85,7 @@ pub trait HasUsm:
     ) -> Result<UsmPtr> {
         let _ = (device, request, is_read_only);
         let why = "a process that opens memory of this device gets the driver's descriptor, with which it can write the memory and pass it on, so no other policy than the default can be enforced: leave the policy out, and processes of the same user can read and write the memory";
-        Err(Error::new(ErrorCode::UnsupportedFeature, why))
+        Error::refuse(ErrorCode::UnsupportedFeature, why)
     }
     /// The size of a device's memory in bytes.
     ///
@@ -217,13 +212,7 @@ struct Part<D: HasUsm> {
     device: usize,
     blocks: Blocks<D>,
 }
-impl<D: HasUsm> Body for UsmPool<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::UsmPool);
-    const INVALID: ErrorCode = ErrorCode::InvalidValue;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(UsmPool: HasUsm, UsmPool, InvalidValue);
 
 impl<D: HasUsm> UsmPool<D> {
     /// Creates a pool from a caller's descriptor, for one device or for all devices of `context`.

@@ -99,7 +99,7 @@ impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
         let access = access(flags)?;
         if !memory.context().same(&context) {
             let why = "the physical memory belongs to another context";
-            return Err(Error::new(ErrorCode::InvalidContext, why));
+            return Error::refuse(ErrorCode::InvalidContext, why);
         }
         memory.check_fork()?;
         check_offset((offset, size), granule::<D>(context)?, memory.bytes())?;

@@ -94,7 +94,7 @@ mod tests {
         use ur_program_build_status_t as Status;
         let mut build = Build::<u8>::default();
         assert_eq!((build.status(), build.module()), (Status::NONE, None));
-        let failure = Err(Error::new(ErrorCode::ProgramBuildFailure, "no"));
+        let failure = Error::refuse(ErrorCode::ProgramBuildFailure, "no");
         build.note("-x", "line 3".into(), failure).unwrap_err();
         assert_eq!((build.status(), build.kind()), (Status::ERROR, ur_program_binary_type_t::NONE));
         assert_eq!((build.options.as_str(), build.log.as_str()), ("-x", "line 3"));

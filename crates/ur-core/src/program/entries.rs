@@ -91,10 +91,10 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         let has_all = |device: &&Owned<Device<D>>| programs.iter().all(|p| p.check(device).is_ok());
         let devices: Vec<_> = context.devices().iter().filter(has_all).cloned().collect();
         if devices.is_empty() {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::ProgramLinkFailure,
                 "the programs have no device in common: make each with code for the same one",
-            ));
+            );
         }
         link(context, devices, programs, options, false)
     }
@@ -150,10 +150,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
                 let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
                 answer.str(&names.join(";"))
             }
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a program of {} has no answer to {name:?}", D::NAME),
-            )),
+            _ => Error::no_answer("a program", name),
         }
     }
     fn program_get_build_info(
@@ -171,10 +168,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
             I::OPTIONS => answer.str(&build.options),
             I::LOG => answer.str(&build.log),
             I::BINARY_TYPE => answer.value(&build.kind().0),
-            _ => Err(Error::new(
-                ErrorCode::UnsupportedEnumeration,
-                format!("a build for {} has no answer to {name:?}", D::NAME),
-            )),
+            _ => Error::no_answer("a build", name),
         }
     }
     /// They apply to later builds and compilations.
@@ -184,7 +178,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
     ) -> Result<()> {
         let (Origin::Intermediate, Some(facts)) = (program.origin(), program.facts()) else {
             let why = "only SPIR-V has specialization constants: they are fixed in other code";
-            return Err(Error::new(ErrorCode::UnsupportedFeature, why));
+            return Error::refuse(ErrorCode::UnsupportedFeature, why);
         };
         let known =
             facts.as_ref().map_err(|why| Error::new(ErrorCode::InvalidProgram, why.clone()))?;

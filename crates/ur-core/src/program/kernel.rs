@@ -18,7 +18,7 @@ use std::{
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    object::{Body, Kind, Owned, Slab, Tag},
+    object::Owned,
 };
 use ur_hal::{Capabilities, FunctionFacts, GroupChoice};
 
@@ -190,20 +190,14 @@ impl<D: HasCode> Kernel<D> {
         self.program.check(device)?;
         match self.on.first().filter(|_| D::SHARES_MODULES) {
             Some(shared) => Ok(shared),
-            None => Err(Error::new(
+            None => Error::refuse(
                 ErrorCode::InvalidProgramExecutable,
                 "the kernel's program was not built for this device when the kernel was made",
-            )),
+            ),
         }
     }
 }
-impl<D: HasCode> Body for Kernel<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Kernel);
-    const INVALID: ErrorCode = ErrorCode::InvalidKernel;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Kernel: HasCode, Kernel, InvalidKernel);
 impl<D: HasCode> Drop for Kernel<D> {
     /// Deferred, because launches of it may be running.
     fn drop(&mut self) {

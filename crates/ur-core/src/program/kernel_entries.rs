@@ -1,7 +1,7 @@
 //! The entries of kernels.
 use super::{Context, Device, Kernel, Program, RunsCode, launch};
 use crate::{kernels::program_inputs, over_driver::OverDriver};
-use std::{ffi::CStr, fmt};
+use std::ffi::CStr;
 use ur_adapter::{
     api::KernelApi,
     error::{Error, ErrorCode, Result},
@@ -11,14 +11,6 @@ use ur_adapter::{
 };
 use ur_hal::{CachePreference, Capability};
 use ur_sys::*;
-
-fn refused<T>(code: ErrorCode, why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
-    Err(Error::new(code, why))
-}
-fn unanswered<D: RunsCode>(name: impl fmt::Debug) -> Result<()> {
-    let why = format!("a kernel of {} has no answer to {name:?}", D::NAME);
-    refused(ErrorCode::UnsupportedEnumeration, why)
-}
 
 impl<D: RunsCode> KernelApi for OverDriver<D> {
     fn kernel_create(program: Borrowed<'_, Program<D>>, name: &CStr) -> Result<Owned<Kernel<D>>> {
@@ -35,7 +27,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
             I::FUNCTION_NAME => answer.str(&kernel.name().to_string_lossy()),
             I::NUM_ARGS => match facts.arguments {
                 Some(count) => answer.value(&count),
-                None => unanswered::<D>(name),
+                None => Error::no_answer("a kernel", name),
             },
             I::REFERENCE_COUNT => answer.value(&kernel.api_refs()),
             I::CONTEXT => answer.handle(kernel.context()),
@@ -43,16 +35,16 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
             I::ATTRIBUTES => answer.str(&D::attributes(kernel.any().function())?),
             I::NUM_REGS => match facts.registers {
                 Some(count) => answer.value(&count),
-                None => unanswered::<D>(name),
+                None => Error::no_answer("a kernel", name),
             },
             I::SPILL_MEM_SIZE => {
                 let each = kernel.all().iter().map(|one| one.facts().spilled);
                 match each.collect::<Option<Vec<_>>>() {
                     Some(each) => answer.slice(&each),
-                    None => unanswered::<D>(name),
+                    None => Error::no_answer("a kernel", name),
                 }
             }
-            _ => unanswered::<D>(name),
+            _ => Error::no_answer("a kernel", name),
         }
     }
     fn kernel_get_group_info(
@@ -74,17 +66,17 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
             // 0 if the source does not specify one.
             I::COMPILE_WORK_GROUP_SIZE => answer.slice(&wanted.size.unwrap_or_default()),
             I::COMPILE_MAX_WORK_GROUP_SIZE => match wanted.most {
-                None if !on.is_most_told => unanswered::<D>(name),
+                None if !on.is_most_told => Error::no_answer("a kernel", name),
                 most => answer.slice(&most.unwrap_or_default()),
             },
             I::COMPILE_MAX_LINEAR_WORK_GROUP_SIZE => match wanted.most_in_all {
-                None if !facts.is_all_told => unanswered::<D>(name),
+                None if !facts.is_all_told => Error::no_answer("a kernel", name),
                 most => answer.value(&most.unwrap_or_default()),
             },
             I::LOCAL_MEM_SIZE => answer.value(&facts.local_memory),
             I::PRIVATE_MEM_SIZE => answer.value(&facts.private_memory),
             I::PREFERRED_WORK_GROUP_SIZE_MULTIPLE => answer.value(&limits.warp),
-            _ => unanswered::<D>(name),
+            _ => Error::no_answer("a kernel", name),
         }
     }
     fn kernel_get_sub_group_info(
@@ -104,7 +96,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
             I::SUB_GROUP_SIZE_INTEL => {
                 answer.value(&on.limits().wanted.sub_group.unwrap_or_default())
             }
-            _ => unanswered::<D>(name),
+            _ => Error::no_answer("a kernel", name),
         }
     }
     fn kernel_get_native_handle(kernel: Borrowed<'_, Kernel<D>>) -> Result<ur_native_handle_t> {
@@ -161,13 +153,13 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
                     ur_kernel_cache_config_t::LARGE_DATA => CachePreference::Cache,
                     other => {
                         let why = format!("{other:?} is not a cache configuration");
-                        return refused(ErrorCode::InvalidValue, why);
+                        return Error::refuse(ErrorCode::InvalidValue, why);
                     }
                 };
                 each.try_for_each(|function| Ok(D::prefer(function, what)?))
             }
             I::USM_INDIRECT_ACCESS | I::USM_PTRS | I::CACHE_CONFIG => {
-                refused(ErrorCode::InvalidSize, format!("{name:?} is not {size} bytes long"))
+                Error::refuse(ErrorCode::InvalidSize, format!("{name:?} is not {size} bytes long"))
             }
             _ => Err(ErrorCode::InvalidEnumeration.into()),
         }
@@ -177,7 +169,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         _constants: &[ur_specialization_constant_info_t],
     ) -> Result<()> {
         let why = "constants are the program's: set them before it is built, if it has any";
-        refused(ErrorCode::UnsupportedFeature, why)
+        Error::refuse(ErrorCode::UnsupportedFeature, why)
     }
     fn kernel_suggest_max_cooperative_group_count(
         kernel: Borrowed<'_, Kernel<D>>,
@@ -191,7 +183,7 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         if items.is_none_or(|n| !(1..=on.limits().items).contains(&n)) {
             let most = on.limits().items;
             let why = format!("a group of {local:?} items: this kernel runs 1 to {most}");
-            return refused(ErrorCode::InvalidWorkGroupSize, why);
+            return Error::refuse(ErrorCode::InvalidWorkGroupSize, why);
         }
         let mut group = [1; 3];
         group.iter_mut().zip(local).for_each(|(to, from)| *to = *from as u32);

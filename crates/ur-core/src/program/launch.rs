@@ -70,13 +70,11 @@ pub fn check_context<D: RunsCode>(
     context: &Object<Context<D>>,
     program: &Program<D>,
 ) -> Result<()> {
-    match program.context().same(context) {
-        true => Ok(()),
-        false => Err(Error::new(
-            ErrorCode::InvalidContext,
-            "the program and the queue are of different contexts",
-        )),
-    }
+    Error::unless(
+        program.context().same(context),
+        ErrorCode::InvalidContext,
+        || "the program and the queue are of different contexts",
+    )
 }
 /// The kernel on a queue's device.
 ///
@@ -98,10 +96,10 @@ pub fn check_empty<D: RunsCode>(range: &Range) -> Result<()> {
     let global = range.global;
     match D::REFUSES_EMPTY_RANGES {
         false => Ok(()),
-        true => Err(Error::new(
+        true => Error::refuse(
             ErrorCode::InvalidWorkDimension,
             format!("a range of {global:?} items has none: leave the launch out"),
-        )),
+        ),
     }
 }
 /// The group size that a launch would have if the caller passed none.
@@ -141,10 +139,10 @@ pub fn variable<D: RunsCode>(
     check_context(context, program)?;
     let (at, size) = program.variable(device, name)?;
     if count == 0 || offset.checked_add(count).is_none_or(|end| end > size) {
-        return Err(Error::new(
+        return Error::refuse(
             ErrorCode::InvalidValue,
             format!("{count} bytes from {offset} on are not in {name:?}, which has {size}"),
-        ));
+        );
     }
     Ok(at.offset(offset)?.into())
 }

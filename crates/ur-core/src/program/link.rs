@@ -51,7 +51,7 @@ fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Res
         let builds = program.builds()?;
         (builds[place].status(), builds[place].options.clone())
     };
-    let refused = |why: &'static str| Err(Error::new(ErrorCode::InvalidOperation, why));
+    let refused = |why: &'static str| Error::refuse(ErrorCode::InvalidOperation, why);
     if status != ur_program_build_status_t::SUCCESS {
         return refused("a program is not compiled: call urProgramCompile first");
     }
@@ -74,9 +74,9 @@ pub fn select_binary<D: RunsCode>(binaries: &[ur_device_binary_t]) -> Result<u32
     };
     match D::TARGETS.iter().find_map(of) {
         Some(at) => Ok(at as u32),
-        None => Err(Error::new(
+        None => Error::refuse(
             ErrorCode::InvalidBinary,
             format!("none of the binaries is for {}: compile for one of {:?}", D::NAME, D::TARGETS),
-        )),
+        ),
     }
 }

@@ -85,13 +85,13 @@ pub fn of_native_kernel<D: RunsCode>(
 ) -> Result<Owned<Program<D>>> {
     let Some(program) = program else {
         let why = "a kernel of a native handle needs its program: make one of its module";
-        return Err(Error::new(ErrorCode::InvalidNullHandle, why));
+        return Error::refuse(ErrorCode::InvalidNullHandle, why);
     };
     match program.context().same(&context) {
         true => program.own(),
         false => {
             let why = "the program of the native kernel is of another context";
-            Err(Error::new(ErrorCode::InvalidContext, why))
+            Error::refuse(ErrorCode::InvalidContext, why)
         }
     }
 }

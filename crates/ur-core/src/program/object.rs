@@ -19,7 +19,7 @@ use std::{
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Body, Borrowed, Kind, Owned, Slab, Tag},
+    object::{Borrowed, Owned},
 };
 use ur_hal::{Constant, Piece};
 use ur_sys::*;
@@ -192,10 +192,9 @@ impl<D: HasCode> Program<D> {
         }
         match device.parent() {
             Some(parent) => self.place(parent),
-            None => Err(Error::new(
-                ErrorCode::InvalidDevice,
-                "the program was not made for this device",
-            )),
+            None => {
+                Error::refuse(ErrorCode::InvalidDevice, "the program was not made for this device")
+            }
         }
     }
     /// Checks that it was made for a device or for the device of which that is a part.
@@ -210,13 +209,11 @@ impl<D: HasCode> Program<D> {
     /// # Errors
     /// `INVALID_CONTEXT` if it was made in another one.
     pub(super) fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
-        match self.context.same(&context) {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::InvalidContext,
-                "the program was made in another context",
-            )),
-        }
+        Error::unless(
+            self.context.same(&context),
+            ErrorCode::InvalidContext,
+            || "the program was made in another context",
+        )
     }
     /// The modules of the devices for which it is built.
     ///
@@ -386,13 +383,7 @@ impl<D: HasCode> Program<D> {
         }
     }
 }
-impl<D: HasCode> Body for Program<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Program);
-    const INVALID: ErrorCode = ErrorCode::InvalidProgram;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
-}
+body!(Program: HasCode, Program, InvalidProgram);
 impl<D: HasCode> Drop for Program<D> {
     /// Deferred, because commands that use its modules may be running. In a forked child the modules stay the parent's.
     fn drop(&mut self) {

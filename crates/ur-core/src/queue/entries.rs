@@ -22,7 +22,7 @@ fn request<D: HasStreams>(
     properties: Option<&ur_queue_properties_t>,
 ) -> Result<StreamRequest> {
     use ur_queue_flags_t as F;
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidQueueProperties, why));
+    let refused = |why: String| Error::refuse(ErrorCode::InvalidQueueProperties, why);
     let context = context.as_handle().addr();
     let Some(properties) = properties else {
         return Ok(StreamRequest { context, ..StreamRequest::default() });
@@ -90,12 +90,9 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
             I::EMPTY => answer.bool(D::is_idle(&queue.stream)?),
             I::SIZE => {
                 let why = "only queues made with ON_DEVICE have a size";
-                Err(Error::new(ErrorCode::InvalidQueue, why))
+                Error::refuse(ErrorCode::InvalidQueue, why)
             }
-            _ => {
-                let why = format!("a queue of {} has no answer to {name:?}", D::NAME);
-                Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
-            }
+            _ => Error::no_answer("a queue", name),
         }
     }
     fn queue_get_native_handle(
@@ -121,7 +118,7 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
             return match device {
                 Some(device) if !queue.device.same(&device) => {
                     let why = "the native handle is that of a queue of another device";
-                    Err(Error::new(ErrorCode::InvalidDevice, why))
+                    Error::refuse(ErrorCode::InvalidDevice, why)
                 }
                 _ => Ok(queue),
             };
@@ -147,10 +144,10 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
     }
     fn queue_finish(queue: Owned<Queue<D>>) -> Result<()> {
         if D::is_recording(&queue, &[])? {
-            return Err(Error::new(
+            return Error::refuse(
                 ErrorCode::GraphCaptureUnsupported,
                 "the queue records commands, which run nowhere: end the capture first",
-            ));
+            );
         }
         queue.note(D::finish(&queue.stream))
     }

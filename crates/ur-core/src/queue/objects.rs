@@ -24,7 +24,7 @@ use ur_adapter::{
     api::Objects,
     command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
-    object::{Body, Borrowed, Kind, Owned, Slab, Tag},
+    object::{Borrowed, Owned},
 };
 use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
 use ur_ipc::{Importer, Remote, arena::Slot};
@@ -223,17 +223,12 @@ pub struct Queue<D: HasStreams> {
     pub(super) counters: ProcessMutex<Counters>,
     capture: D::Capture,
 }
-impl<D: HasStreams> Body for Queue<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Queue);
-    const INVALID: ErrorCode = ErrorCode::InvalidQueue;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
+body!(Queue: HasStreams, Queue, InvalidQueue, {
     /// Events of its commands may keep the queue alive, but only the caller could have ended its capture.
     fn released(&self) {
         D::abandon_capture(&self.capture);
     }
-}
+});
 impl<D: HasStreams> Placed<D> for Queue<D> {
     fn place(&self) -> (&Owned<Context<D>>, &Owned<Device<D>>) {
         (&self.context, &self.device)
@@ -335,12 +330,7 @@ pub(crate) enum State<D: HasStreams> {
     /// A command that a queue captured, and that never runs by itself.
     Captured(D::Captured),
 }
-impl<D: HasStreams> Body for Event<D> {
-    const TAG: Tag = Tag::new(D::BACKEND, Kind::Event);
-    const INVALID: ErrorCode = ErrorCode::InvalidEvent;
-    fn slab() -> &'static Slab<Self> {
-        D::statics().slab()
-    }
+body!(Event: HasStreams, Event, InvalidEvent, {
     #[inline]
     fn is_settled(&self) -> bool {
         match &self.state {
@@ -349,7 +339,7 @@ impl<D: HasStreams> Body for Event<D> {
             _ => false,
         }
     }
-}
+});
 
 /// The span of several commands that were submitted one by one.
 #[derive(Debug)]
