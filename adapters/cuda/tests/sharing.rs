@@ -365,7 +365,7 @@ fn physical_memory_crosses() {
 }
 
 /// Works with the driver itself, as a library in the same process does, in the same primary context.
-fn beside<T>(cuda: &Cuda, work: impl FnOnce(&driver::Driver) -> T) -> T {
+fn beside<T>(cuda: &Cuda, work: impl FnOnce(&driver::Driver<driver::Cuda>) -> T) -> T {
     let mut native: ur_native_handle_t = 0;
     assert_eq!(call!(context.get_native_handle(cuda.context, &mut native)), R::SUCCESS);
     let driver = driver::Cuda::driver();

@@ -288,6 +288,27 @@ fn a_kernel_tells_its_registers() {
     assert_eq!(call!(program.release(program)), R::SUCCESS);
 }
 #[test]
+fn a_kernel_tells_the_attributes_of_its_source() {
+    let name = "a_kernel_tells_the_attributes_of_its_source";
+    if !is_inside(name, &[]) {
+        return;
+    }
+    let zero = Zero::new().expect("the software driver's device");
+    let attributes = |words: &[u32]| {
+        let program = built(&zero, words);
+        let made = kernel(program, c"set");
+        let (mut told, asked, mut size) = ([1_u8; 64], ur_kernel_info_t::ATTRIBUTES, 0);
+        let to = told.as_mut_ptr().cast();
+        let code = call!(kernel.get_info(made, asked, told.len(), to, &mut size));
+        assert_eq!(code, R::SUCCESS);
+        assert_eq!(call!(kernel.release(made)), R::SUCCESS);
+        release(&[program]);
+        String::from_utf8(told[..size - 1].to_vec()).unwrap()
+    };
+    assert_eq!(attributes(&spirv::in_sub_groups()), "intel_reqd_sub_group_size(16)");
+    assert_eq!(attributes(&spirv::set()), "");
+}
+#[test]
 fn the_largest_group_of_a_kernel_is_what_its_spir_v_says_and_unknown_of_a_binary() {
     let Some(zero) = Zero::new() else { return };
     use ur_kernel_group_info_t as I;

@@ -8,10 +8,11 @@ use layout::*;
 use std::{
     ffi::{c_char, c_void},
     fmt,
+    marker::PhantomData,
     ptr::NonNull,
     sync::OnceLock,
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Severity, Statuses};
 
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     $(#[$doc])*
@@ -57,59 +58,7 @@ pub type IpcBytes = [u8; 64];
 pub type HostFn = unsafe extern "C" fn(*mut c_void);
 
 /// The result of a driver call.
-#[must_use]
-#[derive(Clone, Copy)]
-pub struct Outcome {
-    call: &'static str,
-    /// The driver's status; `None` if this driver does not have the function.
-    status: Option<i32>,
-}
-impl Outcome {
-    /// # Errors
-    /// Returns the driver's failure as an error code of the specification (see [`Dialect::code`]), with the
-    /// name of the call and the driver's description; `UNSUPPORTED_FEATURE` if the driver does not have the
-    /// function.
-    pub fn ok<D: Dialect>(self) -> Result<()> {
-        match self.status {
-            Some(0) => Ok(()),
-            Some(n) => Err(D::failure(self.call, n)),
-            None => Err(Error::new(
-                ErrorKind::Unsupported,
-                format!("this driver has no {}: a newer one may", self.call),
-            )),
-        }
-    }
-    /// The driver's status as it is; `None` if the driver does not have the function.
-    pub fn status(self) -> Option<i32> {
-        self.status
-    }
-    /// For completion queries: "not ready" is `false`, not an error. So is a status that says that a capture
-    /// forbids the query: the state is unknown then, and must not be taken for complete.
-    ///
-    /// # Errors
-    /// As for [`Outcome::ok`].
-    pub fn ready<D: Dialect>(self) -> Result<bool> {
-        match self.status {
-            Some(n) if n == D::NOT_READY || is_of_capture(n) => Ok(false),
-            _ => self.ok::<D>().map(|()| true),
-        }
-    }
-    /// For releases: a driver that has already shut down has released everything, so that status is success.
-    ///
-    /// # Errors
-    /// As for [`Outcome::ok`].
-    pub fn released<D: Dialect>(self) -> Result<()> {
-        match self.status {
-            Some(n) if n == D::DEINITIALIZED => Ok(()),
-            _ => self.ok::<D>(),
-        }
-    }
-}
-impl fmt::Debug for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:?}", self.call, self.status)
-    }
-}
+pub type Outcome<D> = ur_hal::Outcome<D>;
 
 /// Whether the status is one of the stream capture errors: the call was not executed, and says nothing about
 /// the state of the object.
@@ -122,18 +71,18 @@ const RELAXED: i32 = 2;
 /// While this lives, the calling thread's capture mode is "relaxed". In the other modes a potentially
 /// blocking call is refused while any stream of the process is captured, and it also invalidates that
 /// capture, which may belong to other code.
-struct Relaxed<'driver> {
-    driver: &'driver Driver,
+struct Relaxed<'driver, D: Dialect> {
+    driver: &'driver Driver<D>,
     /// The thread's previous mode; `None` if nothing was changed.
     before: Option<i32>,
 }
-impl<'driver> Relaxed<'driver> {
-    fn new(driver: &'driver Driver) -> Self {
+impl<'driver, D: Dialect> Relaxed<'driver, D> {
+    fn new(driver: &'driver Driver<D>) -> Self {
         let before = driver.exchange(RELAXED).filter(|&before| before != RELAXED);
         Self { driver, before }
     }
 }
-impl Drop for Relaxed<'_> {
+impl<D: Dialect> Drop for Relaxed<'_, D> {
     fn drop(&mut self) {
         self.before.map(|before| self.driver.exchange(before));
     }
@@ -209,9 +158,9 @@ macro_rules! driver_table {
     ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*);)*) => {
         /// The functions of a driver. A function that the driver does not have is `None`; calling it gives an
         /// [`Outcome`] without a status.
-        pub struct Driver {
+        pub struct Driver<D> {
             library: Option<libloading::Library>,
-            symbols: &'static Symbols,
+            _dialect: PhantomData<fn() -> D>,
             $($name: Option<unsafe extern "C" fn($($ty),*) -> i32>,)*
         }
         /// The symbol names of a driver's functions; "" where it has none.
@@ -220,14 +169,15 @@ macro_rules! driver_table {
         pub static CUDA: Symbols = Symbols { $($name: $cuda,)* };
         /// HIP's symbols, where the prototype is the same as CUDA's.
         pub static HIP: Symbols = Symbols { $($name: $hip,)* };
-        impl Driver {
-            fn bind(library: Option<libloading::Library>, symbols: &'static Symbols) -> Self {
+        impl<D: Dialect> Driver<D> {
+            fn bind(library: Option<libloading::Library>) -> Self {
+                let symbols = D::SYMBOLS;
                 let named = |name: &str| library.as_ref().filter(|_| !name.is_empty());
                 Self {
                     // SAFETY: the symbol's prototype is the one of its row below.
                     $($name: named(symbols.$name).and_then(|l| unsafe { l.get(symbols.$name.as_bytes()) }.ok().map(|s| *s)),)*
                     library,
-                    symbols,
+                    _dialect: PhantomData,
                 }
             }
             /// Whether the driver has the function of the row with that name.
@@ -242,13 +192,13 @@ macro_rules! driver_table {
                 /// # Safety
                 /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
-                pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
+                pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome<D> {
                     let guard = const { !is_safe_in_capture(stringify!($name)) };
                     let relaxed = guard.then(|| Relaxed::new(self));
                     // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     drop(relaxed);
-                    Outcome { call: self.symbols.$name, status }
+                    Outcome::new(D::SYMBOLS.$name, status)
                 }
             )*
         }
@@ -401,7 +351,7 @@ pub enum Api {
     Hip,
 }
 /// What differs between the two drivers: names, numbers and a few prototypes.
-pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
+pub trait Dialect: Statuses<Status = i32> + Sized + Send + Sync + fmt::Debug {
     /// Which driver it is, for what only one of them has.
     const API: Api;
     /// The name of the platform, for messages and environment variables.
@@ -412,10 +362,6 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     const SYMBOLS: &'static Symbols;
     /// The environment variable that selects the devices visible to a process.
     const VISIBLE: &'static str;
-    /// The status "not ready".
-    const NOT_READY: i32 = 600;
-    /// The status "the driver has shut down".
-    const DEINITIALIZED: i32 = 4;
     /// The specification's error code for a status of this driver.
     fn code(status: i32) -> ErrorKind;
     /// Makes `stream` wait until the word at `at` is at least `value`, compared as signed difference modulo
@@ -423,29 +369,31 @@ pub trait Dialect: Sized + Send + Sync + fmt::Debug + 'static {
     ///
     /// # Safety
     /// `stream` is live, and `at` stays mapped for its device until the wait is over.
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome;
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self>;
     /// Enqueues a copy on `stream` between any two addresses that the driver knows, or host memory.
     ///
     /// # Safety
     /// Both ranges must stay accessible until the copy is done.
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome;
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self>;
     /// The driver's functions; the library is loaded at first use. Without a library all functions are
     /// missing.
-    fn driver() -> &'static Driver;
+    fn driver() -> &'static Driver<Self>;
     /// The state that the process has once for this dialect.
     fn statics() -> &'static Statics<Self>;
-    /// The error for a failed call: name of the call, the driver's description, and the status.
-    fn failure(call: &'static str, status: i32) -> Error {
-        let words = Self::driver().words(status);
-        let code = match status {
-            OPERATING_SYSTEM => ur_hal::what_ran_out().unwrap_or(ErrorKind::DriverSpecific),
-            _ => Self::code(status),
-        };
-        let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
-        Error::new(code, format!("{call}: {words} ({status}){hint}")).with_status(status)
-    }
 }
-impl Driver {
+/// The status "not ready".
+pub const NOT_READY: i32 = 600;
+/// The error for a failed call: name of the call, the driver's description, and the status.
+fn failure<D: Dialect>(call: &'static str, status: i32) -> Error {
+    let words = D::driver().words(status);
+    let code = match status {
+        OPERATING_SYSTEM => ur_hal::what_ran_out().unwrap_or(ErrorKind::DriverSpecific),
+        _ => D::code(status),
+    };
+    let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
+    Error::new(code, format!("{call}: {words} ({status}){hint}")).with_status(status)
+}
+impl<D: Dialect> Driver<D> {
     /// Whether the driver's library was found.
     pub fn is_there(&self) -> bool {
         self.library.is_some()
@@ -481,19 +429,40 @@ macro_rules! dialect {
         #[doc = concat!("The dialect of ", $name, ".")]
         #[derive(Debug)]
         pub struct $t;
+        impl Statuses for $t {
+            type Status = i32;
+            const SUCCESS: i32 = 0;
+            /// The status "the driver has shut down".
+            const ENDED: i32 = 4;
+            /// So is a status that says that a capture forbids the query: the state is unknown then, and must not
+            /// be taken for complete.
+            fn is_pending(status: i32) -> bool {
+                status == NOT_READY || is_of_capture(status)
+            }
+            fn failure(call: &'static str, status: i32) -> Error {
+                failure::<Self>(call, status)
+            }
+            fn missing(call: &'static str) -> Error {
+                let why = format!("this driver has no {call}: a newer one may");
+                Error::new(ErrorKind::Unsupported, why)
+            }
+            fn report(error: &Error) {
+                crate::notice::<Self>(Severity::Warning, error);
+            }
+        }
         impl Dialect for $t {
             const API: Api = Api::$t;
             const NAME: &'static str = $name;
             const VISIBLE: &'static str = $visible;
             const LIBRARIES: &'static [&'static str] = &$libraries;
             const SYMBOLS: &'static Symbols = &$symbols;
-            fn driver() -> &'static Driver {
-                static DRIVER: OnceLock<Driver> = OnceLock::new();
+            fn driver() -> &'static Driver<Self> {
+                static DRIVER: OnceLock<Driver<$t>> = OnceLock::new();
                 DRIVER.get_or_init(|| {
                     // SAFETY: loading runs the initialisers of the driver's library, which loading this
                     // adapter implies.
                     let open = |name| unsafe { libloading::Library::new(name) }.ok();
-                    Driver::bind(Self::LIBRARIES.iter().find_map(open), Self::SYMBOLS)
+                    Driver::bind(Self::LIBRARIES.iter().find_map(open))
                 })
             }
             fn statics() -> &'static Statics<Self> {
@@ -540,11 +509,11 @@ dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
             _ => common_code(status),
         }
     }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
         // SAFETY: the caller upholds it. Flags 0: greater or equal.
         unsafe { Self::driver().stream_wait_value(stream, at, value, 0) }
     }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
         // SAFETY: the caller upholds it.
         unsafe { Self::driver().copy(to, from, bytes, stream) }
     }
@@ -553,11 +522,11 @@ dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64
     fn code(status: i32) -> ErrorKind {
         common_code(status)
     }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome {
+    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
         // SAFETY: the caller upholds it. Flags 0: greater or equal.
         unsafe { Self::driver().stream_wait_masked(stream, at, value, 0, u64::MAX) }
     }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome {
+    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
         // SAFETY: the caller upholds it. Kind 4: the direction follows from the addresses.
         unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
     }

@@ -77,7 +77,7 @@ impl<D: Dialect> RunsCode for Family<D> {
         })?;
         let device = context.devices()[0].clone();
         let target = Self::target(context, &device)?;
-        let code = Code::of(Module::of(raw, target.context, is_owned), target);
+        let code = Code::of(Module::of(raw, is_owned, target.context), target);
         Ok(Program::adopted(context.clone(), vec![device], |_| code.clone()))
     }
     fn native_kernel(kernel: &Object<Kernel<D>>) -> Result<ur_native_handle_t> {

@@ -13,6 +13,7 @@ mod address_map;
 mod advice;
 mod allocates;
 mod boxes;
+mod calls;
 mod capabilities;
 mod claims;
 mod code;
@@ -40,6 +41,7 @@ pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
 pub use allocates::{Allocates, Pins};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
+pub use calls::{Outcome, Statuses, handles, listed, made, placed, text, told};
 pub use capabilities::{Capabilities, Capability};
 pub use claims::Claims;
 pub use code::{

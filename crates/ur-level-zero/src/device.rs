@@ -306,7 +306,7 @@ impl NativeHandles for LevelZero {
             let why = "the context would have no device";
             return Err(Error::new(ErrorKind::InvalidDevice, why));
         }
-        let native = NativeContext::adopt(raw, is_owned);
+        let native = NativeContext::adopted(raw, is_owned, ());
         Ok(Adopted::Context(DriverContext::new(native, all.to_vec()), all.to_vec()))
     }
 }

@@ -13,15 +13,23 @@ use std::{
     ptr::{NonNull, null_mut, with_exposed_provenance_mut},
     sync::OnceLock,
 };
-use ur_hal::{Error, ErrorKind, Result, Severity};
+use ur_hal::{Error, Severity, Statuses};
 use ze_sys::*;
 
 pub use rows::Driver;
 
-macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident;)*) => { $(
+/// A handle of an object that is destroyed by one call.
+pub trait Destroy: Copy {
+    /// Destroys the object.
+    ///
+    /// # Safety
+    /// The caller owns it, and nothing uses it any more.
+    unsafe fn destroy(self) -> Outcome;
+}
+macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident $(, $destroy:ident)?;)*) => { $(
     $(#[$doc])*
     #[repr(transparent)]
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub struct $name(NonNull<$c>);
     // SAFETY: an opaque handle from the driver; thread safety is considered where it is used.
     unsafe impl Send for $name {}
@@ -44,17 +52,13 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident;)*) => { $(
         pub fn from_ze(handle: *mut $c) -> Option<Self> {
             NonNull::new(handle).map(Self)
         }
-        /// Checks the handle that a successful call returned.
-        ///
-        /// # Errors
-        /// `UNKNOWN` for null.
-        pub fn given(handle: Option<Self>, call: &'static str) -> Result<Self> {
-            handle.ok_or_else(|| {
-                let why = format!("{call} succeeded and gave a null handle: the driver is broken");
-                Error::new(ErrorKind::Unknown, why)
-            })
-        }
     }
+    $(impl Destroy for $name {
+        unsafe fn destroy(self) -> Outcome {
+            // SAFETY: the caller owns the object.
+            unsafe { driver().$destroy(self) }
+        }
+    })?
 )* } }
 raws! {
     /// `ze_driver_handle_t`
@@ -62,23 +66,23 @@ raws! {
     /// `ze_device_handle_t`
     RawDevice: _ze_device_handle_t;
     /// `ze_context_handle_t`
-    RawContext: _ze_context_handle_t;
+    RawContext: _ze_context_handle_t, context_destroy;
     /// `ze_command_list_handle_t`
-    RawList: _ze_command_list_handle_t;
+    RawList: _ze_command_list_handle_t, command_list_destroy;
     /// `ze_event_pool_handle_t`
-    RawEventPool: _ze_event_pool_handle_t;
+    RawEventPool: _ze_event_pool_handle_t, event_pool_destroy;
     /// `ze_event_handle_t`
-    RawEvent: _ze_event_handle_t;
+    RawEvent: _ze_event_handle_t, event_destroy;
     /// `ze_image_handle_t`
-    RawImage: _ze_image_handle_t;
+    RawImage: _ze_image_handle_t, image_destroy;
     /// `ze_module_handle_t`
-    RawModule: _ze_module_handle_t;
+    RawModule: _ze_module_handle_t, module_destroy;
     /// `ze_module_build_log_handle_t`
-    RawBuildLog: _ze_module_build_log_handle_t;
+    RawBuildLog: _ze_module_build_log_handle_t, module_build_log_destroy;
     /// `ze_kernel_handle_t`
-    RawKernel: _ze_kernel_handle_t;
+    RawKernel: _ze_kernel_handle_t, kernel_destroy;
     /// `ze_sampler_handle_t`
-    RawSampler: _ze_sampler_handle_t;
+    RawSampler: _ze_sampler_handle_t, sampler_destroy;
     /// `ze_physical_mem_handle_t`
     RawPhysical: _ze_physical_mem_handle_t;
     /// `zes_driver_handle_t`
@@ -91,80 +95,39 @@ raws! {
     RawFrequency: _zes_freq_handle_t;
 }
 
+/// What the values of `ze_result_t` mean.
+#[derive(Debug)]
+pub enum ZeResults {}
+impl Statuses for ZeResults {
+    type Status = ze_result_t;
+    const SUCCESS: ze_result_t = ZE_RESULT_SUCCESS;
+    const ENDED: ze_result_t = ZE_RESULT_ERROR_UNINITIALIZED;
+    fn is_pending(status: ze_result_t) -> bool {
+        status == ZE_RESULT_NOT_READY
+    }
+    fn failure(call: &'static str, status: ze_result_t) -> Error {
+        super::error::failure(call, status)
+    }
+    fn missing(call: &'static str) -> Error {
+        super::error::missing(call)
+    }
+    fn report(error: &Error) {
+        notice(Severity::Warning, error);
+    }
+}
 /// The result of a driver call.
-#[must_use]
-#[derive(Clone, Copy)]
-pub struct Outcome {
-    call: &'static str,
-    /// The driver's status; `None` if this driver does not have the function.
-    status: Option<ze_result_t>,
-}
-impl Outcome {
-    pub(super) fn new(call: &'static str, status: Option<ze_result_t>) -> Self {
-        Self { call, status }
-    }
-    /// # Errors
-    /// Returns the driver's failure, mapped as in `error.rs`, with the name of the call and a description.
-    #[inline]
-    pub fn ok(self) -> Result<()> {
-        if self.status == Some(ZE_RESULT_SUCCESS) { Ok(()) } else { self.failed() }
-    }
-    #[cold]
-    fn failed(self) -> Result<()> {
-        match self.status {
-            Some(ZE_RESULT_SUCCESS) => Ok(()),
-            Some(n) => Err(super::error::failure(self.call, n)),
-            None => Err(super::error::missing(self.call)),
-        }
-    }
-    /// The driver's status as it is; `None` if the driver does not have the function.
-    pub fn status(self) -> Option<ze_result_t> {
-        self.status
-    }
-    /// For queries and waits with a timeout: "not ready" is `false`, not an error.
-    ///
-    /// # Errors
-    /// As for [`Outcome::ok`].
-    #[inline]
-    pub fn ready(self) -> Result<bool> {
-        match self.status {
-            Some(ZE_RESULT_NOT_READY) => Ok(false),
-            _ => self.ok().map(|()| true),
-        }
-    }
-    /// For releases: a driver that has already shut down has released everything, so that status is success.
-    ///
-    /// # Errors
-    /// As for [`Outcome::ok`].
-    pub fn released(self) -> Result<()> {
-        match self.status {
-            Some(ZE_RESULT_ERROR_UNINITIALIZED) => Ok(()),
-            _ => self.ok(),
-        }
-    }
-    /// For releases in destructors: a failure is logged, because it cannot be returned.
-    pub fn let_go(self) {
-        if let Err(error) = self.released() {
-            notice(Severity::Warning, &error);
-        }
-    }
-    /// Whether the driver does not support the call: the function is missing, or returned such a status.
-    pub fn is_unsupported(self) -> bool {
-        matches!(
-            self.status,
-            None | Some(
-                ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
-                    | ZE_RESULT_ERROR_UNSUPPORTED_VERSION
-                    | ZE_RESULT_ERROR_NOT_AVAILABLE
-                    | ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION
-            )
+pub type Outcome = ur_hal::Outcome<ZeResults>;
+/// Whether the driver does not support the call: the function is missing, or returned such a status.
+pub fn is_unsupported(outcome: Outcome) -> bool {
+    matches!(
+        outcome.status(),
+        None | Some(
+            ZE_RESULT_ERROR_UNSUPPORTED_FEATURE
+                | ZE_RESULT_ERROR_UNSUPPORTED_VERSION
+                | ZE_RESULT_ERROR_NOT_AVAILABLE
+                | ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION
         )
-    }
-}
-impl fmt::Debug for Outcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {:x?}", self.call, self.status)
-    }
+    )
 }
 
 /// File names of the Level Zero loader, preferred one first.

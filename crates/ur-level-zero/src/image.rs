@@ -191,7 +191,7 @@ pub(super) fn adopt(
     let image = new(format, desc)?;
     let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
     let raw = RawImage::from_addr(native).ok_or_else(none)?;
-    let made = NativeImage::adopted(context.native(), raw, owned);
+    let made = NativeImage::adopted(raw, owned, context.native().clone());
     let made = Arc::new(Pixels::new(made, &image));
     let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
     let storage = Storage::image(context, made);

@@ -1,6 +1,7 @@
 //! Kernel launches: appends them to the command lists of queues and command buffers.
 use super::{
     LevelZero,
+    driver::is_unsupported,
     native::{arguments, list::List, mutable::Change},
 };
 use ur_hal::{Launch, Result};
@@ -15,14 +16,13 @@ pub(super) fn append(list: &List<'_>, launch: &Launch<'_, LevelZero>) -> Result<
     let offset = launch.geometry.offset_words()?.unwrap_or_default();
     let given = launch.arguments;
     let mut turn = launch.function.turn();
-    let ends = list.ends();
-    let events = (ends.signal, ends.count(), ends.waits());
+    let events = list.ends().events();
     let mut words = arguments::Words::default();
     if !launch.is_cooperative
         && let Some(mut places) = arguments::places(given, turn.accepted(offset), &mut words)
     {
         let at_once = turn.append_with(list.raw(), groups, local, &mut places, events);
-        if !at_once.is_unsupported() {
+        if !is_unsupported(at_once) {
             return at_once.ok();
         }
         turn.refuse();

@@ -1,9 +1,11 @@
 //! Access of devices to each other's memory, which the driver enables by itself.
-use super::{DriverDevice, LevelZero, native::device as native};
+use super::{
+    DriverDevice, LevelZero,
+    driver::RawDevice,
+    native::{call::Known, device as native},
+};
 use std::sync::Arc;
-use std::{collections::HashMap, sync::Mutex};
 use ur_hal::{Error, Reach, ReachesPeers, Result};
-use ur_lock::locked;
 use ze_sys::*;
 
 /// Whether one device can access the memory of another. The driver is queried once for each pair.
@@ -11,18 +13,9 @@ use ze_sys::*;
 /// # Errors
 /// Returns the driver's error.
 pub fn can_access(from: &DriverDevice, peer: &DriverDevice) -> Result<bool> {
-    static KNOWN: Mutex<Option<HashMap<(usize, usize), bool>>> = Mutex::new(None);
-    let pair = (from.raw().addr(), peer.raw().addr());
-    if from.raw() == peer.raw() {
-        return Ok(true);
-    }
-    let known = locked(&KNOWN).as_ref().and_then(|known| known.get(&pair).copied());
-    if let Some(known) = known {
-        return Ok(known);
-    }
-    let can = native::can_access(from.raw(), peer.raw())?;
-    locked(&KNOWN).get_or_insert_default().insert(pair, can);
-    Ok(can)
+    static KNOWN: Known<(RawDevice, RawDevice), bool> = Known::new();
+    let (from, peer) = (from.raw(), peer.raw());
+    if from == peer { Ok(true) } else { KNOWN.get((from, peer), || native::can_access(from, peer)) }
 }
 
 impl ReachesPeers for LevelZero {

@@ -70,7 +70,7 @@ impl RunsCode for LevelZero {
         let Some(raw) = RawModule::from_addr(native) else {
             return refused(ErrorCode::InvalidNullHandle, "the native program is null");
         };
-        let module = Arc::new(NativeModule::adopted(raw, is_owned, context.native()));
+        let module = Arc::new(NativeModule::adopted(raw, is_owned, context.native().clone()));
         let devices = context.devices().to_vec();
         Ok(Program::adopted(context.clone(), devices, |_| Arc::clone(&module)))
     }

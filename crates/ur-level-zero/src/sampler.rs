@@ -77,7 +77,7 @@ impl HasSamplers for LevelZero {
             return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
         };
         let desc = locked(&MADE).get(&raw.addr()).copied();
-        let made = NativeSampler::adopted(raw, is_owned, context.native());
+        let made = NativeSampler::adopted(raw, is_owned, context.native().clone());
         Ok(Sampler::of_native(context.own()?, desc, OnDevice(made)))
     }
 }

@@ -366,7 +366,7 @@ impl Streams for LevelZero {
             ur_hal::Error::new(ErrorKind::InvalidValue, "0 is no command list of the driver")
         })?;
         let device = wished.unwrap_or(&devices[0]).clone();
-        let list = NativeList::adopted(raw, is_owned, context.native());
+        let list = NativeList::adopted(raw, is_owned, context.native().clone());
         let stream = Stream::make(context, &device, request, Some(list))?;
         Ok((device, stream))
     }
@@ -380,7 +380,7 @@ impl Streams for LevelZero {
         is_owned: bool,
     ) -> ur_hal::Result<Point> {
         let raw = RawEvent::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidValue)?;
-        Ok(Point::Native(EventKind::Adopted(AdoptedEvent::new(raw, is_owned))))
+        Ok(Point::Native(EventKind::Adopted(AdoptedEvent::adopted(raw, is_owned, ()))))
     }
 }
 impl HasStreams for LevelZero {

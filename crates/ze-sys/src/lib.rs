@@ -3,7 +3,7 @@
 //! are integers with constants, since a driver may answer values that nobody here has heard of.
 #![no_std]
 #![allow(non_camel_case_types, non_snake_case, missing_docs, clippy::all)]
-#![expect(unsafe_code, reason = "structures that start as zeros, as C's do")]
+#![expect(unsafe_code, reason = "structures that start as zeros apart from their types")]
 
 macro_rules! zeroed {
     ($($t:ty),* $(,)?) => {$(
@@ -12,6 +12,30 @@ macro_rules! zeroed {
                 // SAFETY: integers, floats, pointers and arrays of them: zeros are a value of each.
                 unsafe { core::mem::zeroed() }
             }
+        }
+    )*};
+}
+
+/// A structure that says what it is: its first two members are `stype` and `pNext`, a link to further structures.
+///
+/// # Safety
+/// The first two members are these, and zeros are a value of all others.
+pub unsafe trait Typed: Default {
+    /// The value of `stype`: `ZE_STRUCTURE_TYPE_*` or `ZES_STRUCTURE_TYPE_*`.
+    const STYPE: ze_structure_type_t;
+}
+macro_rules! typed {
+    ($($t:ty = $stype:ident;)*) => {$(
+        impl Default for $t {
+            fn default() -> Self {
+                // SAFETY: integers, floats, pointers and arrays of them: zeros are a value of each.
+                let zeros: Self = unsafe { core::mem::zeroed() };
+                Self { stype: $stype, ..zeros }
+            }
+        }
+        // SAFETY: the specification defines this layout.
+        unsafe impl Typed for $t {
+            const STYPE: ze_structure_type_t = $stype;
         }
     )*};
 }
@@ -5205,140 +5229,29 @@ zeroed!(
     ze_base_properties_t,
     ze_base_desc_t,
     ze_ipc_event_counter_based_handle_t,
-    ze_init_driver_type_desc_t,
-    ze_driver_properties_t,
-    ze_driver_ipc_properties_t,
     ze_driver_extension_properties_t,
-    ze_device_properties_t,
-    ze_device_compute_properties_t,
-    ze_device_compute_dotproduct_ext_properties_t,
-    ze_device_module_properties_t,
-    ze_command_queue_group_properties_t,
-    ze_device_memory_properties_t,
-    ze_device_memory_access_properties_t,
-    ze_device_cache_properties_t,
-    ze_device_image_properties_t,
-    ze_device_external_memory_properties_t,
-    ze_device_p2p_properties_t,
-    ze_device_event_properties_t,
-    ze_runtime_requirements_module_desc_t,
-    ze_runtime_requirements_graph_desc_t,
     ze_validate_runtime_requirements_output_t,
-    ze_context_desc_t,
-    ze_command_queue_desc_t,
-    ze_command_list_desc_t,
-    ze_event_pool_desc_t,
-    ze_event_sync_mode_desc_t,
-    ze_event_desc_t,
-    ze_event_counter_based_desc_t,
-    ze_event_counter_based_external_sync_allocation_desc_t,
-    ze_event_counter_based_external_aggregate_storage_desc_t,
-    ze_fence_desc_t,
     ze_image_format_t,
-    ze_image_desc_t,
-    ze_image_properties_t,
-    ze_device_mem_alloc_desc_t,
-    ze_host_mem_alloc_desc_t,
-    ze_memory_allocation_properties_t,
-    ze_external_memory_export_desc_t,
-    ze_external_memory_import_fd_t,
-    ze_external_memory_export_fd_t,
     ze_external_memory_import_win32_handle_t,
     ze_external_memory_export_win32_handle_t,
     ze_module_constants_t,
-    ze_module_desc_t,
     ze_command_list_append_launch_kernel_param_cooperative_desc_t,
-    ze_module_properties_t,
-    ze_kernel_desc_t,
-    ze_kernel_properties_t,
-    ze_kernel_preferred_group_size_properties_t,
-    ze_module_program_exp_desc_t,
-    ze_device_raytracing_ext_properties_t,
-    ze_raytracing_mem_alloc_ext_desc_t,
-    ze_sampler_desc_t,
-    ze_physical_mem_desc_t,
-    ze_physical_mem_properties_t,
-    ze_float_atomic_ext_properties_t,
-    ze_relaxed_allocation_limits_ext_desc_t,
-    ze_relaxed_allocation_limits_exp_desc_t,
-    ze_cache_reservation_ext_desc_t,
-    ze_image_memory_properties_exp_t,
-    ze_image_view_planar_ext_desc_t,
-    ze_image_view_planar_exp_desc_t,
-    ze_scheduling_hint_exp_properties_t,
-    ze_scheduling_hint_exp_desc_t,
     ze_context_power_saving_hint_exp_desc_t,
-    ze_eu_count_ext_t,
-    ze_pci_ext_properties_t,
-    ze_srgb_ext_desc_t,
-    ze_image_allocation_ext_properties_t,
-    ze_linkage_inspection_ext_desc_t,
-    ze_memory_compression_hints_ext_desc_t,
-    ze_driver_memory_free_ext_properties_t,
-    ze_memory_free_ext_desc_t,
-    ze_device_p2p_bandwidth_exp_properties_t,
-    ze_copy_bandwidth_exp_properties_t,
-    ze_device_luid_ext_properties_t,
-    ze_fabric_vertex_exp_properties_t,
-    ze_fabric_edge_exp_properties_t,
-    ze_device_memory_ext_properties_t,
-    ze_device_ip_version_ext_t,
-    ze_kernel_max_group_size_properties_ext_t,
     ze_sub_allocation_t,
-    ze_memory_sub_allocations_exp_properties_t,
-    ze_event_query_kernel_timestamps_ext_properties_t,
-    ze_event_query_kernel_timestamps_results_ext_properties_t,
-    ze_rtas_builder_exp_desc_t,
-    ze_rtas_builder_exp_properties_t,
-    ze_rtas_parallel_operation_exp_properties_t,
-    ze_rtas_device_exp_properties_t,
     ze_rtas_builder_triangles_geometry_info_exp_t,
     ze_rtas_builder_quads_geometry_info_exp_t,
-    ze_rtas_geometry_aabbs_exp_cb_params_t,
     ze_rtas_builder_procedural_geometry_info_exp_t,
     ze_rtas_builder_instance_geometry_info_exp_t,
-    ze_rtas_builder_build_op_exp_desc_t,
     ze_event_pool_counter_based_exp_desc_t,
     ze_image_bindless_exp_desc_t,
     ze_image_pitched_exp_desc_t,
     ze_device_pitched_alloc_exp_properties_t,
-    ze_pitched_alloc_2dimage_linear_pitch_exp_info_t,
-    ze_custom_pitch_exp_desc_t,
-    ze_mutable_command_id_exp_desc_t,
-    ze_mutable_command_list_exp_properties_t,
-    ze_mutable_command_list_exp_desc_t,
-    ze_mutable_commands_exp_desc_t,
-    ze_mutable_kernel_argument_exp_desc_t,
-    ze_mutable_group_count_exp_desc_t,
-    ze_mutable_group_size_exp_desc_t,
-    ze_mutable_global_offset_exp_desc_t,
-    ze_mutable_graph_argument_exp_desc_t,
-    ze_driver_ddi_handles_ext_properties_t,
-    ze_external_semaphore_ext_desc_t,
-    ze_external_semaphore_win32_ext_desc_t,
-    ze_external_semaphore_fd_ext_desc_t,
-    ze_external_semaphore_signal_params_ext_t,
-    ze_external_semaphore_wait_params_ext_t,
     ze_device_cache_line_size_ext_t,
-    ze_rtas_builder_ext_desc_t,
-    ze_rtas_builder_ext_properties_t,
-    ze_rtas_parallel_operation_ext_properties_t,
-    ze_rtas_device_ext_properties_t,
     ze_rtas_builder_triangles_geometry_info_ext_t,
     ze_rtas_builder_quads_geometry_info_ext_t,
-    ze_rtas_geometry_aabbs_ext_cb_params_t,
     ze_rtas_builder_procedural_geometry_info_ext_t,
     ze_rtas_builder_instance_geometry_info_ext_t,
-    ze_rtas_builder_build_op_ext_desc_t,
-    ze_device_vector_width_properties_ext_t,
-    ze_external_memmap_sysmem_ext_desc_t,
     ze_kernel_allocation_exp_properties_t,
-    ze_device_usablemem_size_ext_properties_t,
-    ze_image_format_support_ext_properties_t,
-    ze_ipc_mem_handle_type_ext_desc_t,
-    ze_record_replay_graph_ext_properties_t,
-    ze_record_replay_graph_ext_dump_desc_t,
-    ze_device_readonly_memory_ext_properties_t,
     ze_dditable_driver_t,
 );
 
@@ -5439,4 +5352,122 @@ pub struct zes_freq_state_t {
     pub actual: f64,
     pub throttleReasons: zes_freq_throttle_reason_flags_t,
 }
-zeroed!(zes_uuid_t, zes_mem_properties_t, zes_mem_state_t, zes_freq_properties_t, zes_freq_state_t,);
+zeroed!(zes_uuid_t,);
+
+typed! {
+    ze_init_driver_type_desc_t = ZE_STRUCTURE_TYPE_INIT_DRIVER_TYPE_DESC;
+    ze_driver_properties_t = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES;
+    ze_driver_ipc_properties_t = ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES;
+    ze_device_properties_t = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
+    ze_device_compute_properties_t = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES;
+    ze_device_compute_dotproduct_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_DOTPRODUCT_EXT_PROPERTIES;
+    ze_device_module_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MODULE_PROPERTIES;
+    ze_command_queue_group_properties_t = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_GROUP_PROPERTIES;
+    ze_device_memory_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_PROPERTIES;
+    ze_device_memory_access_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES;
+    ze_device_cache_properties_t = ZE_STRUCTURE_TYPE_DEVICE_CACHE_PROPERTIES;
+    ze_device_image_properties_t = ZE_STRUCTURE_TYPE_DEVICE_IMAGE_PROPERTIES;
+    ze_device_external_memory_properties_t = ZE_STRUCTURE_TYPE_DEVICE_EXTERNAL_MEMORY_PROPERTIES;
+    ze_device_p2p_properties_t = ZE_STRUCTURE_TYPE_DEVICE_P2P_PROPERTIES;
+    ze_device_event_properties_t = ZE_STRUCTURE_TYPE_DEVICE_EVENT_PROPERTIES;
+    ze_runtime_requirements_module_desc_t = ZE_STRUCTURE_TYPE_RUNTIME_REQUIREMENTS_MODULE_DESC;
+    ze_runtime_requirements_graph_desc_t = ZE_STRUCTURE_TYPE_RUNTIME_REQUIREMENTS_GRAPH_DESC;
+    ze_context_desc_t = ZE_STRUCTURE_TYPE_CONTEXT_DESC;
+    ze_command_queue_desc_t = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC;
+    ze_command_list_desc_t = ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC;
+    ze_event_pool_desc_t = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC;
+    ze_event_sync_mode_desc_t = ZE_STRUCTURE_TYPE_EVENT_SYNC_MODE_DESC;
+    ze_event_desc_t = ZE_STRUCTURE_TYPE_EVENT_DESC;
+    ze_event_counter_based_desc_t = ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_DESC;
+    ze_event_counter_based_external_sync_allocation_desc_t = ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_SYNC_ALLOCATION_DESC;
+    ze_event_counter_based_external_aggregate_storage_desc_t = ZE_STRUCTURE_TYPE_EVENT_COUNTER_BASED_EXTERNAL_AGGREGATE_STORAGE_DESC;
+    ze_fence_desc_t = ZE_STRUCTURE_TYPE_FENCE_DESC;
+    ze_image_desc_t = ZE_STRUCTURE_TYPE_IMAGE_DESC;
+    ze_image_properties_t = ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES;
+    ze_device_mem_alloc_desc_t = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC;
+    ze_host_mem_alloc_desc_t = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC;
+    ze_memory_allocation_properties_t = ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES;
+    ze_external_memory_export_desc_t = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC;
+    ze_external_memory_import_fd_t = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD;
+    ze_external_memory_export_fd_t = ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD;
+    ze_module_desc_t = ZE_STRUCTURE_TYPE_MODULE_DESC;
+    ze_module_properties_t = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES;
+    ze_kernel_desc_t = ZE_STRUCTURE_TYPE_KERNEL_DESC;
+    ze_kernel_properties_t = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
+    ze_kernel_preferred_group_size_properties_t = ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES;
+    ze_module_program_exp_desc_t = ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC;
+    ze_device_raytracing_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_RAYTRACING_EXT_PROPERTIES;
+    ze_raytracing_mem_alloc_ext_desc_t = ZE_STRUCTURE_TYPE_RAYTRACING_MEM_ALLOC_EXT_DESC;
+    ze_sampler_desc_t = ZE_STRUCTURE_TYPE_SAMPLER_DESC;
+    ze_physical_mem_desc_t = ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC;
+    ze_physical_mem_properties_t = ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES;
+    ze_float_atomic_ext_properties_t = ZE_STRUCTURE_TYPE_FLOAT_ATOMIC_EXT_PROPERTIES;
+    ze_relaxed_allocation_limits_ext_desc_t = ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC;
+    ze_relaxed_allocation_limits_exp_desc_t = ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXP_DESC;
+    ze_cache_reservation_ext_desc_t = ZE_STRUCTURE_TYPE_CACHE_RESERVATION_EXT_DESC;
+    ze_image_memory_properties_exp_t = ZE_STRUCTURE_TYPE_IMAGE_MEMORY_EXP_PROPERTIES;
+    ze_image_view_planar_ext_desc_t = ZE_STRUCTURE_TYPE_IMAGE_VIEW_PLANAR_EXT_DESC;
+    ze_image_view_planar_exp_desc_t = ZE_STRUCTURE_TYPE_IMAGE_VIEW_PLANAR_EXP_DESC;
+    ze_scheduling_hint_exp_properties_t = ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_PROPERTIES;
+    ze_scheduling_hint_exp_desc_t = ZE_STRUCTURE_TYPE_SCHEDULING_HINT_EXP_DESC;
+    ze_eu_count_ext_t = ZE_STRUCTURE_TYPE_EU_COUNT_EXT;
+    ze_pci_ext_properties_t = ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES;
+    ze_srgb_ext_desc_t = ZE_STRUCTURE_TYPE_SRGB_EXT_DESC;
+    ze_image_allocation_ext_properties_t = ZE_STRUCTURE_TYPE_IMAGE_ALLOCATION_EXT_PROPERTIES;
+    ze_linkage_inspection_ext_desc_t = ZE_STRUCTURE_TYPE_LINKAGE_INSPECTION_EXT_DESC;
+    ze_memory_compression_hints_ext_desc_t = ZE_STRUCTURE_TYPE_MEMORY_COMPRESSION_HINTS_EXT_DESC;
+    ze_driver_memory_free_ext_properties_t = ZE_STRUCTURE_TYPE_DRIVER_MEMORY_FREE_EXT_PROPERTIES;
+    ze_memory_free_ext_desc_t = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC;
+    ze_device_p2p_bandwidth_exp_properties_t = ZE_STRUCTURE_TYPE_DEVICE_P2P_BANDWIDTH_EXP_PROPERTIES;
+    ze_copy_bandwidth_exp_properties_t = ZE_STRUCTURE_TYPE_COPY_BANDWIDTH_EXP_PROPERTIES;
+    ze_device_luid_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_LUID_EXT_PROPERTIES;
+    ze_fabric_vertex_exp_properties_t = ZE_STRUCTURE_TYPE_FABRIC_VERTEX_EXP_PROPERTIES;
+    ze_fabric_edge_exp_properties_t = ZE_STRUCTURE_TYPE_FABRIC_EDGE_EXP_PROPERTIES;
+    ze_device_memory_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_EXT_PROPERTIES;
+    ze_device_ip_version_ext_t = ZE_STRUCTURE_TYPE_DEVICE_IP_VERSION_EXT;
+    ze_kernel_max_group_size_properties_ext_t = ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES;
+    ze_memory_sub_allocations_exp_properties_t = ZE_STRUCTURE_TYPE_MEMORY_SUB_ALLOCATIONS_EXP_PROPERTIES;
+    ze_event_query_kernel_timestamps_ext_properties_t = ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_EXT_PROPERTIES;
+    ze_event_query_kernel_timestamps_results_ext_properties_t = ZE_STRUCTURE_TYPE_EVENT_QUERY_KERNEL_TIMESTAMPS_RESULTS_EXT_PROPERTIES;
+    ze_rtas_builder_exp_desc_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_EXP_DESC;
+    ze_rtas_builder_exp_properties_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_EXP_PROPERTIES;
+    ze_rtas_parallel_operation_exp_properties_t = ZE_STRUCTURE_TYPE_RTAS_PARALLEL_OPERATION_EXP_PROPERTIES;
+    ze_rtas_device_exp_properties_t = ZE_STRUCTURE_TYPE_RTAS_DEVICE_EXP_PROPERTIES;
+    ze_rtas_geometry_aabbs_exp_cb_params_t = ZE_STRUCTURE_TYPE_RTAS_GEOMETRY_AABBS_EXP_CB_PARAMS;
+    ze_rtas_builder_build_op_exp_desc_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_BUILD_OP_EXP_DESC;
+    ze_pitched_alloc_2dimage_linear_pitch_exp_info_t = ZE_STRUCTURE_TYPE_PITCHED_ALLOC_2DIMAGE_LINEAR_PITCH_EXP_INFO;
+    ze_custom_pitch_exp_desc_t = ZE_STRUCTURE_TYPE_CUSTOM_PITCH_EXP_DESC;
+    ze_mutable_command_id_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC;
+    ze_mutable_command_list_exp_properties_t = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_PROPERTIES;
+    ze_mutable_command_list_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC;
+    ze_mutable_commands_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC;
+    ze_mutable_kernel_argument_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC;
+    ze_mutable_group_count_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC;
+    ze_mutable_group_size_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC;
+    ze_mutable_global_offset_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC;
+    ze_mutable_graph_argument_exp_desc_t = ZE_STRUCTURE_TYPE_MUTABLE_GRAPH_ARGUMENT_EXP_DESC;
+    ze_driver_ddi_handles_ext_properties_t = ZE_STRUCTURE_TYPE_DRIVER_DDI_HANDLES_EXT_PROPERTIES;
+    ze_external_semaphore_ext_desc_t = ZE_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_EXT_DESC;
+    ze_external_semaphore_win32_ext_desc_t = ZE_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_WIN32_EXT_DESC;
+    ze_external_semaphore_fd_ext_desc_t = ZE_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_FD_EXT_DESC;
+    ze_external_semaphore_signal_params_ext_t = ZE_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_EXT;
+    ze_external_semaphore_wait_params_ext_t = ZE_STRUCTURE_TYPE_EXTERNAL_SEMAPHORE_WAIT_PARAMS_EXT;
+    ze_rtas_builder_ext_desc_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_EXT_DESC;
+    ze_rtas_builder_ext_properties_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_EXT_PROPERTIES;
+    ze_rtas_parallel_operation_ext_properties_t = ZE_STRUCTURE_TYPE_RTAS_PARALLEL_OPERATION_EXT_PROPERTIES;
+    ze_rtas_device_ext_properties_t = ZE_STRUCTURE_TYPE_RTAS_DEVICE_EXT_PROPERTIES;
+    ze_rtas_geometry_aabbs_ext_cb_params_t = ZE_STRUCTURE_TYPE_RTAS_GEOMETRY_AABBS_EXT_CB_PARAMS;
+    ze_rtas_builder_build_op_ext_desc_t = ZE_STRUCTURE_TYPE_RTAS_BUILDER_BUILD_OP_EXT_DESC;
+    ze_device_vector_width_properties_ext_t = ZE_STRUCTURE_TYPE_DEVICE_VECTOR_WIDTH_PROPERTIES_EXT;
+    ze_external_memmap_sysmem_ext_desc_t = ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC;
+    ze_device_usablemem_size_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_USABLEMEM_SIZE_EXT_PROPERTIES;
+    ze_image_format_support_ext_properties_t = ZE_STRUCTURE_TYPE_IMAGE_FORMAT_SUPPORT_EXT_PROPERTIES;
+    ze_ipc_mem_handle_type_ext_desc_t = ZE_STRUCTURE_TYPE_IPC_MEM_HANDLE_TYPE_EXT_DESC;
+    ze_record_replay_graph_ext_properties_t = ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_PROPERTIES;
+    ze_record_replay_graph_ext_dump_desc_t = ZE_STRUCTURE_TYPE_RECORD_REPLAY_GRAPH_EXT_DUMP_DESC;
+    ze_device_readonly_memory_ext_properties_t = ZE_STRUCTURE_TYPE_DEVICE_READONLY_MEMORY_EXT_PROPERTIES;
+    zes_mem_properties_t = ZES_STRUCTURE_TYPE_MEM_PROPERTIES;
+    zes_mem_state_t = ZES_STRUCTURE_TYPE_MEM_STATE;
+    zes_freq_properties_t = ZES_STRUCTURE_TYPE_FREQ_PROPERTIES;
+    zes_freq_state_t = ZES_STRUCTURE_TYPE_FREQ_STATE;
+}

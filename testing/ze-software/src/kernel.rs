@@ -420,6 +420,9 @@ entries! {
         let text = subgroup.map_or(String::new(), |s| format!("intel_reqd_sub_group_size({s})"));
         let mut length = raw::get(size)? as usize;
         let place = if to.is_null() { std::ptr::null_mut() } else { raw::get(to)? };
+        if place.is_null() && !to.is_null() {
+            return Err(ZE_RESULT_ERROR_INVALID_NULL_POINTER); // what asks for the size alone is a null `to`
+        }
         put_text(&raw mut length, place, &text)?;
         raw::put(size, length as u32)
     }

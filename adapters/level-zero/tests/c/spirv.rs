@@ -64,6 +64,10 @@ pub fn set() -> Vec<u32> {
 pub fn limited() -> Vec<u32> {
     set_of(&[op(16, &[11, 5893, 4, 2, 1])])
 }
+/// The same, of a kernel whose sub-groups have 16 items.
+pub fn in_sub_groups() -> Vec<u32> {
+    set_of(&[op(16, &[11, 35, 16])])
+}
 fn set_of(modes: &[Vec<u32>]) -> Vec<u32> {
     let [kind, function, array, value, label, at] = [10, 11, 12, 13, 14, 15];
     let names = [named(15, &[KERNEL, function], "set", &[ID]), modes.concat(), place()];

@@ -61,7 +61,7 @@ pub struct PoolProps {
 }
 /// `CUDA_MEMCPY2D`. Memory types: 1 host, 2 device, 3 array, 4 unified.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "the names are the driver's")]
 pub struct Copy2d {
     pub src_x: usize,

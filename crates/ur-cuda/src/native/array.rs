@@ -3,18 +3,17 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{DriverDevice, check_fork},
+        device::DriverDevice,
         driver::{
             Dialect, RawArray, RawContext,
             layout::{ArrayDesc, ArrayResource, Copy3d},
         },
     },
-    context::Entered,
+    context::{Owned, Surface},
     stream::Stream,
 };
-use crate::notice;
-use std::{marker::PhantomData, sync::OnceLock};
-use ur_hal::{Error, ErrorKind, Result, Severity};
+use std::sync::OnceLock;
+use ur_hal::{Result, made, told};
 
 /// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
@@ -27,12 +26,9 @@ const BY_ADDRESS: i32 = 4;
 /// An array of one device.
 #[derive(Debug)]
 pub struct Array<D: Dialect> {
-    raw: RawArray,
-    is_ours: bool,
-    context: RawContext,
     /// Created when a kernel first needs it.
-    surface: OnceLock<u64>,
-    _dialect: PhantomData<fn() -> D>,
+    surface: OnceLock<Owned<Surface, D>>,
+    array: Owned<RawArray, D>,
 }
 impl<D: Dialect> Array<D> {
     /// Creates an array.
@@ -41,10 +37,8 @@ impl<D: Dialect> Array<D> {
     /// Returns the driver's error; `INVALID_VALUE` for sizes and formats that it does not support.
     pub fn new(device: &DriverDevice<D>, what: &ArrayDesc) -> Result<Self> {
         let _on = device.enter()?;
-        let mut raw = None;
-        // SAFETY: `raw` is writable, `what` is initialized.
-        unsafe { D::driver().array_create(&raw mut raw, what) }.ok::<D>()?;
-        let raw = raw.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no array"))?;
+        // SAFETY: `to` is writable, `what` is initialized.
+        let raw = made(|to| unsafe { D::driver().array_create(to, what) })?;
         Self::adopted(device, raw, true)
     }
     /// Wraps an existing array, which must outlive this; with `owned` it is destroyed with this.
@@ -52,27 +46,25 @@ impl<D: Dialect> Array<D> {
     /// # Errors
     /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
     pub fn adopted(device: &DriverDevice<D>, raw: RawArray, owned: bool) -> Result<Self> {
-        let (context, surface) = (device.context()?, OnceLock::new());
-        Ok(Self { raw, is_ours: owned, context, surface, _dialect: PhantomData })
+        let array = Owned::of(raw, owned, device.context()?);
+        Ok(Self { surface: OnceLock::new(), array })
     }
     /// The driver's handle.
     pub fn raw(&self) -> RawArray {
-        self.raw
+        self.array.raw()
     }
     /// The context of its device.
     pub fn context(&self) -> RawContext {
-        self.context
+        self.array.context()
     }
     /// Its size and format.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn describe(&self) -> Result<ArrayDesc> {
-        let _on = Entered::<D>::enter(self.context)?;
-        let mut what = ArrayDesc::default();
-        // SAFETY: `what` is writable; the driver checks a handle that the application passed.
-        unsafe { D::driver().array_describe(&raw mut what, self.raw) }.ok::<D>()?;
-        Ok(what)
+        let _on = self.array.enter()?;
+        // SAFETY: `to` is writable; the driver checks a handle that the application passed.
+        told(|to| unsafe { D::driver().array_describe(to, self.raw()) })
     }
     /// The surface object that is passed to kernels; created at first use.
     ///
@@ -80,40 +72,14 @@ impl<D: Dialect> Array<D> {
     /// Returns the driver's error, also for an array that was created without surface support.
     pub fn surface(&self) -> Result<u64> {
         if let Some(surface) = self.surface.get() {
-            return Ok(*surface);
+            return Ok(surface.raw().0);
         }
-        let _on = Entered::<D>::enter(self.context)?;
-        let (resource, mut surface) = (ArrayResource::of(self.raw), 0);
-        // SAFETY: `surface` is writable, and the array outlives it.
-        unsafe { D::driver().surface_create(&raw mut surface, &raw const resource) }.ok::<D>()?;
-        if self.surface.set(surface).is_err() {
-            destroy_surface::<D>(surface); // another thread was faster
-        }
-        Ok(*self.surface.get().expect("it was just set"))
-    }
-}
-fn destroy_surface<D: Dialect>(surface: u64) {
-    // SAFETY: created here; the owner guarantees that no command uses it any more.
-    let gone = unsafe { D::driver().surface_destroy(surface) }.released::<D>();
-    gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
-}
-impl<D: Dialect> Drop for Array<D> {
-    fn drop(&mut self) {
-        if check_fork::<D>().is_err() {
-            return;
-        }
-        let _on = match Entered::<D>::enter(self.context) {
-            Ok(on) => on,
-            Err(error) => return notice::<D>(Severity::Warning, &error),
-        };
-        if let Some(surface) = self.surface.take() {
-            destroy_surface::<D>(surface);
-        }
-        if self.is_ours {
-            // SAFETY: as for its surface.
-            let gone = unsafe { D::driver().array_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
-        }
+        let (_on, resource) = (self.array.enter()?, ArrayResource::of(self.raw()));
+        // SAFETY: `to` is writable, and the array outlives it.
+        let surface = told(|to| unsafe { D::driver().surface_create(to, &resource) })?;
+        let ours = Owned::of(Surface(surface), true, self.context());
+        drop(self.surface.set(ours)); // if another thread was faster, this one is destroyed
+        Ok(self.surface.get().expect("it was just set").raw().0)
     }
 }
 
@@ -128,7 +94,7 @@ pub enum End {
 impl End {
     /// The position `at` in an array.
     pub fn of<D: Dialect>(array: &Array<D>, at: [usize; 3]) -> Self {
-        Self::Array(array.raw, at)
+        Self::Array(array.raw(), at)
     }
 }
 /// The driver's description of a copy. The region is given as bytes of a row, rows, and slices.
@@ -177,7 +143,7 @@ impl<D: Dialect> Stream<D> {
     ) -> Result<()> {
         let driver = D::driver();
         // SAFETY: as for `copy`; primary contexts are never released.
-        unsafe { driver.copy_peer(to, to_context, from, from_context, bytes, self.raw()) }.ok::<D>()
+        unsafe { driver.copy_peer(to, to_context, from, from_context, bytes, self.raw()) }.ok()
     }
     /// As [`Stream::copy_peer`], for a box.
     ///
@@ -191,7 +157,7 @@ impl<D: Dialect> Stream<D> {
     ) -> Result<()> {
         let what = Copy3d { reserved0: from.addr(), reserved1: to.addr(), ..*what };
         // SAFETY: as for `copy_peer`; the driver reads `what` before it returns.
-        unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok::<D>()
+        unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok()
     }
     /// Copies a whole array, of the size `region`, to that of another device.
     ///
@@ -199,6 +165,6 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn copy_array(&self, to: &Array<D>, from: &Array<D>, region: [usize; 3]) -> Result<()> {
         let copy = copy_of(End::of(to, [0; 3]), End::of(from, [0; 3]), region);
-        self.copy_3d_peer(&copy, to.context, from.context)
+        self.copy_3d_peer(&copy, to.context(), from.context())
     }
 }

@@ -1,102 +1,83 @@
 //! Queries of device properties.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Dialect, RawContext},
+    super::driver::{Dialect, Outcome, RawContext},
     context::Entered,
 };
-use std::ffi::{CStr, c_char};
-use ur_hal::Result;
+use std::ffi::c_char;
+use ur_hal::{Result, text, told};
 
 /// The driver's API version: 1000 * major + 10 * minor.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn version<D: Dialect>() -> Result<i32> {
-    let mut version = 0;
-    // SAFETY: `version` is writable.
-    unsafe { D::driver().driver_version(&raw mut version) }.ok::<D>()?;
-    Ok(version)
+    // SAFETY: `to` is writable.
+    told(|to| unsafe { D::driver().driver_version(to) })
 }
 /// The driver's numbers of all devices that are visible to this process.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn all<D: Dialect>() -> Result<Vec<i32>> {
-    let mut count = 0;
-    // SAFETY: `count` is writable.
-    unsafe { D::driver().device_count(&raw mut count) }.ok::<D>()?;
-    (0..count)
-        .map(|ordinal| {
-            let mut device = 0;
-            // SAFETY: `device` is writable.
-            unsafe { D::driver().device_get(&raw mut device, ordinal) }.ok::<D>()?;
-            Ok(device)
-        })
-        .collect()
+    // SAFETY: `to` is writable.
+    let count: i32 = told(|to| unsafe { D::driver().device_count(to) })?;
+    // SAFETY: as above.
+    (0..count).map(|ordinal| told(|to| unsafe { D::driver().device_get(to, ordinal) })).collect()
 }
 /// The value of an attribute, by the driver's number for it.
 ///
 /// # Errors
 /// Returns the driver's error; `INVALID_VALUE` for an attribute that it does not know.
 pub fn attribute<D: Dialect>(device: i32, attribute: i32) -> Result<i32> {
-    let mut value = 0;
-    // SAFETY: `value` is writable.
-    unsafe { D::driver().device_attribute(&raw mut value, attribute, device) }.ok::<D>()?;
-    Ok(value)
+    // SAFETY: `to` is writable.
+    told(|to| unsafe { D::driver().device_attribute(to, attribute, device) })
 }
 /// The device's name.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn name<D: Dialect>(device: i32) -> Result<String> {
-    let mut bytes = [0 as c_char; 256];
-    // SAFETY: `bytes` has the length that is passed.
-    unsafe { D::driver().device_name(bytes.as_mut_ptr(), 256, device) }.ok::<D>()?;
-    Ok(text(&mut bytes))
+    // SAFETY: `named` passes a buffer of this length.
+    named(|to, room| unsafe { D::driver().device_name(to, room, device) })
 }
 /// Its PCI address: `DDDD:BB:DD.F`.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn pci_address<D: Dialect>(device: i32) -> Result<String> {
-    let mut bytes = [0 as c_char; 256];
-    // SAFETY: `bytes` has the length that is passed.
-    unsafe { D::driver().device_pci(bytes.as_mut_ptr(), 256, device) }.ok::<D>()?;
-    Ok(text(&mut bytes))
+    // SAFETY: `named` passes a buffer of this length.
+    named(|to, room| unsafe { D::driver().device_pci(to, room, device) })
 }
-fn text(bytes: &mut [c_char; 256]) -> String {
-    bytes[255] = 0;
-    // SAFETY: the last byte is a NUL.
-    unsafe { CStr::from_ptr(bytes.as_ptr()) }.to_string_lossy().into_owned()
+/// Calls a query that returns a text of at most 255 bytes.
+fn named<D: Dialect>(ask: impl FnOnce(*mut c_char, i32) -> Outcome<D>) -> Result<String> {
+    let mut bytes = [0_u8; 256];
+    ask(bytes.as_mut_ptr().cast(), 256).ok()?;
+    Ok(String::from_utf8_lossy(text(&bytes)).into_owned())
 }
 /// Its UUID: the same in every process, whichever devices are visible there.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn uuid<D: Dialect>(device: i32) -> Result<[u8; 16]> {
-    let mut uuid = [0; 16];
-    // SAFETY: `uuid` is writable.
-    unsafe { D::driver().device_uuid(&raw mut uuid, device) }.ok::<D>()?;
-    Ok(uuid)
+    // SAFETY: `to` is writable.
+    told(|to| unsafe { D::driver().device_uuid(to, device) })
 }
 /// The size of its memory in bytes.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn memory<D: Dialect>(device: i32) -> Result<usize> {
-    let mut bytes = 0;
-    // SAFETY: `bytes` is writable.
-    unsafe { D::driver().device_memory(&raw mut bytes, device) }.ok::<D>()?;
-    Ok(bytes)
+    // SAFETY: `to` is writable.
+    told(|to| unsafe { D::driver().device_memory(to, device) })
 }
 /// Whether `device` can access the memory of `peer`.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub fn can_access<D: Dialect>(device: i32, peer: i32) -> Result<bool> {
-    let mut can = 0;
-    // SAFETY: `can` is writable.
-    unsafe { D::driver().peer_can(&raw mut can, device, peer) }.ok::<D>()?;
+    // SAFETY: `to` is writable.
+    let can: i32 = told(|to| unsafe { D::driver().peer_can(to, device, peer) })?;
     Ok(can != 0)
 }
 /// Properties of the link from one device to another, by the driver's number.
@@ -113,12 +94,8 @@ pub enum PeerAttribute {
 /// # Errors
 /// Returns the driver's error.
 pub fn peer_attribute<D: Dialect>(attribute: PeerAttribute, device: i32, peer: i32) -> Result<i32> {
-    let mut value = 0;
-    // SAFETY: `value` is writable.
-    let outcome =
-        unsafe { D::driver().peer_attribute(&raw mut value, attribute as i32, device, peer) };
-    outcome.ok::<D>()?;
-    Ok(value)
+    // SAFETY: `to` is writable.
+    told(|to| unsafe { D::driver().peer_attribute(to, attribute as i32, device, peer) })
 }
 
 impl<D: Dialect> Entered<D> {
@@ -131,7 +108,7 @@ impl<D: Dialect> Entered<D> {
         let outcome = unsafe { D::driver().peer_enable(peer, 0) };
         match outcome.status() {
             Some(704) => Ok(()), // enabled already
-            _ => outcome.ok::<D>(),
+            _ => outcome.ok(),
         }
     }
     /// Disables access to the memory of `peer`; no effect if it is not enabled.
@@ -143,7 +120,7 @@ impl<D: Dialect> Entered<D> {
         let outcome = unsafe { D::driver().peer_disable(peer) };
         match outcome.status() {
             Some(705) => Ok(()), // not enabled
-            _ => outcome.ok::<D>(),
+            _ => outcome.ok(),
         }
     }
 }

@@ -3,18 +3,18 @@
 use super::{
     super::{
         device::{self, DriverDevice},
-        driver::{Dialect, RawEvent},
+        driver::{Dialect, NOT_READY, RawEvent},
     },
     context::Entered,
     stream::Stream,
 };
-use crate::notice;
 use std::{
     fmt,
     marker::PhantomData,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
-use ur_hal::{Error, ErrorKind, Result, Severity};
+use ur_hal::{Error, ErrorKind, Result, made, told};
+use ur_lock::locked;
 
 /// `CU_EVENT_BLOCKING_SYNC`
 const BLOCKING: u32 = 1;
@@ -44,11 +44,9 @@ impl<D: Dialect> NativeEvent<D> {
         Self::with(on, BLOCKING | WITHOUT_TIMES)
     }
     fn with(_on: &Entered<D>, flags: u32) -> Result<Self> {
-        let mut raw = None;
-        // SAFETY: `raw` is writable.
-        unsafe { D::driver().event_create(&raw mut raw, flags) }.ok::<D>()?;
-        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null event");
-        Ok(Self { raw: raw.ok_or_else(null)?, is_ours: true, _dialect: PhantomData })
+        // SAFETY: `to` is writable.
+        let raw = made(|to| unsafe { D::driver().event_create(to, flags) })?;
+        Ok(Self::adopted(raw, true))
     }
     /// Wraps an existing event, which must outlive this; with `owned` it is destroyed with this.
     pub fn adopted(raw: RawEvent, owned: bool) -> Self {
@@ -64,7 +62,7 @@ impl<D: Dialect> NativeEvent<D> {
     /// Returns the driver's error.
     pub fn record(&self, stream: &Stream<D>) -> Result<()> {
         // SAFETY: both are live.
-        unsafe { D::driver().event_record(self.raw, stream.raw()) }.ok::<D>()
+        unsafe { D::driver().event_record(self.raw, stream.raw()) }.ok()
     }
     /// Whether everything before the recorded point is complete; also `true` if it was never recorded.
     ///
@@ -72,7 +70,7 @@ impl<D: Dialect> NativeEvent<D> {
     /// Returns the driver's error, also those of the commands before it.
     pub fn is_complete(&self) -> Result<bool> {
         // SAFETY: the event is live.
-        unsafe { D::driver().event_query(self.raw) }.ready::<D>()
+        unsafe { D::driver().event_query(self.raw) }.ready()
     }
     /// As [`NativeEvent::is_complete`], but with an error for an event that was recorded in a capture, whose
     /// state is unknown.
@@ -83,8 +81,8 @@ impl<D: Dialect> NativeEvent<D> {
         // SAFETY: the event is live.
         let outcome = unsafe { D::driver().event_query(self.raw) };
         match outcome.status() {
-            Some(status) if status == D::NOT_READY => Ok(false),
-            _ => outcome.ok::<D>().map(|()| true),
+            Some(status) if status == NOT_READY => Ok(false),
+            _ => outcome.ok().map(|()| true),
         }
     }
     /// Waits until everything before the recorded point is complete. Spins, unless the event was created by
@@ -94,7 +92,7 @@ impl<D: Dialect> NativeEvent<D> {
     /// As for [`NativeEvent::is_complete`].
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is live, and any thread may wait.
-        unsafe { D::driver().event_synchronize(self.raw) }.ok::<D>()
+        unsafe { D::driver().event_synchronize(self.raw) }.ok()
     }
     /// Nanoseconds from `other` to this event; negative if this one was earlier. Both must be complete and
     /// have times. The precision is half a microsecond near `other`, and less for long times.
@@ -102,19 +100,17 @@ impl<D: Dialect> NativeEvent<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn elapsed_ns_since(&self, other: &Self) -> Result<i64> {
-        let mut milliseconds = 0_f32;
-        let to = &raw mut milliseconds;
+        let (from, until) = (other.raw, self.raw);
         // SAFETY: both are live, and `to` is writable.
-        unsafe { D::driver().event_elapsed(to, other.raw, self.raw) }.ok::<D>()?;
+        let milliseconds: f32 = told(|to| unsafe { D::driver().event_elapsed(to, from, until) })?;
         Ok((f64::from(milliseconds) * 1e6) as i64)
     }
 }
 impl<D: Dialect> Drop for NativeEvent<D> {
     fn drop(&mut self) {
-        if self.is_ours && super::super::device::check_fork::<D>().is_ok() {
+        if self.is_ours && device::check_fork::<D>().is_ok() {
             // SAFETY: owned, live, and never used again.
-            let gone = unsafe { D::driver().event_destroy(self.raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
+            unsafe { D::driver().event_destroy(self.raw) }.let_go();
         }
     }
 }
@@ -135,8 +131,7 @@ impl<D: Dialect> EventPool<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn take(self: &Arc<Self>, on: &Entered<D>, timing: bool) -> Result<Pooled<D>> {
-        let idle =
-            self.idle[usize::from(timing)].lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = locked(&self.idle[usize::from(timing)]).pop();
         let event = idle.map_or_else(|| NativeEvent::create(on, timing), Ok)?;
         Ok(Pooled { event: Some(event), timing, pool: Arc::clone(self) })
     }
@@ -173,8 +168,7 @@ impl<D: Dialect> Drop for Pooled<D> {
         if device::check_fork::<D>().is_err() {
             return; // another thread may have held the pool's lock at the fork
         }
-        let mut idle =
-            self.pool.idle[usize::from(self.timing)].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = locked(&self.pool.idle[usize::from(self.timing)]);
         if idle.len() < KEPT {
             idle.extend(self.event.take());
         }

@@ -129,7 +129,7 @@ impl<D: Dialect> Stream<D> {
                 D::driver()
                     .launch(function, gx, gy, gz, bx, by, bz, shared, stream, pointers, extra)
             };
-            return outcome.ok::<D>();
+            return outcome.ok();
         }
         let (attributes, count) = attributes(extras);
         let config = LaunchConfig {
@@ -141,7 +141,7 @@ impl<D: Dialect> Stream<D> {
             count,
         };
         // SAFETY: as above; the configuration lives during the call.
-        unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) }.ok::<D>()
+        unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) }.ok()
     }
 }
 /// The driver's launch attributes, and their number.

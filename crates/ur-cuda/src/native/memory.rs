@@ -3,16 +3,14 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{
-        device::{DriverDevice, check_fork},
-        driver::{Dialect, RawContext, RawPool, layout::Location},
+        device::DriverDevice,
+        driver::{Dialect, Outcome, RawContext, RawPool, layout::Location},
         patience,
     },
-    context::Entered,
+    context::{Entered, Owned, Registration, Release},
 };
-use crate::notice;
-use std::sync::Arc;
-use std::{ffi::c_void, marker::PhantomData, ptr};
-use ur_hal::{ErrorKind, Result, Severity};
+use std::{ffi::c_void, ptr, sync::Arc};
+use ur_hal::{ErrorKind, Result, placed, told};
 
 /// The kind of memory of a [`Piece`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,14 +23,24 @@ pub enum Sort {
     Managed,
 }
 
-/// An allocation, freed on drop.
-#[derive(Debug)]
-pub struct Piece<D: Dialect> {
+/// What the driver allocated.
+#[derive(Clone, Copy, Debug)]
+pub struct Allocated {
     at: u64,
     sort: Sort,
-    context: RawContext,
-    _dialect: PhantomData<fn() -> D>,
 }
+impl Release for Allocated {
+    unsafe fn release<D: Dialect>(self) -> Outcome<D> {
+        match self.sort {
+            // SAFETY: the caller owns it.
+            Sort::Host => unsafe { D::driver().host_free(pointer(self.at)) },
+            // SAFETY: as above.
+            Sort::Device | Sort::Managed => unsafe { D::driver().free(self.at) },
+        }
+    }
+}
+/// An allocation, freed on drop.
+pub type Piece<D> = Owned<Allocated, D>;
 impl<D: Dialect> Piece<D> {
     /// Allocates `bytes`, at least one, for `device`.
     ///
@@ -40,111 +48,77 @@ impl<D: Dialect> Piece<D> {
     /// Returns the driver's error, typically out of memory.
     pub fn new(device: &DriverDevice<D>, sort: Sort, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
-        let mut at = 0;
-        match sort {
-            Sort::Device => {
-                // SAFETY: `at` is writable and a context is current.
-                unsafe { D::driver().alloc(&raw mut at, bytes) }.ok::<D>()?;
-            }
-            Sort::Managed => {
-                // SAFETY: as above. Flags 1: accessible by all streams of all devices.
-                unsafe { D::driver().managed_alloc(&raw mut at, bytes, 1) }.ok::<D>()?;
-            }
+        let at = match sort {
+            // SAFETY: `to` is writable and a context is current.
+            Sort::Device => told(|to| unsafe { D::driver().alloc(to, bytes) }),
+            // SAFETY: as above. Flags 1: accessible by all streams of all devices.
+            Sort::Managed => told(|to| unsafe { D::driver().managed_alloc(to, bytes, 1) }),
             Sort::Host => {
-                let mut host = ptr::null_mut();
-                // SAFETY: `host` is writable. Flags 1 | 2: portable to all contexts, mapped for devices.
-                let outcome = unsafe { D::driver().host_alloc(&raw mut host, bytes, 3) };
-                outcome.ok::<D>().map_err(|error| match error.kind() {
+                // SAFETY: as above. Flags 1 | 2: portable to all contexts, mapped for devices.
+                let host = placed(|to| unsafe { D::driver().host_alloc(to, bytes, 3) });
+                host.map_err(|error| match error.kind() {
                     ErrorKind::OutOfDeviceMemory => error.with_kind(ErrorKind::OutOfHostMemory),
                     _ => error,
-                })?;
-                at = host.expose_provenance() as u64;
+                })
             }
-        }
-        Ok(Self { at, sort, context: device.context()?, _dialect: PhantomData })
+        }?;
+        Owned::made(device, Allocated { at, sort })
     }
     /// Takes ownership of device memory that the application allocated: it is freed on drop.
     ///
     /// # Errors
     /// As for [`DriverDevice::context`](crate::device::DriverDevice::context).
     pub fn adopted(device: &DriverDevice<D>, at: u64) -> Result<Self> {
-        let (sort, context) = (Sort::Device, device.context()?);
-        Ok(Self { at, sort, context, _dialect: PhantomData })
+        Owned::made(device, Allocated { at, sort: Sort::Device })
     }
     /// Its address.
     pub fn at(&self) -> u64 {
-        self.at
+        self.raw().at
     }
     /// Its kind.
     pub fn sort(&self) -> Sort {
-        self.sort
+        self.raw().sort
     }
 }
-impl<D: Dialect> Drop for Piece<D> {
-    fn drop(&mut self) {
-        release::<D>(self.context, || match self.sort {
-            // SAFETY: owned; the owner guarantees that nothing uses it any more.
-            Sort::Host => unsafe { D::driver().host_free(pointer(self.at)) }.released::<D>(),
-            // SAFETY: as above.
-            Sort::Device | Sort::Managed => unsafe { D::driver().free(self.at) }.released::<D>(),
-        });
-    }
-}
-
 /// The address as a pointer.
 pub(super) fn pointer(at: u64) -> *mut c_void {
     ptr::with_exposed_provenance_mut(at as usize)
 }
-/// Calls `work`, which releases something, with a context current. Does nothing in a forked child, where the
-/// objects belong to the parent. An error is logged, because callers are destructors.
-pub(super) fn release<D: Dialect>(context: RawContext, work: impl FnOnce() -> Result<()>) {
-    if check_fork::<D>().is_err() {
-        return;
-    }
-    let done = match Entered::<D>::enter(context) {
-        Ok(_on) => work(),
-        Err(error) => Err(error),
-    };
-    done.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
-}
-
 /// Host memory of the application, registered with the driver until this is dropped.
-#[derive(Debug)]
-pub struct Registered<D: Dialect> {
-    at: u64,
-    context: RawContext,
-    _dialect: PhantomData<fn() -> D>,
-}
+pub type Registered<D> = Owned<Registration, D>;
 impl<D: Dialect> Registered<D> {
     /// Pins `bytes` at `at` and maps them for all devices; read-only for the devices if `read_only`.
     ///
     /// # Errors
     /// Returns the driver's error, also for memory that does not exist or is registered already.
     pub fn new(device: &DriverDevice<D>, at: u64, bytes: usize, read_only: bool) -> Result<Self> {
-        let _on = device.enter()?;
+        let on = device.enter()?;
         let flags = 3 | if read_only { 8 } else { 0 };
+        Self::register(&on, device.context()?, at, bytes, flags)
+    }
+    /// Pins `bytes` at `at` in `context`, which is current.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub(super) fn register(
+        _on: &Entered<D>,
+        context: RawContext,
+        at: u64,
+        bytes: usize,
+        flags: u32,
+    ) -> Result<Self> {
         // SAFETY: the driver checks the range; pinning it does not affect the host's accesses.
-        unsafe { D::driver().host_register(pointer(at), bytes, flags) }.ok::<D>()?;
-        Ok(Self { at, context: device.context()?, _dialect: PhantomData })
+        unsafe { D::driver().host_register(pointer(at), bytes, flags) }.ok()?;
+        Ok(Owned::of(Registration(at), true, context))
     }
     /// Its address for devices.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn device_address(&self) -> Result<u64> {
-        let _on = Entered::<D>::enter(self.context)?;
-        let mut at = 0;
-        // SAFETY: `at` is writable; the memory is registered for as long as this lives.
-        unsafe { D::driver().host_pointer(&raw mut at, pointer(self.at), 0) }.ok::<D>()?;
-        Ok(at)
-    }
-}
-impl<D: Dialect> Drop for Registered<D> {
-    fn drop(&mut self) {
-        release::<D>(self.context, || {
-            // SAFETY: registered here, and the commands that use it are complete.
-            unsafe { D::driver().host_unregister(pointer(self.at)) }.released::<D>()
-        });
+        let (_on, at) = (self.enter()?, pointer(self.raw().0));
+        // SAFETY: `to` is writable; the memory is registered for as long as this lives.
+        told(|to| unsafe { D::driver().host_pointer(to, at, 0) })
     }
 }
 
@@ -157,7 +131,7 @@ pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Resu
     let on = device.enter()?;
     let stream = D::statics().utility.of(&on, device.context()?)?;
     // SAFETY: the caller allocated the range.
-    unsafe { D::driver().set_d8(at, 0, bytes, stream.raw()) }.ok::<D>()?;
+    unsafe { D::driver().set_d8(at, 0, bytes, stream.raw()) }.ok()?;
     patience::finish(&stream, device)
 }
 /// Copies between any two addresses that the driver knows, and waits for it. Not ordered with other streams:
@@ -199,7 +173,7 @@ fn attribute<D: Dialect>(attribute: i32, at: u64) -> Result<Option<u64>> {
     let outcome = unsafe { D::driver().pointer_attribute((&raw mut word).cast(), attribute, at) };
     match outcome.status() {
         Some(1 | 801) => Ok(None),
-        _ => outcome.ok::<D>().map(|()| Some(word)),
+        _ => outcome.ok().map(|()| Some(word)),
     }
 }
 /// What the driver reports for `at`; `None` for memory that it does not know.
@@ -245,7 +219,7 @@ fn attributes<D: Dialect, const N: usize>(attributes: [i32; N], at: u64) -> Resu
     let (count, attributes) = (N as u32, attributes.as_ptr());
     // SAFETY: both lists have `count` entries, and each word is large enough for its attribute.
     let outcome = unsafe { D::driver().pointer_attributes(count, attributes, to.as_ptr(), at) };
-    outcome.ok::<D>().map(|()| words)
+    outcome.ok().map(|()| words)
 }
 /// Distinguishes an allocation from every other one of this process: the driver's number for it, which is
 /// never reused, and as a safeguard its address, its length and its pool.
@@ -290,9 +264,9 @@ pub fn is_within_reach<D: Dialect>(on: &Entered<D>, device: i32, at: u64) -> Res
     // For memory of a pool the attribute reports access of all devices, whatever the pool's access is
     // (NVIDIA's driver 580), so the pool is queried.
     if let Some(pool) = pool_of(on, at)? {
-        let (mut rights, location) = (0, Location { kind: 1, id: device });
+        let location = Location { kind: 1, id: device };
         // SAFETY: the pool has a live allocation; both pointers are valid, and the first is writable.
-        unsafe { D::driver().pool_rights(&raw mut rights, pool, &raw const location) }.ok::<D>()?;
+        let rights: i32 = told(|to| unsafe { D::driver().pool_rights(to, pool, &location) })?;
         return Ok(rights & 3 == 3);
     }
     Ok(attribute::<D>(16, at)?.is_some_and(|rights| rights & 3 == 3))

@@ -3,16 +3,14 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Dialect, Outcome, RawContext, RawFunction, RawLink, RawModule},
-    context::Entered,
-    memory::release,
+    context::{Entered, Owned},
 };
-use crate::notice;
 use std::{
     ffi::{CStr, CString, c_char, c_void},
     marker::PhantomData,
     ptr::{null_mut, without_provenance_mut},
 };
-use ur_hal::{Error, ErrorKind, Result, Severity};
+use ur_hal::{Error, ErrorKind, Result, made, told};
 
 /// The size in bytes of each of the driver's two log buffers.
 const LOG: usize = 16 << 10;
@@ -89,14 +87,7 @@ impl Jit {
 }
 
 /// Code loaded into one device's context.
-#[derive(Debug)]
-pub struct Module<D: Dialect> {
-    raw: RawModule,
-    context: RawContext,
-    /// Whether it is unloaded on drop.
-    is_ours: bool,
-    _dialect: PhantomData<fn() -> D>,
-}
+pub type Module<D> = Owned<RawModule, D>;
 impl<D: Dialect> Module<D> {
     /// Loads `image` into `context`, which is current. The image must end with a NUL and be as long as its
     /// headers say. Always returns the driver's log too.
@@ -109,37 +100,24 @@ impl<D: Dialect> Module<D> {
         image: &[u8],
         options: Options,
     ) -> (Result<Self>, String) {
-        let (mut jit, mut raw) = (Jit::new(options), None);
+        let mut jit = Jit::new(options);
         let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
-        let image = image.as_ptr().cast();
+        let (image, count) = (image.as_ptr().cast(), jit.count());
         // SAFETY: the image was checked to be complete; the lists have `count` entries and live during the
         // call.
-        let outcome =
-            unsafe { D::driver().module_load(&raw mut raw, image, jit.count(), names, values) };
-        let loaded = outcome.ok::<D>().and_then(|()| {
-            let raw =
-                raw.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no module"))?;
-            Ok(Self::of(raw, context, true))
-        });
-        (loaded, jit.log())
-    }
-    /// Wraps a module that was loaded in `context` elsewhere; unloaded on drop if `is_ours`.
-    pub fn of(raw: RawModule, context: RawContext, is_ours: bool) -> Self {
-        Self { raw, context, is_ours, _dialect: PhantomData }
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawModule {
-        self.raw
+        let raw = made(|to| unsafe { D::driver().module_load(to, image, count, names, values) });
+        (raw.map(|raw| Self::of(raw, true, context)), jit.log())
     }
     /// The kernel with that name, if there is one.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn function(&self, name: &CStr) -> Result<Option<Function<D>>> {
-        let _on = Entered::<D>::enter(self.context)?;
+        let _on = self.enter()?;
         let mut raw = None;
         // SAFETY: the module is loaded, the name ends with a NUL.
-        let outcome = unsafe { D::driver().module_function(&raw mut raw, self.raw, name.as_ptr()) };
+        let outcome =
+            unsafe { D::driver().module_function(&raw mut raw, self.raw(), name.as_ptr()) };
         Ok(found::<D>(outcome)?.and(raw).map(Function::of))
     }
     /// The address and the size in bytes of the variable with that name, if there is one.
@@ -147,11 +125,11 @@ impl<D: Dialect> Module<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn variable(&self, name: &CStr) -> Result<Option<(u64, usize)>> {
-        let _on = Entered::<D>::enter(self.context)?;
+        let _on = self.enter()?;
         let (mut at, mut bytes) = (0, 0);
         // SAFETY: the module is loaded, the name ends with a NUL.
         let outcome = unsafe {
-            D::driver().module_global(&raw mut at, &raw mut bytes, self.raw, name.as_ptr())
+            D::driver().module_global(&raw mut at, &raw mut bytes, self.raw(), name.as_ptr())
         };
         Ok(found::<D>(outcome)?.map(|()| (at, bytes)))
     }
@@ -160,20 +138,19 @@ impl<D: Dialect> Module<D> {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` if the driver cannot list them; else the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
-        let _on = Entered::<D>::enter(self.context)?;
-        let mut count = 0;
+        let _on = self.enter()?;
         // SAFETY: the module is loaded.
-        unsafe { D::driver().module_count(&raw mut count, self.raw) }.ok::<D>()?;
+        let count: u32 = told(|to| unsafe { D::driver().module_count(to, self.raw()) })?;
         let mut all: Vec<Option<RawFunction>> = vec![None; count as usize];
         // SAFETY: the module is loaded, and the list has `count` entries.
-        unsafe { D::driver().module_functions(all.as_mut_ptr(), count, self.raw) }.ok::<D>()?;
+        unsafe { D::driver().module_functions(all.as_mut_ptr(), count, self.raw()) }.ok()?;
         all.into_iter().flatten().map(name_of::<D>).collect()
     }
 }
 fn name_of<D: Dialect>(function: RawFunction) -> Result<CString> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: a function of a loaded module.
-    unsafe { D::driver().function_name(&raw mut name, function) }.ok::<D>()?;
+    unsafe { D::driver().function_name(&raw mut name, function) }.ok()?;
     if name.is_null() {
         return Err(Error::new(ErrorKind::Unknown, "the driver gave no name for a kernel"));
     }
@@ -181,24 +158,12 @@ fn name_of<D: Dialect>(function: RawFunction) -> Result<CString> {
     Ok(unsafe { CStr::from_ptr(name) }.to_owned())
 }
 /// `None` for the status "not found".
-fn found<D: Dialect>(outcome: Outcome) -> Result<Option<()>> {
+fn found<D: Dialect>(outcome: Outcome<D>) -> Result<Option<()>> {
     match outcome.status() {
         Some(NOT_FOUND) => Ok(None),
-        _ => outcome.ok::<D>().map(Some),
+        _ => outcome.ok().map(Some),
     }
 }
-impl<D: Dialect> Drop for Module<D> {
-    fn drop(&mut self) {
-        if !self.is_ours {
-            return;
-        }
-        release::<D>(self.context, || {
-            // SAFETY: owned, and unloaded once; launches keep the module alive.
-            unsafe { D::driver().module_unload(self.raw) }.released::<D>()
-        });
-    }
-}
-
 /// A kernel of a module; valid while the module is loaded.
 #[derive(Debug)]
 pub struct Function<D: Dialect>(RawFunction, PhantomData<fn() -> D>);
@@ -236,10 +201,8 @@ impl<D: Dialect> Function<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn fact(self, fact: Fact) -> Result<i32> {
-        let mut value = 0;
         // SAFETY: a kernel of a loaded module.
-        unsafe { D::driver().function_attribute(&raw mut value, fact as i32, self.0) }.ok::<D>()?;
-        Ok(value)
+        told(|to| unsafe { D::driver().function_attribute(to, fact as i32, self.0) })
     }
     /// Allows up to `bytes` of dynamic local memory.
     ///
@@ -247,7 +210,7 @@ impl<D: Dialect> Function<D> {
     /// Returns the driver's error.
     pub fn allow_dynamic(self, bytes: i32) -> Result<()> {
         // SAFETY: a kernel of a loaded module.
-        unsafe { D::driver().function_set(self.0, MAX_DYNAMIC, bytes) }.ok::<D>()
+        unsafe { D::driver().function_set(self.0, MAX_DYNAMIC, bytes) }.ok()
     }
     /// Sets the cache preference: 0 none, 1 more local memory, 2 more cache.
     ///
@@ -255,7 +218,7 @@ impl<D: Dialect> Function<D> {
     /// Returns the driver's error.
     pub fn prefer(self, what: i32) -> Result<()> {
         // SAFETY: a kernel of a loaded module.
-        unsafe { D::driver().function_cache(self.0, what) }.ok::<D>()
+        unsafe { D::driver().function_cache(self.0, what) }.ok()
     }
     /// The size in bytes of each parameter, in order; `None` if the driver cannot tell.
     ///
@@ -272,7 +235,7 @@ impl<D: Dialect> Function<D> {
             match outcome.status() {
                 None => return Ok(None),
                 Some(INVALID) => return Ok(Some(all)),
-                _ => outcome.ok::<D>()?,
+                _ => outcome.ok()?,
             }
             all.push(bytes as u32);
         }
@@ -283,11 +246,8 @@ impl<D: Dialect> Function<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn groups(self, items: i32, dynamic: usize) -> Result<i32> {
-        let mut groups = 0;
         // SAFETY: a kernel of a loaded module.
-        unsafe { D::driver().occupancy_groups(&raw mut groups, self.0, items, dynamic) }
-            .ok::<D>()?;
-        Ok(groups)
+        told(|to| unsafe { D::driver().occupancy_groups(to, self.0, items, dynamic) })
     }
     /// The group size with the best occupancy; `None` if the driver cannot tell.
     ///
@@ -300,7 +260,7 @@ impl<D: Dialect> Function<D> {
         let outcome = unsafe { D::driver().occupancy_size(to, of, self.0, None, dynamic, 0) };
         match outcome.status() {
             None => Ok(None),
-            _ => outcome.ok::<D>().map(|()| Some(items)),
+            _ => outcome.ok().map(|()| Some(items)),
         }
     }
 }
@@ -321,8 +281,7 @@ struct Link<D: Dialect>(RawLink, PhantomData<fn() -> D>);
 impl<D: Dialect> Drop for Link<D> {
     fn drop(&mut self) {
         // SAFETY: created once and destroyed once, in the context that is still current.
-        let outcome = unsafe { D::driver().link_destroy(self.0) }.released::<D>();
-        outcome.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
+        unsafe { D::driver().link_destroy(self.0) }.let_go();
     }
 }
 /// Compiles `inputs`, each with its name for the log. If `complete`, links them and returns the machine code;
@@ -346,11 +305,9 @@ fn join<D: Dialect>(
     inputs: &[(Input, Vec<u8>, CString)],
     complete: bool,
 ) -> Result<Vec<u8>> {
-    let mut state = None;
-    let (names, values) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr());
+    let (names, values, count) = (jit.names.as_mut_ptr(), jit.values.as_mut_ptr(), jit.count());
     // SAFETY: the lists have `count` entries, and live until the link is destroyed.
-    unsafe { D::driver().link_create(jit.count(), names, values, &raw mut state) }.ok::<D>()?;
-    let state = state.ok_or_else(|| Error::new(ErrorKind::Unknown, "the driver gave no link"))?;
+    let state = made(|to| unsafe { D::driver().link_create(count, names, values, to) })?;
     let link = Link::<D>(state, PhantomData);
     for (kind, bytes, name) in inputs {
         let (data, n) = (bytes.as_ptr().cast_mut().cast(), bytes.len());
@@ -359,14 +316,14 @@ fn join<D: Dialect>(
         let outcome = unsafe {
             D::driver().link_add(link.0, kind, data, n, name.as_ptr(), 0, null_mut(), none)
         };
-        outcome.ok::<D>()?;
+        outcome.ok()?;
     }
     if !complete {
         return Ok(vec![]);
     }
     let (mut image, mut bytes) = (null_mut::<c_void>(), 0);
     // SAFETY: both are writable.
-    unsafe { D::driver().link_complete(link.0, &raw mut image, &raw mut bytes) }.ok::<D>()?;
+    unsafe { D::driver().link_complete(link.0, &raw mut image, &raw mut bytes) }.ok()?;
     if image.is_null() {
         return Err(Error::new(ErrorKind::Unknown, "the driver linked to nothing"));
     }

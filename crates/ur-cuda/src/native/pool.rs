@@ -5,20 +5,19 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{
-            Dialect, IpcBytes, RawContext, RawPool, RawStream,
+            Dialect, IpcBytes, RawPool, RawStream,
             layout::{AccessDesc, Location, PoolProps},
         },
     },
-    context::Entered,
-    memory::{pointer, release},
+    context::{Owned, release},
+    memory::pointer,
     virtual_memory::{adopt, foreign},
 };
 use std::{
-    marker::PhantomData,
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
     sync::{Arc, OnceLock},
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Result, made, told};
 
 const DESCRIPTOR: i32 = 1;
 /// The attribute for the bytes that stay in a pool at synchronizations.
@@ -27,11 +26,8 @@ const RELEASE_THRESHOLD: i32 = 4;
 /// A pool that was created here, imported from another process, or created by other code in this process.
 #[derive(Debug)]
 pub struct DriverPool<D: Dialect> {
-    raw: RawPool,
-    context: RawContext,
-    is_ours: bool,
+    pool: Owned<RawPool, D>,
     exported: OnceLock<Arc<OwnedFd>>,
-    _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> DriverPool<D> {
     /// Whether the device has pools that can be shared with other processes.
@@ -51,26 +47,24 @@ impl<D: Dialect> DriverPool<D> {
         let _on = device.enter()?;
         let location = Location { kind: 1, id: device.number() };
         let properties = PoolProps { handle_types: DESCRIPTOR, location, ..PoolProps::default() };
-        let (mut raw, mut keep) = (None, keep);
-        // SAFETY: `raw` is writable, the properties are initialized.
-        unsafe { D::driver().pool_create(&raw mut raw, &raw const properties) }.ok::<D>()?;
-        let pool = Self::of(device, raw, true)?;
+        // SAFETY: `to` is writable, the properties are initialized.
+        let raw = made(|to| unsafe { D::driver().pool_create(to, &properties) })?;
+        let (pool, mut keep) = (Self::of(device, raw, true)?, keep);
         let value = (&raw mut keep).cast();
         // SAFETY: the attribute is a 64-bit number.
-        unsafe { D::driver().pool_set(pool.raw, RELEASE_THRESHOLD, value) }.ok::<D>()?;
+        unsafe { D::driver().pool_set(raw, RELEASE_THRESHOLD, value) }.ok()?;
         Ok(pool)
     }
-    fn of(device: &DriverDevice<D>, raw: Option<RawPool>, is_ours: bool) -> Result<Self> {
-        let null = || Error::new(ErrorKind::Unknown, "the driver gave a null pool");
-        let (raw, context) = (raw.ok_or_else(null)?, device.context()?);
-        Ok(Self { raw, context, is_ours, exported: OnceLock::new(), _dialect: PhantomData })
+    fn of(device: &DriverDevice<D>, raw: RawPool, is_ours: bool) -> Result<Self> {
+        let pool = Owned::of(raw, is_ours, device.context()?);
+        Ok(Self { pool, exported: OnceLock::new() })
     }
     /// Wraps a pool of other code in this process; it is never destroyed here.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn borrowed(device: &DriverDevice<D>, raw: RawPool) -> Result<Self> {
-        Self::of(device, Some(raw), false)
+        Self::of(device, raw, false)
     }
     /// Imports a pool of another process by its descriptor.
     ///
@@ -78,15 +72,14 @@ impl<D: Dialect> DriverPool<D> {
     /// `INVALID_VALUE` if the descriptor is not of a pool.
     pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>) -> Result<Self> {
         let _on = device.enter()?;
-        let (mut raw, number) = (None, pointer(fd.as_raw_fd() as u64));
+        let number = pointer(fd.as_raw_fd() as u64);
         // SAFETY: the driver checks the descriptor, and does not keep it.
-        let outcome = unsafe { D::driver().pool_import(&raw mut raw, number, DESCRIPTOR, 0) };
-        outcome.ok::<D>().map_err(foreign)?;
-        Self::of(device, raw, true)
+        let raw = made(|to| unsafe { D::driver().pool_import(to, number, DESCRIPTOR, 0) });
+        Self::of(device, raw.map_err(foreign)?, true)
     }
     /// The driver's handle.
     pub fn raw(&self) -> RawPool {
-        self.raw
+        self.pool.raw()
     }
     /// Gives the devices with these numbers access to its memory, or revokes it. The pool's own device always
     /// has access.
@@ -103,17 +96,15 @@ impl<D: Dialect> DriverPool<D> {
             return Ok(());
         }
         // SAFETY: the list has the length that is passed.
-        unsafe { D::driver().pool_access(self.raw, all.as_ptr(), all.len()) }.ok::<D>()
+        unsafe { D::driver().pool_access(self.raw(), all.as_ptr(), all.len()) }.ok()
     }
     /// Allocates in the order of `stream`; a context must be current.
     ///
     /// # Errors
     /// Returns the driver's error, typically out of memory.
     pub fn alloc(&self, bytes: usize, stream: Option<RawStream>) -> Result<u64> {
-        let mut at = 0;
-        // SAFETY: `at` is writable; the stream is live.
-        let outcome = unsafe { D::driver().pool_alloc(&raw mut at, bytes, self.raw, stream) };
-        outcome.ok::<D>().map(|()| at)
+        // SAFETY: `to` is writable; the stream is live.
+        told(|to| unsafe { D::driver().pool_alloc(to, bytes, self.raw(), stream) })
     }
     /// Returns unused memory to the system, except for `keep` bytes.
     ///
@@ -122,7 +113,7 @@ impl<D: Dialect> DriverPool<D> {
     pub fn trim(&self, device: &DriverDevice<D>, keep: usize) -> Result<()> {
         let _on = device.enter()?;
         // SAFETY: the pool is live.
-        unsafe { D::driver().pool_trim(self.raw, keep) }.ok::<D>()
+        unsafe { D::driver().pool_trim(self.raw(), keep) }.ok()
     }
     /// The descriptor with which other processes can import it.
     ///
@@ -136,7 +127,7 @@ impl<D: Dialect> DriverPool<D> {
         let mut number = -1_i32;
         let to = (&raw mut number).cast();
         // SAFETY: `number` has the type of a descriptor.
-        unsafe { D::driver().pool_export(to, self.raw, DESCRIPTOR, 0) }.ok::<D>()?;
+        unsafe { D::driver().pool_export(to, self.raw(), DESCRIPTOR, 0) }.ok()?;
         let fd = adopt(number)?;
         Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
     }
@@ -146,24 +137,11 @@ impl<D: Dialect> DriverPool<D> {
     /// `INVALID_VALUE` for data that is not of this pool.
     pub fn import_pointer(&self, device: &DriverDevice<D>, mut data: IpcBytes) -> Result<u64> {
         let _on = device.enter()?;
-        let mut at = 0;
         // SAFETY: both are writable and have the driver's sizes.
-        let outcome =
-            unsafe { D::driver().pool_import_pointer(&raw mut at, self.raw, &raw mut data) };
-        outcome.ok::<D>().map_err(foreign).map(|()| at)
+        told(|to| unsafe { D::driver().pool_import_pointer(to, self.raw(), &raw mut data) })
+            .map_err(foreign)
     }
 }
-impl<D: Dialect> Drop for DriverPool<D> {
-    fn drop(&mut self) {
-        if self.is_ours {
-            release::<D>(self.context, || {
-                // SAFETY: destroyed once; existing allocations of it stay valid.
-                unsafe { D::driver().pool_destroy(self.raw) }.released::<D>()
-            });
-        }
-    }
-}
-
 /// The data that other processes need, besides the pool, to open the allocation at `at`.
 ///
 /// # Errors
@@ -172,8 +150,7 @@ pub fn export_pointer<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<I
     let _on = device.enter()?;
     let mut data = [0; 64];
     // SAFETY: `data` has the driver's size.
-    unsafe { D::driver().pool_export_pointer(&raw mut data, at) }.ok::<D>()?;
-    Ok(data)
+    unsafe { D::driver().pool_export_pointer(&raw mut data, at) }.ok().map(|()| data)
 }
 
 /// An allocation of a pool, made here or opened, freed on drop.
@@ -203,7 +180,7 @@ impl<D: Dialect> FromPool<D> {
     /// Returns the driver's error; it is then freed on drop.
     pub fn free_on(mut self, stream: Option<RawStream>) -> Result<()> {
         // SAFETY: owned, and freed once.
-        unsafe { D::driver().free_async(self.at, stream) }.ok::<D>()?;
+        unsafe { D::driver().free_async(self.at, stream) }.ok()?;
         self.is_free = true;
         Ok(())
     }
@@ -211,11 +188,11 @@ impl<D: Dialect> FromPool<D> {
 impl<D: Dialect> Drop for FromPool<D> {
     fn drop(&mut self) {
         if !self.is_free {
-            let context = self.pool.context;
-            release::<D>(context, || {
-                let stream = D::statics().utility.of(&Entered::enter(context)?, context)?;
+            let context = self.pool.pool.context();
+            release::<D>(context, |on| {
+                let stream = D::statics().utility.of(on, context)?;
                 // SAFETY: the owner guarantees that no command uses it any more.
-                unsafe { D::driver().free_async(self.at, stream.raw()) }.released::<D>()
+                unsafe { D::driver().free_async(self.at, stream.raw()) }.released()
             });
         }
     }

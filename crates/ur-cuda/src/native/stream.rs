@@ -17,7 +17,7 @@ use super::{
 };
 use crate::notice;
 use std::{ffi::c_void, marker::PhantomData, sync::Arc};
-use ur_hal::{Error, ErrorKind, Pattern, Result, RowPattern, Severity};
+use ur_hal::{Pattern, Result, RowPattern, Severity, made};
 
 /// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
 const NON_BLOCKING: u32 = 1;
@@ -82,13 +82,9 @@ impl<D: Dialect> Stream<D> {
         Self::made(on, 0, priority)
     }
     fn made(_on: &Entered<D>, flags: u32, priority: i32) -> Result<Self> {
-        let mut raw = None;
-        // SAFETY: `raw` is writable.
-        unsafe { D::driver().stream_create(&raw mut raw, flags, priority) }.ok::<D>()?;
-        if raw.is_none() {
-            return Err(Error::new(ErrorKind::Unknown, "the driver gave a null stream"));
-        }
-        Ok(Self::adopted(raw, true))
+        // SAFETY: `to` is writable.
+        let raw = made(|to| unsafe { D::driver().stream_create(to, flags, priority) })?;
+        Ok(Self::adopted(Some(raw), true))
     }
     /// Wraps an existing stream, which must outlive this; with `owned` it is destroyed with this.
     pub fn adopted(raw: Option<RawStream>, owned: bool) -> Self {
@@ -156,7 +152,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error, also those of its commands.
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is live.
-        unsafe { D::driver().stream_synchronize(self.raw) }.ok::<D>()
+        unsafe { D::driver().stream_synchronize(self.raw) }.ok()
     }
     /// Whether commands enqueued now are captured into a graph instead of executed.
     ///
@@ -169,7 +165,7 @@ impl<D: Dialect> Stream<D> {
         let outcome = unsafe { D::driver().stream_capturing(self.raw, &raw mut is) };
         match outcome.status() {
             None => Ok(false), // the driver has no captures
-            _ => outcome.ok::<D>().map(|()| is != 0),
+            _ => outcome.ok().map(|()| is != 0),
         }
     }
     /// Where it was created; `None` if the driver cannot tell. Not for default streams.
@@ -181,13 +177,13 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: the stream is live, and `context` is writable.
         let of_context = unsafe { D::driver().stream_context(self.raw, &raw mut context) };
         if of_context.status().is_some() {
-            return of_context.ok::<D>().map(|()| context.map(StreamHome::Context));
+            return of_context.ok().map(|()| context.map(StreamHome::Context));
         }
         // SAFETY: the stream is live, and `device` is writable.
         let of_device = unsafe { D::driver().stream_device(self.raw, &raw mut device) };
         match of_device.status() {
             None => Ok(None),
-            _ => of_device.ok::<D>().map(|()| Some(StreamHome::Device(device))),
+            _ => of_device.ok().map(|()| Some(StreamHome::Device(device))),
         }
     }
     /// Whether everything in it is complete.
@@ -196,7 +192,7 @@ impl<D: Dialect> Stream<D> {
     /// As for [`Stream::synchronize`].
     pub fn is_idle(&self) -> Result<bool> {
         // SAFETY: the stream is live.
-        unsafe { D::driver().stream_query(self.raw) }.ready::<D>()
+        unsafe { D::driver().stream_query(self.raw) }.ready()
     }
     /// Makes everything enqueued later wait for `event`.
     ///
@@ -204,7 +200,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn wait_for(&self, event: &NativeEvent<D>) -> Result<()> {
         // SAFETY: both are live. Flags 0.
-        unsafe { D::driver().stream_wait_event(self.raw, event.raw(), 0) }.ok::<D>()
+        unsafe { D::driver().stream_wait_event(self.raw, event.raw(), 0) }.ok()
     }
     /// Enqueues a write of a word that the device can access.
     ///
@@ -212,7 +208,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn write_value(&self, at: u64, value: u64) -> Result<()> {
         // SAFETY: the word is registered while its arena lives. Flags 0: after all previous writes.
-        unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok::<D>()
+        unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok()
     }
     /// Makes everything enqueued later wait until the word at `at` is at least `value`.
     ///
@@ -220,7 +216,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn wait_value(&self, at: u64, value: u64) -> Result<()> {
         // SAFETY: as above.
-        unsafe { D::wait_value(self.raw, at, value) }.ok::<D>()
+        unsafe { D::wait_value(self.raw, at, value) }.ok()
     }
     /// Enqueues a call of `call` on a thread of the driver, which it may block; it must not call the driver.
     ///
@@ -238,8 +234,7 @@ impl<D: Dialect> Stream<D> {
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
         // SAFETY: `data` has the type that `run` expects.
-        let outcome =
-            unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) }.ok::<D>();
+        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) }.ok();
         if outcome.is_err() {
             // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(data) });
@@ -260,7 +255,7 @@ impl<D: Dialect> Stream<D> {
             return Ok(());
         }
         // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
-        unsafe { D::copy(to, from, bytes, self.raw) }.ok::<D>()
+        unsafe { D::copy(to, from, bytes, self.raw) }.ok()
     }
     /// Enqueues a migration of managed memory to a device, or to the host (-1).
     ///
@@ -268,7 +263,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn prefetch(&self, at: u64, bytes: usize, device: i32) -> Result<()> {
         // SAFETY: a hint about a range of managed memory.
-        unsafe { D::driver().prefetch(at, bytes, device, self.raw) }.ok::<D>()
+        unsafe { D::driver().prefetch(at, bytes, device, self.raw) }.ok()
     }
     /// Sets a hint about the use of managed memory. Effective at once, not in stream order.
     ///
@@ -276,7 +271,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn advise(&self, at: u64, bytes: usize, advice: i32, device: i32) -> Result<()> {
         // SAFETY: as above.
-        unsafe { D::driver().advise(at, bytes, advice, device) }.ok::<D>()
+        unsafe { D::driver().advise(at, bytes, advice, device) }.ok()
     }
     /// Copies a box of bytes; each end is memory or an array.
     ///
@@ -296,7 +291,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub(in super::super) fn copy_3d_now(&self, what: &Copy3d) -> Result<()> {
         // SAFETY: as for `copy`; the driver reads `what` before it returns.
-        unsafe { D::driver().copy_3d(what, self.raw) }.ok::<D>()
+        unsafe { D::driver().copy_3d(what, self.raw) }.ok()
     }
     /// Copies `height` rows of `width` bytes; pitches in bytes.
     ///
@@ -322,25 +317,18 @@ impl<D: Dialect> Stream<D> {
     ) -> Result<()> {
         // Memory type 4: given by the address.
         let what = Copy2d {
-            src_x: 0,
-            src_y: 0,
             src_type: 4,
-            src_host: 0,
             src_device: from,
-            src_array: None,
             src_pitch: from_pitch,
-            dst_x: 0,
-            dst_y: 0,
             dst_type: 4,
-            dst_host: 0,
             dst_device: to,
-            dst_array: None,
             dst_pitch: to_pitch,
             width,
             height,
+            ..Copy2d::default()
         };
         // SAFETY: as for `copy_3d`.
-        unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok::<D>()
+        unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok()
     }
     /// Fills `[at, at + bytes)` with repetitions of `pattern`; `bytes` is a multiple of its length.
     ///
@@ -416,7 +404,7 @@ impl<D: Dialect> Stream<D> {
             // SAFETY: as for `copy`.
             _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], 1, rows, stream) },
         };
-        outcome.ok::<D>()
+        outcome.ok()
     }
     /// Fills `height` rows of `width` bytes. The pattern continues from each row to the next, and the total
     /// size is a multiple of its length.
@@ -459,7 +447,7 @@ impl<D: Dialect> Stream<D> {
             }
             _ => return self.fill_rows((at, pitch), pattern, (width, height)),
         };
-        outcome.ok::<D>()
+        outcome.ok()
     }
     /// Fills with any pattern: writes rows until the pattern repeats, then copies these rows, twice as many
     /// each time.
@@ -502,15 +490,15 @@ impl<D: Dialect> Stream<D> {
     }
     fn set_d8(&self, at: u64, value: u8, count: usize) -> Result<()> {
         // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d8(at, value, count, self.raw) }.ok::<D>()
+        unsafe { D::driver().set_d8(at, value, count, self.raw) }.ok()
     }
     fn set_d16(&self, at: u64, value: u16, count: usize) -> Result<()> {
         // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d16(at, value, count, self.raw) }.ok::<D>()
+        unsafe { D::driver().set_d16(at, value, count, self.raw) }.ok()
     }
     fn set_d32(&self, at: u64, value: u32, count: usize) -> Result<()> {
         // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d32(at, value, count, self.raw) }.ok::<D>()
+        unsafe { D::driver().set_d32(at, value, count, self.raw) }.ok()
     }
 }
 /// The largest of 1, 2 or 4 bytes that divides the address and the length.
@@ -526,8 +514,7 @@ impl<D: Dialect> Drop for Stream<D> {
             && super::super::device::check_fork::<D>().is_ok()
         {
             // SAFETY: owned, live, and never used again; the driver completes its commands first.
-            let gone = unsafe { D::driver().stream_destroy(raw) }.released::<D>();
-            gone.unwrap_or_else(|error| notice::<D>(Severity::Warning, &error));
+            unsafe { D::driver().stream_destroy(raw) }.let_go();
         }
     }
 }

@@ -4,19 +4,18 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{
-            Dialect, RawContext,
+            Dialect,
             layout::{AccessDesc, AllocationProp, Location},
         },
     },
-    memory::{pointer, release},
+    context::{Mapping, Owned, PhysicalHandle, Reserved},
+    memory::pointer,
 };
 use std::{
-    marker::PhantomData,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
-    ptr,
     sync::{Arc, OnceLock},
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, told};
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: i32 = 1;
@@ -52,24 +51,20 @@ fn properties<D: Dialect>(device: &DriverDevice<D>) -> Result<AllocationProp> {
 /// Returns the driver's error.
 pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> Result<usize> {
     let _on = device.enter()?;
-    let (properties, mut bytes) = (properties(device)?, 0);
-    // SAFETY: `bytes` is writable, the properties are initialized.
-    let outcome = unsafe {
-        D::driver().granularity(&raw mut bytes, &raw const properties, i32::from(recommended))
-    };
-    outcome.ok::<D>().map(|()| bytes.max(1))
+    let (properties, kind) = (properties(device)?, i32::from(recommended));
+    // SAFETY: `to` is writable, the properties are initialized.
+    let bytes: usize = told(|to| unsafe { D::driver().granularity(to, &properties, kind) })?;
+    Ok(bytes.max(1))
 }
 
 /// Physical memory of a device, without an address. The handle is released on drop; mappings keep the memory
 /// alive.
 #[derive(Debug)]
 pub struct Physical<D: Dialect> {
-    handle: u64,
+    handle: Owned<PhysicalHandle, D>,
     bytes: usize,
-    context: RawContext,
     /// Exported at most once, because an export takes as long as hundreds of other driver calls.
     exported: OnceLock<Arc<OwnedFd>>,
-    _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Physical<D> {
     /// Allocates `bytes`, a multiple of the granularity.
@@ -78,17 +73,14 @@ impl<D: Dialect> Physical<D> {
     /// Returns the driver's error, typically out of memory.
     pub fn create(device: &DriverDevice<D>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
-        let (properties, mut handle) = (properties(device)?, 0);
-        // SAFETY: `handle` is writable, the properties are initialized.
-        let outcome = unsafe {
-            D::driver().physical_create(&raw mut handle, bytes, &raw const properties, 0)
-        };
-        outcome.ok::<D>()?;
+        let properties = properties(device)?;
+        // SAFETY: `to` is writable, the properties are initialized.
+        let handle = told(|to| unsafe { D::driver().physical_create(to, bytes, &properties, 0) })?;
         Self::of(device, handle, bytes)
     }
     fn of(device: &DriverDevice<D>, handle: u64, bytes: usize) -> Result<Self> {
-        let (context, exported) = (device.context()?, OnceLock::new());
-        Ok(Self { handle, bytes, context, exported, _dialect: PhantomData })
+        let handle = Owned::made(device, PhysicalHandle(handle))?;
+        Ok(Self { handle, bytes, exported: OnceLock::new() })
     }
     /// Imports memory of another process by its descriptor. `bytes` is the exporter's claim, which is
     /// verified only by mapping the memory.
@@ -97,11 +89,10 @@ impl<D: Dialect> Physical<D> {
     /// `INVALID_VALUE` if the descriptor is not of device memory.
     pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
-        let (mut handle, number) = (0, pointer(fd.as_raw_fd() as u64));
+        let number = pointer(fd.as_raw_fd() as u64);
         // SAFETY: the driver checks the descriptor, and does not keep it.
-        let outcome = unsafe { D::driver().physical_import(&raw mut handle, number, DESCRIPTOR) };
-        outcome.ok::<D>().map_err(foreign)?;
-        Self::of(device, handle, bytes)
+        let handle = told(|to| unsafe { D::driver().physical_import(to, number, DESCRIPTOR) });
+        Self::of(device, handle.map_err(foreign)?, bytes)
     }
     /// The physical memory of `bytes` that is mapped at `at`, also if other code mapped it.
     ///
@@ -109,9 +100,8 @@ impl<D: Dialect> Physical<D> {
     /// Returns the driver's error.
     pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
-        let mut handle = 0;
         // SAFETY: the driver checks the address.
-        unsafe { D::driver().physical_retain(&raw mut handle, pointer(at)) }.ok::<D>()?;
+        let handle = told(|to| unsafe { D::driver().physical_retain(to, pointer(at)) })?;
         Self::of(device, handle, bytes)
     }
     /// Keeps the descriptor with which it was imported, for further exports: the driver cannot export
@@ -134,25 +124,14 @@ impl<D: Dialect> Physical<D> {
             return Ok(Arc::clone(fd));
         }
         let _on = device.enter()?;
-        let mut number = -1_i32;
+        let (mut number, handle) = (-1_i32, self.handle.raw().0);
+        let to = (&raw mut number).cast();
         // SAFETY: `number` has the type of a descriptor.
-        let outcome = unsafe {
-            D::driver().physical_export((&raw mut number).cast(), self.handle, DESCRIPTOR, 0)
-        };
-        outcome.ok::<D>()?;
+        unsafe { D::driver().physical_export(to, handle, DESCRIPTOR, 0) }.ok()?;
         let fd = adopt(number)?;
         Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
     }
 }
-impl<D: Dialect> Drop for Physical<D> {
-    fn drop(&mut self) {
-        release::<D>(self.context, || {
-            // SAFETY: every handle is released once; mappings keep the memory alive.
-            unsafe { D::driver().physical_release(self.handle) }.released::<D>()
-        });
-    }
-}
-
 /// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
 pub(super) fn adopt(number: i32) -> Result<OwnedFd> {
     if number < 0 {
@@ -201,13 +180,7 @@ fn foreign_refusal(error: Error) -> Error {
 }
 
 /// Reserved addresses, freed on drop.
-#[derive(Debug)]
-pub struct Range<D: Dialect> {
-    at: u64,
-    bytes: usize,
-    context: RawContext,
-    _dialect: PhantomData<fn() -> D>,
-}
+pub type Range<D> = Owned<Reserved, D>;
 impl<D: Dialect> Range<D> {
     /// Reserves `bytes` addresses at a multiple of `align`; at `wished` if that is not 0 and free.
     ///
@@ -220,26 +193,17 @@ impl<D: Dialect> Range<D> {
         align: usize,
     ) -> Result<Self> {
         let _on = device.enter()?;
-        let mut at = 0;
-        // SAFETY: `at` is writable; reserving maps nothing.
-        unsafe { D::driver().address_reserve(&raw mut at, bytes, align, wished, 0) }.ok::<D>()?;
-        Ok(Self { at, bytes, context: device.context()?, _dialect: PhantomData })
+        // SAFETY: `to` is writable; reserving maps nothing.
+        let at = told(|to| unsafe { D::driver().address_reserve(to, bytes, align, wished, 0) })?;
+        Owned::made(device, Reserved { at, bytes })
     }
     /// The first address.
     pub fn at(&self) -> u64 {
-        self.at
+        self.raw().at
     }
     /// The number of addresses.
     pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-impl<D: Dialect> Drop for Range<D> {
-    fn drop(&mut self) {
-        release::<D>(self.context, || {
-            // SAFETY: nothing is mapped there any more.
-            unsafe { D::driver().address_free(self.at, self.bytes) }.released::<D>()
-        });
+        self.raw().bytes
     }
 }
 
@@ -256,7 +220,7 @@ pub fn map<D: Dialect>(
 ) -> Result<()> {
     let _on = device.enter()?;
     // SAFETY: the range is reserved and unmapped, which the driver checks too.
-    unsafe { D::driver().physical_map(at, bytes, offset, memory.handle, 0) }.ok::<D>()
+    unsafe { D::driver().physical_map(at, bytes, offset, memory.handle.raw().0, 0) }.ok()
 }
 /// Unmaps whole mappings, which nothing may use any more.
 ///
@@ -265,7 +229,7 @@ pub fn map<D: Dialect>(
 pub fn unmap<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let _on = device.enter()?;
     // SAFETY: the caller guarantees that the commands that use it are complete.
-    unsafe { D::driver().physical_unmap(at, bytes) }.ok::<D>()
+    unsafe { D::driver().physical_unmap(at, bytes) }.ok()
 }
 /// Sets the access of the devices with these numbers to a mapping: none (0), read (1), read and write (3).
 ///
@@ -283,7 +247,7 @@ pub fn set_access<D: Dialect>(
     let access = |id| AccessDesc { location: location(id), flags };
     let all: Vec<_> = devices.iter().map(access).collect();
     // SAFETY: the list has the length that is passed; the driver checks that the range is mapped.
-    unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok::<D>()
+    unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok()
 }
 /// The access of the device to `at`, as for [`set_access`].
 ///
@@ -291,20 +255,19 @@ pub fn set_access<D: Dialect>(
 /// Returns the driver's error.
 pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
     let _on = device.enter()?;
-    let (location, mut flags) = (Location { kind: DEVICE, id: device.number() }, 0_u64);
-    // SAFETY: both are initialized, `flags` is writable.
-    let outcome = unsafe { D::driver().get_access(&raw mut flags, ptr::from_ref(&location), at) };
-    outcome.ok::<D>().map(|()| flags as i32)
+    let location = Location { kind: DEVICE, id: device.number() };
+    // SAFETY: the location is initialized, `to` is writable.
+    let flags: u64 = told(|to| unsafe { D::driver().get_access(to, &location, at) })?;
+    Ok(flags as i32)
 }
 
 /// Several physical memories, each mapped as a whole, one after the other at reserved addresses; readable and
 /// writable.
 #[derive(Debug)]
 pub struct MappedRun<D: Dialect> {
-    /// Unmapped on drop before the reservation is freed.
+    /// Unmapped before the reservation is freed.
+    parts: Vec<Owned<Mapping, D>>,
     range: Range<D>,
-    /// The length of each mapping in bytes.
-    parts: Vec<usize>,
 }
 impl<D: Dialect> MappedRun<D> {
     /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Afterwards only the
@@ -323,8 +286,7 @@ impl<D: Dialect> MappedRun<D> {
         let mut done = 0;
         for part in parts {
             let part = part?;
-            map(device, whole.at() + done as u64, part.bytes(), &part, 0)?;
-            whole.parts.push(part.bytes());
+            whole.parts.push(mapped(device, whole.at() + done as u64, &part)?);
             done += part.bytes();
         }
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
@@ -339,24 +301,22 @@ impl<D: Dialect> MappedRun<D> {
         self.range.bytes()
     }
 }
-impl<D: Dialect> Drop for MappedRun<D> {
-    fn drop(&mut self) {
-        release::<D>(self.range.context, || {
-            let mut at = self.range.at();
-            for &bytes in &self.parts {
-                // SAFETY: mapped here; the owner guarantees that no command uses it any more.
-                unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()?;
-                at += bytes as u64;
-            }
-            Ok(())
-        });
-    }
+/// Maps `memory` as a whole at `at`, until this is dropped.
+fn mapped<D: Dialect>(
+    device: &DriverDevice<D>,
+    at: u64,
+    memory: &Physical<D>,
+) -> Result<Owned<Mapping, D>> {
+    let bytes = memory.bytes();
+    map(device, at, bytes, memory, 0)?;
+    Owned::made(device, Mapping(at, bytes))
 }
 
 /// Physical memory, mapped as a whole at reserved addresses; readable and writable.
 #[derive(Debug)]
 pub struct Mapped<D: Dialect> {
-    /// Unmapped on drop before the reservation is freed.
+    /// Unmapped before the reservation is freed.
+    _mapping: Owned<Mapping, D>,
     range: Range<D>,
     memory: Arc<Physical<D>>,
 }
@@ -368,8 +328,8 @@ impl<D: Dialect> Mapped<D> {
     pub fn new(device: &DriverDevice<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
         let bytes = memory.bytes();
         let range = Range::reserve(device, 0, bytes, align)?;
-        map(device, range.at(), bytes, &memory, 0)?;
-        let whole = Self { range, memory };
+        let _mapping = mapped(device, range.at(), &memory)?;
+        let whole = Self { _mapping, range, memory };
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
         Ok(whole)
     }
@@ -384,14 +344,5 @@ impl<D: Dialect> Mapped<D> {
     /// The physical memory.
     pub fn memory(&self) -> &Arc<Physical<D>> {
         &self.memory
-    }
-}
-impl<D: Dialect> Drop for Mapped<D> {
-    fn drop(&mut self) {
-        let (at, bytes) = (self.range.at(), self.range.bytes());
-        release::<D>(self.range.context, || {
-            // SAFETY: mapped here; the owner guarantees that no command uses it any more.
-            unsafe { D::driver().physical_unmap(at, bytes) }.released::<D>()
-        });
     }
 }

@@ -10,7 +10,7 @@ macro_rules! driver_table {
         /// an [`Outcome`] without a status.
         pub struct Driver {
             library: Option<libloading::Library>,
-            $($name: Option<unsafe extern "C" fn($($ty),*) -> ze_result_t>,)*
+            $(pub(crate) $name: Option<unsafe extern "C" fn($($ty),*) -> ze_result_t>,)*
         }
         impl Driver {
             pub(super) fn bind(library: Option<libloading::Library>) -> Self {

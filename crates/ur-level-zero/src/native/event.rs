@@ -2,41 +2,29 @@
 //! application. Each kind is a type with its own release.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::{
-        driver::{Outcome, RawDevice, RawEvent, RawEventPool, driver},
-        error::failure,
-    },
-    context::NativeContext,
+    super::driver::{Outcome, RawDevice, RawEvent, RawEventPool, driver},
+    context::{InContext, NativeContext},
     counter::{Close, Counters, Maker, Sharing},
     fork::{self, release},
+    owned::Owned,
 };
 use std::{
-    ptr::{null, null_mut},
+    ptr::null_mut,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicPtr, Ordering::*},
     },
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, made, told};
+use ur_lock::locked;
 use ze_sys::*;
 
 /// The driver's IPC handle of an event.
 pub type IpcBytes = [u8; ZE_MAX_IPC_HANDLE_SIZE as usize];
 
-fn given(told: ze_result_t, raw: Option<RawEvent>, call: &'static str) -> Result<RawEvent> {
-    match told {
-        ZE_RESULT_SUCCESS => RawEvent::given(raw, call),
-        told => Err(failure(call, told)),
-    }
-}
-
 /// A counter-based event created here. A signal replaces its state; a wait refers to the state at its
 /// submission. So it may be destroyed while commands wait for it.
-#[derive(Debug)]
-pub struct CounterEvent {
-    raw: RawEvent,
-    _context: Arc<NativeContext>,
-}
+pub type CounterEvent = InContext<RawEvent>;
 impl CounterEvent {
     /// Creates a signalled event. `timed`: it records the start and the end of the command that signals it;
     /// `shared`: it can be shared with other processes.
@@ -55,30 +43,20 @@ impl CounterEvent {
             | ZE_EVENT_COUNTER_BASED_FLAG_IMMEDIATE
             | times
             | ipc;
-        let (raw, told) = maker.make(context.raw(), device, flags);
-        Ok(Self { raw: given(told, raw, maker.call)?, _context: Arc::clone(context) })
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawEvent {
-        self.raw
+        let raw = made(|to| maker.make(context.raw(), device, flags, to))?;
+        Ok(Self::new(raw, Arc::clone(context)))
     }
     /// The handle with which another process opens it.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn ipc_bytes(&self, sharing: &Sharing) -> Result<IpcBytes> {
-        let mut ipc = ze_ipc_event_counter_based_handle_t::default();
-        // SAFETY: an owned event; `ipc` is writable.
-        match unsafe { (sharing.get)(self.raw, &raw mut ipc) } {
-            ZE_RESULT_SUCCESS => Ok(ipc.data.map(|byte| byte as u8)),
-            told => Err(failure("zeEventCounterBasedGetIpcHandle", told)),
-        }
-    }
-}
-impl Drop for CounterEvent {
-    fn drop(&mut self) {
-        // SAFETY: owned, and destroyed once.
-        release(|| unsafe { driver().event_destroy(self.raw) });
+        // SAFETY: an owned event; `to` is writable.
+        let ipc: ze_ipc_event_counter_based_handle_t = told(|to| unsafe {
+            let status = (sharing.get)(self.raw(), to);
+            Outcome::new("zeEventCounterBasedGetIpcHandle", Some(status))
+        })?;
+        Ok(ipc.data.map(|byte| byte as u8))
     }
 }
 
@@ -125,10 +103,11 @@ impl ImportedEvent {
     /// Returns the driver's error, also for an invalid handle.
     pub fn open(sharing: &Sharing, context: &Arc<NativeContext>, bytes: &IpcBytes) -> Result<Self> {
         let ipc = ze_ipc_event_counter_based_handle_t { data: bytes.map(|byte| byte as _) };
-        let mut raw = None;
-        // SAFETY: the context is live; `raw` is writable; the driver checks the handle.
-        let told = unsafe { (sharing.open)(context.raw(), ipc, &raw mut raw) };
-        let raw = given(told, raw, "zeEventCounterBasedOpenIpcHandle")?;
+        // SAFETY: the context is live; `to` is writable; the driver checks the handle.
+        let raw = made(|to| unsafe {
+            let status = (sharing.open)(context.raw(), ipc, to);
+            Outcome::new("zeEventCounterBasedOpenIpcHandle", Some(status))
+        })?;
         Ok(Self { raw, close: sharing.close, _context: Arc::clone(context) })
     }
     /// The driver's handle.
@@ -149,9 +128,8 @@ impl Drop for ImportedEvent {
 /// A driver's event pool, and its free places.
 #[derive(Debug)]
 pub struct EventPool {
-    raw: RawEventPool,
+    pool: InContext<RawEventPool>,
     free: Mutex<Vec<u32>>,
-    _context: Arc<NativeContext>,
 }
 impl EventPool {
     /// Creates a pool with `count` places, for events used in lists of `devices`; `timed` as for
@@ -167,78 +145,61 @@ impl EventPool {
     ) -> Result<Arc<Self>> {
         let times = if timed { ZE_EVENT_POOL_FLAG_KERNEL_TIMESTAMP } else { 0 };
         let desc = ze_event_pool_desc_t {
-            stype: ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
-            pNext: null(),
             flags: ZE_EVENT_POOL_FLAG_HOST_VISIBLE | times,
             count,
+            ..Default::default()
         };
-        let mut raw = None;
         let (many, first) = (devices.len() as u32, devices.as_ptr());
-        // SAFETY: all handles are live, `desc` has its type and `raw` is writable.
-        unsafe {
-            driver().event_pool_create(context.raw(), &raw const desc, many, first, &raw mut raw)
-        }
-        .ok()?;
-        let raw = RawEventPool::given(raw, "zeEventPoolCreate")?;
+        // SAFETY: all handles are live, `desc` has its type and `to` is writable.
+        let raw = made(|to| unsafe {
+            driver().event_pool_create(context.raw(), &desc, many, first, to)
+        })?;
         let free = Mutex::new((0..count).rev().collect());
-        Ok(Arc::new(Self { raw, free, _context: Arc::clone(context) }))
+        Ok(Arc::new(Self { pool: Owned::new(raw, Arc::clone(context)), free }))
     }
     /// Creates an event at a free place; `None` if there is none.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn take(self: &Arc<Self>) -> Result<Option<PooledEvent>> {
-        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let Some(index) = place else { return Ok(None) };
+        let Some(index) = locked(&self.free).pop() else { return Ok(None) };
+        let place = Place { index, pool: Arc::clone(self) };
         let desc = ze_event_desc_t {
-            stype: ZE_STRUCTURE_TYPE_EVENT_DESC,
-            pNext: null(),
             index,
             signal: ZE_EVENT_SCOPE_FLAG_HOST,
             wait: ZE_EVENT_SCOPE_FLAG_HOST,
+            ..Default::default()
         };
-        let mut raw = None;
-        // SAFETY: the place is free; `desc` has its type and `raw` is writable.
-        let made = unsafe { driver().event_create(self.raw, &raw const desc, &raw mut raw) };
-        match made.ok().and_then(|()| RawEvent::given(raw, "zeEventCreate")) {
-            Ok(raw) => Ok(Some(PooledEvent { raw, index, pool: Arc::clone(self) })),
-            Err(error) => {
-                self.give_back(index);
-                Err(error)
-            }
-        }
-    }
-    fn give_back(&self, index: u32) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(index);
+        // SAFETY: the place is free; `desc` has its type and `to` is writable.
+        let raw = made(|to| unsafe { driver().event_create(self.pool.raw(), &desc, to) })?;
+        Ok(Some(PooledEvent::new(raw, place)))
     }
 }
-impl Drop for EventPool {
+/// A place of a pool that an event has; free again on drop.
+#[derive(Debug)]
+pub struct Place {
+    index: u32,
+    pool: Arc<EventPool>,
+}
+impl Drop for Place {
     fn drop(&mut self) {
-        // SAFETY: owned, and destroyed once; its events keep it alive, so there are none.
-        release(|| unsafe { driver().event_pool_destroy(self.raw) });
+        if fork::check().is_ok() {
+            locked(&self.pool.free).push(self.index); // in a forked child another thread may have held the lock
+        }
     }
 }
 
 /// An event from a pool: it is signalled once, then reset by the host. It must live until everything that
 /// signals it or waits for it is complete.
-#[derive(Debug)]
-pub struct PooledEvent {
-    raw: RawEvent,
-    index: u32,
-    pool: Arc<EventPool>,
-}
+pub type PooledEvent = Owned<RawEvent, Place>;
 impl PooledEvent {
-    /// The driver's handle.
-    pub fn raw(&self) -> RawEvent {
-        self.raw
-    }
     /// Resets it. Nothing may signal it or wait for it any more.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
         // SAFETY: owned and live.
-        unsafe { driver().event_host_reset(self.raw) }.ok()
+        unsafe { driver().event_host_reset(self.raw()) }.ok()
     }
     /// Signals it from the host.
     ///
@@ -246,43 +207,11 @@ impl PooledEvent {
     /// Returns the driver's error.
     pub fn signal(&self) -> Result<()> {
         // SAFETY: owned and live.
-        unsafe { driver().event_host_signal(self.raw) }.ok()
+        unsafe { driver().event_host_signal(self.raw()) }.ok()
     }
 }
-impl Drop for PooledEvent {
-    fn drop(&mut self) {
-        if fork::check().is_ok() {
-            // SAFETY: owned, and destroyed once.
-            unsafe { driver().event_destroy(self.raw) }.let_go();
-            self.pool.give_back(self.index); // in a forked child another thread may have held the pool's lock
-        }
-    }
-}
-
 /// An event that the application created.
-#[derive(Debug)]
-pub struct AdoptedEvent {
-    raw: RawEvent,
-    owned: bool,
-}
-impl AdoptedEvent {
-    /// Wraps an event; `owned`: it is destroyed on drop.
-    pub fn new(raw: RawEvent, owned: bool) -> Self {
-        Self { raw, owned }
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawEvent {
-        self.raw
-    }
-}
-impl Drop for AdoptedEvent {
-    fn drop(&mut self) {
-        if self.owned {
-            // SAFETY: ownership was transferred by the application; destroyed once.
-            release(|| unsafe { driver().event_destroy(self.raw) });
-        }
-    }
-}
+pub type AdoptedEvent = Owned<RawEvent, ()>;
 
 /// A driver event of any kind. Kept to two words, because every event of the application contains one.
 #[derive(Debug)]
@@ -338,9 +267,9 @@ impl EventKind {
     /// # Errors
     /// Returns the driver's error.
     pub fn ticks(&self) -> Result<(u64, u64)> {
-        let mut times = ze_kernel_timestamp_result_t::default();
-        // SAFETY: live as long as `self`; `times` is writable.
-        unsafe { driver().event_query_kernel_timestamp(self.raw(), &raw mut times) }.ok()?;
+        // SAFETY: live as long as `self`; `to` is writable.
+        let times: ze_kernel_timestamp_result_t =
+            told(|to| unsafe { driver().event_query_kernel_timestamp(self.raw(), to) })?;
         Ok((times.global.kernelStart, times.global.kernelEnd))
     }
 }
@@ -393,8 +322,7 @@ impl EventMaker {
     /// # Errors
     /// `OUT_OF_RESOURCES` if a new pool has no place; else the driver's error.
     pub fn pooled(&self, timed: bool) -> Result<PooledEvent> {
-        let pools =
-            || self.pools[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner);
+        let pools = || locked(&self.pools[usize::from(timed)]);
         let known: Vec<_> = pools().iter().rev().cloned().collect();
         for pool in known {
             if let Some(event) = pool.take()? {

@@ -16,7 +16,7 @@ impl List<'_> {
         }
         let ends = self.ends();
         self.wait_for(ends.waits)?;
-        self.put(at, pattern)?;
+        self.write(at, pattern)?;
         let mut done = length;
         while done < bytes {
             let more = done.min(bytes - done);
@@ -26,7 +26,7 @@ impl List<'_> {
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
     /// Writes bytes once, by fills of a power of two bytes at aligned addresses.
-    fn put(&self, at: usize, bytes: &[u8]) -> Result<()> {
+    fn write(&self, at: usize, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
         while done < bytes.len() {
             let most = self.longest_pattern().min(bytes.len() - done);
@@ -73,6 +73,6 @@ impl List<'_> {
         if whole > 0 {
             self.fill(at, pattern, whole)?;
         }
-        self.put(at + whole, &pattern[..width - whole])
+        self.write(at + whole, &pattern[..width - whole])
     }
 }

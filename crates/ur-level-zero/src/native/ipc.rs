@@ -21,10 +21,9 @@ use super::{
 use rustix::io::fcntl_dupfd_cloexec;
 use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
-    ptr,
     sync::Arc,
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, placed, told};
 use ze_sys::*;
 
 /// The bytes of a driver's handle.
@@ -129,10 +128,9 @@ impl Handle {
     /// # Errors
     /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
     pub fn of(context: &Arc<NativeContext>, at: u64) -> Result<Self> {
-        let mut handle = ze_ipc_mem_handle_t::default();
         let raw = context.raw();
-        // SAFETY: the memory is allocated, `handle` is writable.
-        unsafe { driver().mem_get_ipc_handle(raw, pointer(at), &raw mut handle) }.ok()?;
+        // SAFETY: the memory is allocated, `to` is writable.
+        let handle = told(|to| unsafe { driver().mem_get_ipc_handle(raw, pointer(at), to) })?;
         let bytes = bytes_of(&handle);
         let lent = Lent { context: Arc::clone(context), bytes };
         let (number, is_number) = number_of(raw, &bytes);
@@ -154,6 +152,18 @@ impl Handle {
         let _lent = (!is_number).then_some(lent);
         Ok(Self { bytes, fd, is_number, _lent })
     }
+}
+
+/// The driver's handle for a descriptor of its own.
+///
+/// # Errors
+/// Returns the driver's error, also if it has no such handles.
+pub(super) fn of_number(context: &NativeContext, number: i32) -> Result<ze_ipc_mem_handle_t> {
+    let number = u64::from(number.cast_unsigned());
+    // SAFETY: the driver checks the number; `to` is writable.
+    told(|to| unsafe {
+        driver().mem_get_ipc_handle_from_file_descriptor_exp(context.raw(), number, to)
+    })
 }
 
 /// Whether a descriptor is of exactly one allocation of `bytes`, apart from rounding to pages.
@@ -253,12 +263,8 @@ impl OpenedHandle {
         fd: Option<&OwnedFd>,
     ) -> Result<Self> {
         if let Some(fd) = fd {
-            let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
-            let (number, to) = (fd.as_raw_fd() as u64, &raw mut handle); // never negative
-            // SAFETY: the driver checks the descriptor; the handle is writable.
-            let made =
-                unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
-            if made.status() == Some(ZE_RESULT_SUCCESS)
+            let number = fd.as_raw_fd();
+            if let Ok(handle) = of_number(context, number)
                 && let Ok(opened) = Self::open(context, device, handle)
             {
                 return Ok(opened);
@@ -271,14 +277,11 @@ impl OpenedHandle {
         device: &DriverDevice,
         handle: ze_ipc_mem_handle_t,
     ) -> Result<Self> {
-        let (raw, mut at) = (context.raw(), ptr::null_mut());
-        let to = &raw mut at;
         // SAFETY: the driver checks the handle; `to` is writable.
-        unsafe { driver().mem_open_ipc_handle(raw, device.raw(), handle, 0, to) }
-            .ok()
-            .map_err(foreign)?;
-        let (at, context) = (at.expose_provenance() as u64, Arc::clone(context));
-        Ok(Self { at, context, imported: None })
+        let at = placed(|to| unsafe {
+            driver().mem_open_ipc_handle(context.raw(), device.raw(), handle, 0, to)
+        });
+        at.map(|at| Self { at, context: Arc::clone(context), imported: None }).map_err(foreign)
     }
     /// Its address.
     pub fn at(&self) -> u64 {

@@ -2,16 +2,18 @@
 //! object: they can only be set through an [`ArgumentLock`], which gives exclusive access to the kernel.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Outcome, RawEvent, RawKernel, RawList, driver},
-    fork::release,
-    module::{NativeModule, filled},
+    super::driver::{Outcome, RawKernel, RawList, driver},
+    list::Events,
+    module::NativeModule,
+    owned::Owned,
 };
 use std::{
-    ffi::{CStr, CString, c_void},
+    ffi::{CStr, CString, c_char, c_void},
     ptr::{from_mut, null, null_mut},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
-use ur_hal::Result;
+use ur_hal::{ErrorKind, Result, listed, made, text, told};
+use ur_lock::locked;
 use ze_sys::*;
 
 /// The table row of the driver function that takes all arguments in one call.
@@ -19,14 +21,12 @@ const WITH_ARGUMENTS: &str = "command_list_append_launch_kernel_with_arguments";
 /// Values up to this size in bytes are remembered, to avoid setting them again.
 const REMEMBERED: usize = 16;
 
-/// A kernel; destroyed on drop if owned.
+/// A kernel, and what was set of it.
 #[derive(Debug)]
 pub struct NativeKernel {
-    raw: RawKernel,
-    owned: bool,
+    kernel: Owned<RawKernel, Arc<NativeModule>>,
     facts: Facts,
     set: Mutex<Set>,
-    _module: Arc<NativeModule>,
 }
 /// The number of registers of a kernel: an extension of Intel.
 #[repr(C)]
@@ -90,19 +90,12 @@ impl NativeKernel {
     /// # Errors
     /// Returns the driver's error.
     pub fn create(module: &Arc<NativeModule>, name: &CStr) -> Result<Option<Self>> {
-        let desc = ze_kernel_desc_t {
-            stype: ZE_STRUCTURE_TYPE_KERNEL_DESC,
-            pKernelName: name.as_ptr(),
-            ..Default::default()
-        };
-        let mut raw = None;
-        // SAFETY: the module is live; `desc` and the name live during the call, `raw` is writable.
-        let made = unsafe { driver().kernel_create(module.raw(), &raw const desc, &raw mut raw) };
-        if made.status() == Some(ZE_RESULT_ERROR_INVALID_KERNEL_NAME) {
-            return Ok(None);
+        let desc = ze_kernel_desc_t { pKernelName: name.as_ptr(), ..Default::default() };
+        // SAFETY: the module is live; `desc` and the name live during the call, `to` is writable.
+        match made(|to| unsafe { driver().kernel_create(module.raw(), &desc, to) }) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            raw => Self::new(raw?, true, module).map(Some),
         }
-        made.ok()?;
-        Self::new(RawKernel::given(raw, "zeKernelCreate")?, true, module).map(Some)
     }
     /// Wraps an existing kernel; `owned`: it is destroyed on drop.
     ///
@@ -118,30 +111,20 @@ impl NativeKernel {
         *self.turn().set = Set { is_lent: true, ..Set::default() };
     }
     fn new(raw: RawKernel, owned: bool, module: &Arc<NativeModule>) -> Result<Self> {
-        let (module, set) = (Arc::clone(module), Mutex::default());
-        let mut made = Self { raw, owned, facts: Facts::default(), set, _module: module };
-        made.facts = made.ask()?;
-        Ok(made)
+        let kernel = Owned::adopted(raw, owned, Arc::clone(module));
+        let facts = Self::ask(raw)?;
+        Ok(Self { kernel, facts, set: Mutex::default() })
     }
-    fn ask(&self) -> Result<Facts> {
-        let mut told = ze_kernel_properties_t {
-            stype: ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES,
-            ..Default::default()
-        };
-        let mut most = ze_kernel_max_group_size_properties_ext_t {
-            stype: ZE_STRUCTURE_TYPE_KERNEL_MAX_GROUP_SIZE_EXT_PROPERTIES,
-            ..Default::default()
-        };
-        let mut preferred = ze_kernel_preferred_group_size_properties_t {
-            stype: ZE_STRUCTURE_TYPE_KERNEL_PREFERRED_GROUP_SIZE_PROPERTIES,
-            ..Default::default()
-        };
+    fn ask(raw: RawKernel) -> Result<Facts> {
+        let mut told = ze_kernel_properties_t::default();
+        let mut most = ze_kernel_max_group_size_properties_ext_t::default();
+        let mut preferred = ze_kernel_preferred_group_size_properties_t::default();
         let mut file = RegisterFile { stype: REGISTER_FILE, next: null_mut(), registers: 0 };
         preferred.pNext = from_mut(&mut file).cast();
         most.pNext = from_mut(&mut preferred).cast();
         told.pNext = from_mut(&mut most).cast();
         // SAFETY: the kernel is live; the four structures are linked, writable, and have their types.
-        unsafe { driver().kernel_get_properties(self.raw, &raw mut told) }.ok()?;
+        unsafe { driver().kernel_get_properties(raw, &raw mut told) }.ok()?;
         let group = [told.requiredGroupSizeX, told.requiredGroupSizeY, told.requiredGroupSizeZ];
         let told_or_not = |n: u32| (n != 0).then_some(n as usize);
         Ok(Facts {
@@ -161,7 +144,7 @@ impl NativeKernel {
     }
     /// The driver's handle.
     pub fn raw(&self) -> RawKernel {
-        self.raw
+        self.kernel.raw()
     }
     /// Its properties.
     pub fn facts(&self) -> &Facts {
@@ -172,28 +155,24 @@ impl NativeKernel {
     /// # Errors
     /// Returns the driver's error.
     pub fn name(&self) -> Result<CString> {
-        // SAFETY: the kernel is live; `filled` passes a buffer with the size that it states.
-        let bytes =
-            filled(|size, to| unsafe { driver().kernel_get_name(self.raw, size, to.cast()) })?;
-        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-        Ok(CString::new(&bytes[..end]).unwrap_or_default())
+        // SAFETY: the kernel is live; `listed` passes a buffer with the size that it states.
+        let bytes = listed(0_u8, |size, to| unsafe {
+            driver().kernel_get_name(self.raw(), size, to.cast())
+        })?;
+        Ok(CString::new(text(&bytes)).unwrap_or_default())
     }
     /// The attributes in its source, as text.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn attributes(&self) -> Result<String> {
-        let (mut size, mut at) = (0, null_mut());
-        // SAFETY: the kernel is live; both are writable. For a null string only the size is returned.
-        unsafe { driver().kernel_get_source_attributes(self.raw, &raw mut size, &raw mut at) }
-            .ok()?;
-        let mut text = vec![0_u8; size as usize + 1];
-        at = text.as_mut_ptr().cast();
-        // SAFETY: as above; the buffer has the size that was returned.
-        unsafe { driver().kernel_get_source_attributes(self.raw, &raw mut size, &raw mut at) }
-            .ok()?;
-        let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-        Ok(String::from_utf8_lossy(&text[..end]).into_owned())
+        let bytes = listed(0_u8, |size, to| {
+            let mut at: *mut c_char = to.cast();
+            let to = if at.is_null() { null_mut() } else { &raw mut at };
+            // SAFETY: the kernel is live; `listed` passes a buffer with the size that it states.
+            unsafe { driver().kernel_get_source_attributes(self.raw(), size, to) }
+        })?;
+        Ok(String::from_utf8_lossy(text(&bytes)).into_owned())
     }
     /// Allows it to access memory to which no argument points; `flags` are
     /// `ZE_KERNEL_INDIRECT_ACCESS_FLAG_*`.
@@ -203,7 +182,7 @@ impl NativeKernel {
     pub fn reach(&self, flags: u32) -> Result<()> {
         let _turn = self.turn();
         // SAFETY: the kernel is live, and locked.
-        unsafe { driver().kernel_set_indirect_access(self.raw, flags) }.ok()
+        unsafe { driver().kernel_set_indirect_access(self.raw(), flags) }.ok()
     }
     /// Sets the cache preference: `ZE_CACHE_CONFIG_FLAG_*`, 0 for none.
     ///
@@ -212,21 +191,17 @@ impl NativeKernel {
     pub fn prefer(&self, flags: u32) -> Result<()> {
         let _turn = self.turn();
         // SAFETY: as above.
-        unsafe { driver().kernel_set_cache_config(self.raw, flags) }.ok()
+        unsafe { driver().kernel_set_cache_config(self.raw(), flags) }.ok()
     }
     /// Locks the kernel until the returned guard is dropped. This lock is held during driver calls, because
     /// they set state of the kernel.
     pub fn turn(&self) -> ArgumentLock<'_> {
-        ArgumentLock { raw: self.raw, set: self.set.lock().unwrap_or_else(PoisonError::into_inner) }
+        ArgumentLock { raw: self.raw(), set: locked(&self.set) }
     }
 }
-impl Drop for NativeKernel {
-    fn drop(&mut self) {
-        if self.owned {
-            // SAFETY: owned, and destroyed once; no launch uses it any more.
-            release(|| unsafe { driver().kernel_destroy(self.raw) });
-        }
-    }
+/// Numbers of groups in the driver's form.
+pub(super) fn count_of([x, y, z]: [u32; 3]) -> ze_group_count_t {
+    ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z }
 }
 
 /// Exclusive access to a kernel's arguments.
@@ -327,11 +302,8 @@ impl ArgumentLock<'_> {
     /// # Errors
     /// Returns the driver's error.
     pub fn most_cooperative(&self) -> Result<u32> {
-        let mut most = 0;
-        // SAFETY: the kernel is live, and locked; `most` is writable.
-        unsafe { driver().kernel_suggest_max_cooperative_group_count(self.raw, &raw mut most) }
-            .ok()?;
-        Ok(most)
+        // SAFETY: the kernel is live, and locked; `to` is writable.
+        told(|to| unsafe { driver().kernel_suggest_max_cooperative_group_count(self.raw, to) })
     }
     /// The sizes in bytes of arguments that may be passed in one call. Empty if they must be set one by one:
     /// because the driver does not have the function, or because other code may have set a different offset.
@@ -358,12 +330,11 @@ impl ArgumentLock<'_> {
         groups: [u32; 3],
         local: [u32; 3],
         places: &mut [*mut c_void],
-        (signal, count, waits): (Option<RawEvent>, u32, *const RawEvent),
+        (signal, count, waits): Events,
     ) -> Outcome {
         self.set.values.clear();
         self.set.group = Some(local);
-        let [x, y, z] = groups;
-        let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
+        let groups = count_of(groups);
         let [x, y, z] = local;
         let local = ze_group_size_t { groupSizeX: x, groupSizeY: y, groupSizeZ: z };
         let (kernel, places, next) = (self.raw, places.as_mut_ptr(), null());
@@ -385,10 +356,9 @@ impl ArgumentLock<'_> {
         list: RawList,
         groups: [u32; 3],
         cooperative: bool,
-        (signal, count, waits): (Option<RawEvent>, u32, *const RawEvent),
+        (signal, count, waits): Events,
     ) -> Outcome {
-        let [x, y, z] = groups;
-        let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
+        let groups = count_of(groups);
         let (kernel, groups, driver) = (self.raw, &raw const groups, driver());
         if cooperative {
             // SAFETY: the kernel is live, and locked; the driver checks the events.

@@ -4,8 +4,8 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawDevice, RawEvent, RawList, driver},
-    context::NativeContext,
-    fork::{check as check_fork, release},
+    context::{InContext, NativeContext},
+    fork::check as check_fork,
 };
 use crate::log::notice;
 use std::{
@@ -14,7 +14,7 @@ use std::{
     ptr::{null, without_provenance, without_provenance_mut},
     sync::Arc,
 };
-use ur_hal::{Result, Severity};
+use ur_hal::{Result, Severity, made};
 use ze_sys::*;
 
 /// The engine that a list uses.
@@ -30,13 +30,8 @@ pub struct Engine {
     pub priority: ze_command_queue_priority_t,
 }
 
-/// A command list; destroyed on drop if owned. Its commands must be complete then.
-#[derive(Debug)]
-pub struct NativeList {
-    raw: RawList,
-    owned: bool,
-    _context: Arc<NativeContext>,
-}
+/// A command list.
+pub type NativeList = InContext<RawList>;
 impl NativeList {
     /// Creates an immediate list, which executes commands in order as they are appended.
     ///
@@ -49,26 +44,31 @@ impl NativeList {
     ) -> Result<Self> {
         let offload = if engine.offloads { ZE_COMMAND_QUEUE_FLAG_COPY_OFFLOAD_HINT } else { 0 };
         let desc = ze_command_queue_desc_t {
-            stype: ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-            pNext: null(),
             ordinal: engine.ordinal,
             index: engine.index,
             flags: ZE_COMMAND_QUEUE_FLAG_IN_ORDER | offload,
             mode: ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS,
             priority: engine.priority,
+            ..Default::default()
         };
-        let mut raw = None;
-        // SAFETY: both handles are live, `desc` has its type and `raw` is writable.
-        let made = unsafe {
-            let desc = &raw const desc;
-            driver().command_list_create_immediate(context.raw(), device, desc, &raw mut raw)
-        };
-        if engine.offloads && made.ok().is_err() {
-            return Self::immediate(context, device, Engine { offloads: false, ..engine });
+        match Self::immediate_of(context, device, &desc) {
+            Err(_) if engine.offloads => {
+                Self::immediate(context, device, Engine { offloads: false, ..engine })
+            }
+            made => made,
         }
-        made.ok()?;
-        let raw = RawList::given(raw, "zeCommandListCreateImmediate")?;
-        Ok(Self { raw, owned: true, _context: Arc::clone(context) })
+    }
+    /// Creates an immediate list by its description.
+    pub(super) fn immediate_of(
+        context: &Arc<NativeContext>,
+        device: RawDevice,
+        desc: &ze_command_queue_desc_t,
+    ) -> Result<Self> {
+        // SAFETY: both handles are live, `desc` has its type and `to` is writable.
+        let made = made(|to| unsafe {
+            driver().command_list_create_immediate(context.raw(), device, desc, to)
+        });
+        made.map(|raw| Self::new(raw, Arc::clone(context)))
     }
     /// Creates a regular list, which is filled, closed, and executed as a whole, any number of times.
     ///
@@ -82,29 +82,16 @@ impl NativeList {
     ) -> Result<Self> {
         check_fork()?;
         let desc = ze_command_list_desc_t {
-            stype: ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC,
             pNext: next,
             commandQueueGroupOrdinal: ordinal,
             flags: ZE_COMMAND_LIST_FLAG_IN_ORDER,
+            ..Default::default()
         };
-        let mut raw = None;
-        // SAFETY: both handles are live, `desc` and the structures linked to it have their types; `raw` is
+        // SAFETY: both handles are live, `desc` and the structures linked to it have their types; `to` is
         // writable.
-        unsafe {
-            let desc = &raw const desc;
-            driver().command_list_create(context.raw(), device, desc, &raw mut raw)
-        }
-        .ok()?;
-        let raw = RawList::given(raw, "zeCommandListCreate")?;
-        Ok(Self { raw, owned: true, _context: Arc::clone(context) })
-    }
-    /// Wraps an existing immediate list; `owned`: it is destroyed on drop.
-    pub fn adopted(raw: RawList, owned: bool, context: &Arc<NativeContext>) -> Self {
-        Self { raw, owned, _context: Arc::clone(context) }
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawList {
-        self.raw
+        let made =
+            made(|to| unsafe { driver().command_list_create(context.raw(), device, &desc, to) });
+        made.map(|raw| Self::new(raw, Arc::clone(context)))
     }
     /// Waits until everything in an immediate list is complete; `false` after a timeout of `nanoseconds`
     /// (`u64::MAX`: no timeout).
@@ -114,7 +101,7 @@ impl NativeList {
     #[inline]
     pub fn wait(&self, nanoseconds: u64) -> Result<bool> {
         // SAFETY: the list is live; any thread may wait.
-        unsafe { driver().command_list_host_synchronize(self.raw, nanoseconds) }.ready()
+        unsafe { driver().command_list_host_synchronize(self.raw(), nanoseconds) }.ready()
     }
     /// Closes a regular list.
     ///
@@ -122,7 +109,7 @@ impl NativeList {
     /// Returns the driver's error.
     pub fn close(&self) -> Result<()> {
         // SAFETY: the list is live; the caller has exclusive access to it.
-        unsafe { driver().command_list_close(self.raw) }.ok()
+        unsafe { driver().command_list_close(self.raw()) }.ok()
     }
     /// Empties a regular list, which must not be executing.
     ///
@@ -130,18 +117,9 @@ impl NativeList {
     /// Returns the driver's error.
     pub fn reset(&self) -> Result<()> {
         // SAFETY: the list is live, and not executing.
-        unsafe { driver().command_list_reset(self.raw) }.ok()
+        unsafe { driver().command_list_reset(self.raw()) }.ok()
     }
 }
-impl Drop for NativeList {
-    fn drop(&mut self) {
-        if self.owned {
-            // SAFETY: owned, and destroyed once; its commands are complete.
-            release(|| unsafe { driver().command_list_destroy(self.raw) });
-        }
-    }
-}
-
 /// The events of one append.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'turn> {
@@ -149,16 +127,14 @@ pub struct Ends<'turn> {
     pub signal: Option<RawEvent>,
     pub(super) waits: &'turn [RawEvent],
 }
+/// These events as the driver takes them: the one to signal, and a list of those to wait for, null if it is empty.
+pub type Events = (Option<RawEvent>, u32, *const RawEvent);
 impl Ends<'_> {
-    /// The number of events to wait for.
+    /// The events as the driver takes them.
     #[inline]
-    pub fn count(&self) -> u32 {
-        self.waits.len() as u32
-    }
-    /// The events to wait for; null if there are none.
-    #[inline]
-    pub fn waits(&self) -> *const RawEvent {
-        if self.waits.is_empty() { null() } else { self.waits.as_ptr() }
+    pub fn events(&self) -> Events {
+        let waits = if self.waits.is_empty() { null() } else { self.waits.as_ptr() };
+        (self.signal, self.waits.len() as u32, waits)
     }
 }
 
@@ -212,6 +188,11 @@ impl<'turn> List<'turn> {
     pub fn ends(&self) -> Ends<'turn> {
         Ends { signal: self.signal.take(), waits: self.waits.take() }
     }
+    /// Appends something with the events of the turn.
+    #[inline]
+    pub(super) fn put(&self, append: impl FnOnce(RawList, Events) -> Outcome) -> Result<()> {
+        append(self.raw, self.ends().events()).ok()
+    }
     /// Makes everything appended later wait for events.
     ///
     /// # Errors
@@ -246,13 +227,10 @@ impl<'turn> List<'turn> {
     /// Returns the driver's error.
     #[inline]
     pub fn barrier(&self) -> Result<()> {
-        let ends = self.ends();
         // SAFETY: the events are live; the array is read during the call.
-        unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
-            driver().command_list_append_barrier(self.raw, ends.signal, count, waits)
-        }
-        .ok()
+        self.put(|list, (signal, count, waits)| unsafe {
+            driver().command_list_append_barrier(list, signal, count, waits)
+        })
     }
     /// Appends something for which the driver takes no events: after the waits, and before the signal.
     fn bare(&self, append: impl FnOnce() -> Outcome) -> Result<()> {
@@ -266,20 +244,12 @@ impl<'turn> List<'turn> {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` if the driver does not have the function; else the driver's error.
     pub fn execute(&self, list: RawList) -> Result<()> {
-        let ends = self.ends();
+        let lists = &raw const list;
         // SAFETY: the list is closed, and not changed before it is complete.
-        unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
-            driver().command_list_immediate_append_command_lists_exp(
-                self.raw,
-                1,
-                &raw const list,
-                ends.signal,
-                count,
-                waits,
-            )
-        }
-        .ok()
+        self.put(|on, (signal, count, waits)| unsafe {
+            driver()
+                .command_list_immediate_append_command_lists_exp(on, 1, lists, signal, count, waits)
+        })
     }
     /// Appends a call of `call` on a thread of the driver. It must not call the driver.
     ///
@@ -297,28 +267,17 @@ impl<'turn> List<'turn> {
             }
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
-        let ends = self.ends();
         // SAFETY: `data` has the type that `run` expects; the events are live; the array is read during the
         // call.
-        let outcome = unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
-            let (data, signal) = (data.cast(), ends.signal);
-            let next = null();
-            driver().command_list_append_host_function(
-                self.raw,
-                Some(run),
-                data,
-                next,
-                signal,
-                count,
-                waits,
-            )
-        };
-        if outcome.ok().is_err() {
+        let appended = self.put(|list, (signal, count, waits)| unsafe {
+            let (run, at) = (Some(run as _), data.cast());
+            driver().command_list_append_host_function(list, run, at, null(), signal, count, waits)
+        });
+        if appended.is_err() {
             // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(data) });
         }
-        outcome.ok()
+        appended
     }
     /// Whether the driver supports host functions.
     pub fn has_host_fn() -> bool {
@@ -358,22 +317,11 @@ impl<'turn> List<'turn> {
         if bytes == 0 {
             return self.barrier();
         }
-        let ends = self.ends();
         let (to, from) = (pointer(to), without_provenance(from));
         // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
-        unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
-            driver().command_list_append_memory_copy(
-                self.raw,
-                to,
-                from,
-                bytes,
-                ends.signal,
-                count,
-                waits,
-            )
-        }
-        .ok()
+        self.put(|list, (signal, count, waits)| unsafe {
+            driver().command_list_append_memory_copy(list, to, from, bytes, signal, count, waits)
+        })
     }
     /// Appends a copy of a box: `width` bytes, `height` rows, `depth` slices.
     ///
@@ -398,43 +346,27 @@ impl<'turn> List<'turn> {
             }
             return Ok(());
         };
-        let ends = self.ends();
         let (region, [to_row, to_slice, from_row, from_slice]) =
             (&raw const call.region, call.pitches);
+        let (to, from) = (pointer(to.at), without_provenance(from.at));
         // SAFETY: the application guarantees that both boxes are valid until the copy is complete.
-        unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
+        self.put(|list, (signal, count, waits)| unsafe {
             driver().command_list_append_memory_copy_region(
-                self.raw,
-                pointer(to.at),
-                region,
-                to_row,
-                to_slice,
-                without_provenance(from.at),
-                region,
-                from_row,
-                from_slice,
-                ends.signal,
-                count,
-                waits,
+                list, to, region, to_row, to_slice, from, region, from_row, from_slice, signal,
+                count, waits,
             )
-        }
-        .ok()
+        })
     }
     /// Appends a fill with a pattern that the engines support.
     pub(super) fn fill_plainly(&self, at: usize, pattern: &[u8], bytes: usize) -> Result<()> {
-        let ends = self.ends();
-        let (pattern, length) = (pattern.as_ptr().cast(), pattern.len());
+        let (at, from, length) = (pointer(at), pattern.as_ptr().cast(), pattern.len());
         // SAFETY: the application guarantees that the range is valid until the fill is complete; the driver
         // copies the pattern during the call.
-        unsafe {
-            let (count, waits) = (ends.count(), ends.waits());
-            let (at, signal) = (pointer(at), ends.signal);
+        self.put(|list, (signal, count, waits)| unsafe {
             driver().command_list_append_memory_fill(
-                self.raw, at, pattern, length, bytes, signal, count, waits,
+                list, at, from, length, bytes, signal, count, waits,
             )
-        }
-        .ok()
+        })
     }
 }
 

@@ -5,13 +5,15 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{self, Outcome, RawContext, RawDevice, RawDriver, driver},
+        extensions::Extensions,
         options,
     },
+    call::function,
     context::NativeContext,
     fork::release,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, placed, told};
 use ze_sys::*;
 
 /// The kind of memory of a [`Piece`].
@@ -48,27 +50,21 @@ impl Piece {
         let limits = relaxed(device, bytes);
         let past = limits.as_ref().map_or(ptr::null(), |l| ptr::from_ref(l).cast::<c_void>());
         let export = ze_external_memory_export_desc_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
             pNext: past,
             flags: if let Sort::Exportable(flags) = sort { flags } else { 0 },
+            ..Default::default()
         };
         let next = match sort {
             Sort::Exportable(_) => ptr::from_ref(&export).cast(),
             _ => past,
         };
-        let on_device = ze_device_mem_alloc_desc_t {
-            stype: ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
-            pNext: next,
-            ..Default::default()
-        };
+        let on_device = ze_device_mem_alloc_desc_t { pNext: next, ..Default::default() };
         let on_host = ze_host_mem_alloc_desc_t {
-            stype: ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
             pNext: if sort == Sort::Host { past } else { ptr::null() },
             ..Default::default()
         };
-        let (raw, mut at) = (context.raw(), ptr::null_mut());
-        let (to, here) = (&raw mut at, device.raw());
-        let outcome = match sort {
+        let (raw, here) = (context.raw(), device.raw());
+        let at = placed(|to| match sort {
             Sort::Device | Sort::Exportable(_) => {
                 // SAFETY: the descriptors and the structures linked to them live until it returns.
                 unsafe { driver().mem_alloc_device(raw, &on_device, bytes, align, here, to) }
@@ -84,14 +80,14 @@ impl Piece {
                     driver().mem_alloc_shared(raw, &on_device, &on_host, bytes, align, device, to)
                 }
             }
-        };
-        outcome.ok().map_err(|error| match (error.kind(), sort) {
+        });
+        let at = at.map_err(|error| match (error.kind(), sort) {
             (ErrorKind::OutOfDeviceMemory, Sort::Host) => {
                 error.with_kind(ErrorKind::OutOfHostMemory)
             }
             _ => error,
         })?;
-        Ok(Self { at: at.expose_provenance() as u64, context: Arc::clone(context) })
+        Ok(Self::adopted(context, at))
     }
     /// Imports `bytes` of memory by a descriptor, possibly of another process: `flags` is its kind
     /// (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`), `fd` its number. The driver may take ownership of the descriptor.
@@ -106,21 +102,18 @@ impl Piece {
     ) -> Result<Self> {
         let limits = relaxed(device, bytes);
         let import = ze_external_memory_import_fd_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
             pNext: limits.as_ref().map_or(ptr::null(), |l| ptr::from_ref(l).cast::<c_void>()),
             flags,
             fd,
-        };
-        let desc = ze_device_mem_alloc_desc_t {
-            stype: ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC,
-            pNext: ptr::from_ref(&import).cast(),
             ..Default::default()
         };
-        let (raw, mut at) = (context.raw(), ptr::null_mut());
-        let (to, here) = (&raw mut at, device.raw());
+        let next = ptr::from_ref(&import).cast();
+        let desc = ze_device_mem_alloc_desc_t { pNext: next, ..Default::default() };
         // SAFETY: the descriptors live until it returns; the driver checks the number.
-        unsafe { driver().mem_alloc_device(raw, &desc, bytes, 0, here, to) }.ok()?;
-        Ok(Self::adopted(context, at.expose_provenance() as u64))
+        let at = placed(|to| unsafe {
+            driver().mem_alloc_device(context.raw(), &desc, bytes, 0, device.raw(), to)
+        });
+        at.map(|at| Self::adopted(context, at))
     }
     /// Takes ownership of memory that the application allocated in the context: it is freed on drop.
     pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
@@ -151,9 +144,8 @@ pub(super) fn pointer(at: u64) -> *mut c_void {
 fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
     let exceeds = bytes as u64 > device.properties().maxMemAllocSize;
     (exceeds && options().relaxed_limits).then_some(ze_relaxed_allocation_limits_ext_desc_t {
-        stype: ZE_STRUCTURE_TYPE_RELAXED_ALLOCATION_LIMITS_EXT_DESC,
-        pNext: ptr::null(),
         flags: ZE_RELAXED_ALLOCATION_LIMITS_EXT_FLAG_MAX_SIZE,
+        ..Default::default()
     })
 }
 /// Makes `bytes` at `at` resident for a device. Does nothing if the driver does not have the function: such a
@@ -167,7 +159,7 @@ pub fn make_resident(
     let (raw, here) = (context.raw(), device.raw());
     // SAFETY: the memory is allocated.
     let outcome = unsafe { driver().context_make_memory_resident(raw, here, pointer(at), bytes) };
-    if outcome.is_unsupported() { Ok(()) } else { outcome.ok() }
+    if driver::is_unsupported(outcome) { Ok(()) } else { outcome.ok() }
 }
 
 /// What the driver reports for an address.
@@ -190,21 +182,18 @@ pub struct Known {
 /// Returns the driver's error.
 pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
     let (raw, mut device) = (context.raw(), None);
-    let mut properties = ze_memory_allocation_properties_t {
-        stype: ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
-        ..Default::default()
-    };
-    let to = &raw mut properties;
     // SAFETY: both are writable; the query accepts any address.
-    unsafe { driver().mem_get_alloc_properties(raw, pointer(at), to, &raw mut device) }.ok()?;
+    let properties: ze_memory_allocation_properties_t = told(|to| unsafe {
+        driver().mem_get_alloc_properties(raw, pointer(at), to, &raw mut device)
+    })?;
     if properties.type_ == ZE_MEMORY_TYPE_UNKNOWN {
         return Ok(None);
     }
-    let (mut base, mut bytes) = (ptr::null_mut(), 0);
-    let (first, length) = (&raw mut base, &raw mut bytes);
+    let mut bytes = 0;
     // SAFETY: as above.
-    unsafe { driver().mem_get_address_range(raw, pointer(at), first, length) }.ok()?;
-    let base = base.expose_provenance() as u64;
+    let base = placed(|to| unsafe {
+        driver().mem_get_address_range(raw, pointer(at), to, &raw mut bytes)
+    })?;
     Ok(Some(Known { kind: properties.type_, device, base, bytes, id: properties.id }))
 }
 /// The descriptor of memory that was allocated for export; it remains the driver's.
@@ -212,17 +201,9 @@ pub fn known(context: &NativeContext, at: u64) -> Result<Option<Known>> {
 /// # Errors
 /// `UNSUPPORTED_FEATURE` if the driver does not provide one; else the driver's error.
 pub(super) fn exported(context: RawContext, at: u64, flags: u32) -> Result<i32> {
-    let mut export = ze_external_memory_export_fd_t {
-        stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
-        pNext: ptr::null(),
-        flags,
-        fd: -1,
-    };
-    let mut properties = ze_memory_allocation_properties_t {
-        stype: ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
-        pNext: (&raw mut export).cast(),
-        ..Default::default()
-    };
+    let mut export = ze_external_memory_export_fd_t { flags, fd: -1, ..Default::default() };
+    let mut properties =
+        ze_memory_allocation_properties_t { pNext: (&raw mut export).cast(), ..Default::default() };
     let (to, mut device) = (&raw mut properties, None);
     // SAFETY: all are writable, also the structures linked to them.
     unsafe { driver().mem_get_alloc_properties(context, pointer(at), to, &raw mut device) }.ok()?;
@@ -255,17 +236,14 @@ impl Imported {
         bytes: usize,
     ) -> Result<Self> {
         type Import = unsafe extern "C" fn(RawDriver, *mut c_void, usize) -> ze_result_t;
-        type Release = unsafe extern "C" fn(RawDriver, *mut c_void) -> ze_result_t;
-        let import = driver::extension(platform, c"zexDriverImportExternalPointer");
-        let release = driver::extension(platform, c"zexDriverReleaseImportedPointer");
+        // SAFETY: the function with that name has this prototype.
+        let import: Option<Import> = unsafe { function(platform, Extensions::IMPORT) };
+        // SAFETY: as above.
+        let release = unsafe { function(platform, c"zexDriverReleaseImportedPointer") };
         let (Some(import), Some(release)) = (import, release) else {
             return Self::mapped(context, at, bytes);
         };
         let platform = driver::unwrapped(platform);
-        // SAFETY: the function with that name has this prototype.
-        let import: Import = unsafe { std::mem::transmute(import.as_ptr()) };
-        // SAFETY: as above.
-        let release: Release = unsafe { std::mem::transmute(release.as_ptr()) };
         // SAFETY: the application guarantees that the range is valid while it is registered.
         let status = unsafe { import(platform, pointer(at), bytes) };
         Outcome::new("zexDriverImportExternalPointer", Some(status)).ok()?;
@@ -273,21 +251,16 @@ impl Imported {
     }
     fn mapped(context: &Arc<NativeContext>, at: u64, bytes: usize) -> Result<Self> {
         let memory = ze_external_memmap_sysmem_ext_desc_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMMAP_SYSMEM_EXT_DESC,
-            pNext: ptr::null(),
             pSystemMemory: pointer(at),
             size: bytes as u64,
-        };
-        let desc = ze_host_mem_alloc_desc_t {
-            stype: ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC,
-            pNext: ptr::from_ref(&memory).cast(),
             ..Default::default()
         };
-        let (mut there, raw) = (ptr::null_mut(), context.raw());
-        let to = &raw mut there;
+        let next = ptr::from_ref(&memory).cast();
+        let desc = ze_host_mem_alloc_desc_t { pNext: next, ..Default::default() };
         // SAFETY: the application guarantees that the range is valid while it is registered.
-        unsafe { driver().mem_alloc_host(raw, &desc, bytes, 0, to) }.ok()?;
-        let made = Self { at: there.addr() as u64, way: Way::Mapped(Arc::clone(context)) };
+        let there =
+            placed(|to| unsafe { driver().mem_alloc_host(context.raw(), &desc, bytes, 0, to) })?;
+        let made = Self { at: there, way: Way::Mapped(Arc::clone(context)) };
         match made.at == at {
             true => Ok(made),
             false => Err(Error::new(

@@ -2,6 +2,7 @@
 //! drop. One file for each kind of object. Apart from `driver.rs` and `variant.rs` only these files contain
 //! unsafe code. When they are called is decided in the files of the API's families.
 pub mod arguments;
+pub mod call;
 pub mod context;
 pub mod counter;
 pub mod device;
@@ -18,6 +19,7 @@ pub mod list;
 pub mod memory;
 pub mod module;
 pub mod mutable;
+pub mod owned;
 pub mod physical_memory;
 pub mod queue;
 pub mod sampler;

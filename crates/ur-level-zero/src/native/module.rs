@@ -1,16 +1,16 @@
 //! Modules: programs compiled for one device, or linked from several pieces.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Outcome, RawBuildLog, RawContext, RawDevice, RawModule, driver},
-    context::NativeContext,
-    fork::release,
+    super::driver::{RawBuildLog, RawDevice, RawModule, driver},
+    context::{InContext, NativeContext},
+    owned::Owned,
 };
 use std::{
     ffi::{CStr, CString, c_void},
     ptr::{from_ref, null, null_mut},
     sync::Arc,
 };
-use ur_hal::{Constant, Error, ErrorKind, Result};
+use ur_hal::{Constant, Error, ErrorKind, Result, listed, made, text, told};
 use ze_sys::*;
 
 /// The forms of code that the driver accepts.
@@ -32,13 +32,8 @@ pub struct Piece {
     pub constants: Vec<Constant>,
 }
 
-/// A module; destroyed on drop if owned.
-#[derive(Debug)]
-pub struct NativeModule {
-    raw: RawModule,
-    owned: bool,
-    _context: Arc<NativeContext>,
-}
+/// A module.
+pub type NativeModule = InContext<RawModule>;
 /// The specialization constants of a piece in the driver's form; it points at the piece's values.
 struct Constants {
     numbers: Vec<u32>,
@@ -76,13 +71,12 @@ impl NativeModule {
         let mut held = Constants::of(piece);
         let constants = held.ze();
         let desc = ze_module_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MODULE_DESC,
-            pNext: null(),
             format,
             inputSize: code.len(),
             pInputModule: code.as_ptr(),
             pBuildFlags: piece.options.as_ptr(),
             pConstants: if constants.numConstants == 0 { null() } else { from_ref(&constants) },
+            ..Default::default()
         };
         Self::make(context, device, &desc)
     }
@@ -111,22 +105,17 @@ impl NativeModule {
         let mut inputs: Vec<_> = codes.iter().map(|code| code.as_ptr()).collect();
         let mut options: Vec<_> = pieces.iter().map(|piece| piece.options.as_ptr()).collect();
         let program = ze_module_program_exp_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MODULE_PROGRAM_EXP_DESC,
-            pNext: null(),
             count: pieces.len() as u32,
             inputSizes: sizes.as_ptr(),
             pInputModules: inputs.as_mut_ptr(),
             pBuildFlags: options.as_mut_ptr(),
             pConstants: constants.as_mut_ptr(),
+            ..Default::default()
         };
         let desc = ze_module_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MODULE_DESC,
             pNext: from_ref(&program).cast(),
             format: ZE_MODULE_FORMAT_IL_SPIRV,
-            inputSize: 0,
-            pInputModule: null(),
-            pBuildFlags: null(),
-            pConstants: null(),
+            ..Default::default()
         };
         Self::make(context, device, &desc)
     }
@@ -135,34 +124,21 @@ impl NativeModule {
         device: RawDevice,
         desc: &ze_module_desc_t,
     ) -> (Result<Self>, String) {
-        let (mut raw, mut log) = (None, None);
-        let (in_context, to, told): (RawContext, _, _) =
-            (context.raw(), &raw mut raw, &raw mut log);
+        let mut log = None;
+        let told = &raw mut log;
         // SAFETY: the handles are live; `desc` and all it points at live during the call; both are writable.
-        let made = unsafe { driver().module_create(in_context, device, desc, to, told) };
-        let log = read(log);
-        let module = made.ok().and_then(|()| RawModule::given(raw, "zeModuleCreate"));
-        (module.map(|raw| Self { raw, owned: true, _context: Arc::clone(context) }), log)
-    }
-    /// Wraps an existing module; `owned`: it is destroyed on drop.
-    pub fn adopted(raw: RawModule, owned: bool, context: &Arc<NativeContext>) -> Self {
-        Self { raw, owned, _context: Arc::clone(context) }
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawModule {
-        self.raw
+        let made =
+            made(|to| unsafe { driver().module_create(context.raw(), device, desc, to, told) });
+        (made.map(|raw| Self::new(raw, Arc::clone(context))), read(log))
     }
     /// Whether it uses symbols that it does not define.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn has_imports(&self) -> Result<bool> {
-        let mut told = ze_module_properties_t {
-            stype: ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
-            ..Default::default()
-        };
-        // SAFETY: the module is live; `told` is writable and has its type.
-        unsafe { driver().module_get_properties(self.raw, &raw mut told) }.ok()?;
+        // SAFETY: the module is live; `to` is writable and has its type.
+        let told: ze_module_properties_t =
+            told(|to| unsafe { driver().module_get_properties(self.raw(), to) })?;
         Ok(told.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS != 0)
     }
     /// Links these modules, so that each can use symbols of the others. Always returns the driver's log too.
@@ -170,7 +146,7 @@ impl NativeModule {
     /// # Errors
     /// Returns the driver's error.
     pub fn resolve(all: &[&Self]) -> (Result<()>, String) {
-        let raws: Vec<_> = all.iter().map(|one| one.raw).collect();
+        let raws: Vec<_> = all.iter().map(|one| one.raw()).collect();
         let (count, mut log) = (raws.len() as u32, None);
         // SAFETY: the modules are live; the list has `count` entries; `log` is writable.
         let made = unsafe { driver().module_dynamic_link(count, raws.as_ptr(), &raw mut log) };
@@ -181,22 +157,19 @@ impl NativeModule {
     /// # Errors
     /// Returns the driver's error.
     pub fn binary(&self) -> Result<Vec<u8>> {
-        // SAFETY: the module is live; `filled` passes a buffer with the size that it states.
-        filled(|size, to| unsafe { driver().module_get_native_binary(self.raw, size, to) })
+        // SAFETY: the module is live; `listed` passes a buffer with the size that it states.
+        listed(0, |size, to| unsafe { driver().module_get_native_binary(self.raw(), size, to) })
     }
     /// The names of its kernels.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn names(&self) -> Result<Vec<CString>> {
-        let mut count = 0;
-        // SAFETY: the module is live; `count` is writable, and no list is passed.
-        unsafe { driver().module_get_kernel_names(self.raw, &raw mut count, null_mut()) }.ok()?;
-        let mut names = vec![null(); count as usize];
-        let to = names.as_mut_ptr();
-        // SAFETY: the module is live; the list has `count` entries.
-        unsafe { driver().module_get_kernel_names(self.raw, &raw mut count, to) }.ok()?;
-        let given = names.into_iter().take(count as usize).filter(|name| !name.is_null());
+        let names = listed(null(), |count, to| {
+            // SAFETY: the module is live; `listed` passes a list with the length that it states.
+            unsafe { driver().module_get_kernel_names(self.raw(), count, to) }
+        })?;
+        let given = names.into_iter().filter(|name| !name.is_null());
         // SAFETY: the driver's strings live as long as the module.
         Ok(given.map(|name| unsafe { CStr::from_ptr(name) }.to_owned()).collect())
     }
@@ -208,7 +181,7 @@ impl NativeModule {
         let mut at = null_mut();
         // SAFETY: the module is live; the name ends with a NUL and `at` is writable.
         let told =
-            unsafe { driver().module_get_function_pointer(self.raw, name.as_ptr(), &raw mut at) };
+            unsafe { driver().module_get_function_pointer(self.raw(), name.as_ptr(), &raw mut at) };
         match told.status() {
             Some(ZE_RESULT_ERROR_INVALID_FUNCTION_NAME) => Ok(None),
             _ => told.ok().map(|()| Some(at.expose_provenance())),
@@ -223,7 +196,7 @@ impl NativeModule {
         let name = name.as_ptr();
         // SAFETY: the module is live; the name ends with a NUL and both are writable.
         let told = unsafe {
-            driver().module_get_global_pointer(self.raw, name, &raw mut bytes, &raw mut at)
+            driver().module_get_global_pointer(self.raw(), name, &raw mut bytes, &raw mut at)
         };
         match told.status() {
             Some(ZE_RESULT_ERROR_INVALID_GLOBAL_NAME) => Ok(None),
@@ -231,41 +204,17 @@ impl NativeModule {
         }
     }
 }
-impl Drop for NativeModule {
-    fn drop(&mut self) {
-        if self.owned {
-            // SAFETY: owned, and destroyed once; its kernels keep it alive.
-            release(|| unsafe { driver().module_destroy(self.raw) });
-        }
-    }
-}
-
-/// Calls a query that returns bytes: first for the size, then for the bytes.
-pub(super) fn filled(ask: impl Fn(*mut usize, *mut u8) -> Outcome) -> Result<Vec<u8>> {
-    let mut size = 0;
-    ask(&raw mut size, null_mut()).ok()?;
-    let mut bytes = vec![0; size];
-    if size != 0 {
-        ask(&raw mut size, bytes.as_mut_ptr()).ok()?;
-    }
-    bytes.truncate(size);
-    Ok(bytes)
-}
 /// The text of a build log, which is destroyed. A log that cannot be read is no error of the build; the text
 /// says so.
 fn read(log: Option<RawBuildLog>) -> String {
     let Some(log) = log else { return String::new() };
-    let text = filled(|size, to| {
-        // SAFETY: live until it is destroyed below; `filled` passes a buffer with the size that it states.
-        unsafe { driver().module_build_log_get_string(log, size, to.cast()) }
+    let log: Owned<RawBuildLog, ()> = Owned::new(log, ());
+    let read = listed(0_u8, |size, to| {
+        // SAFETY: live; `listed` passes a buffer with the size that it states.
+        unsafe { driver().module_build_log_get_string(log.raw(), size, to.cast()) }
     });
-    // SAFETY: returned with the module, and destroyed once.
-    unsafe { driver().module_build_log_destroy(log) }.let_go();
-    match text {
-        Ok(bytes) => {
-            let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-            String::from_utf8_lossy(&bytes[..end]).trim_end().to_owned()
-        }
+    match read {
+        Ok(bytes) => String::from_utf8_lossy(text(&bytes)).trim_end().to_owned(),
         Err(error) => format!("(the driver's log cannot be read: {error})"),
     }
 }

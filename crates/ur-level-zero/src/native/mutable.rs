@@ -10,6 +10,7 @@ use super::{
     },
     context::NativeContext,
     device::extended,
+    kernel::count_of,
     list::NativeList,
 };
 use std::{
@@ -17,7 +18,7 @@ use std::{
     ptr::{from_ref, null},
     sync::Arc,
 };
-use ur_hal::Result;
+use ur_hal::{Result, told};
 use ze_sys::*;
 
 /// The properties of a launch that are changed.
@@ -44,10 +45,7 @@ pub fn is_supported(device: &DriverDevice) -> Result<bool> {
 /// # Errors
 /// Returns the driver's error.
 pub fn list(context: &Arc<NativeContext>, device: &DriverDevice) -> Result<NativeList> {
-    let desc = ze_mutable_command_list_exp_desc_t {
-        stype: ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC,
-        ..Default::default()
-    };
+    let desc = ze_mutable_command_list_exp_desc_t::default();
     let next = from_ref(&desc).cast();
     NativeList::regular(context, device.raw(), device.compute()?.ordinal, next)
 }
@@ -56,16 +54,9 @@ pub fn list(context: &Arc<NativeContext>, device: &DriverDevice) -> Result<Nativ
 /// # Errors
 /// Returns the driver's error.
 pub fn next(list: RawList) -> Result<u64> {
-    let desc = ze_mutable_command_id_exp_desc_t {
-        stype: ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_ID_EXP_DESC,
-        pNext: null(),
-        flags: WANTED,
-    };
-    let mut id = 0;
-    // SAFETY: a live list to which the caller has exclusive access; `desc` has its type, `id` is writable.
-    unsafe { driver().command_list_get_next_command_id_exp(list, &raw const desc, &raw mut id) }
-        .ok()?;
-    Ok(id)
+    let desc = ze_mutable_command_id_exp_desc_t { flags: WANTED, ..Default::default() };
+    // SAFETY: a live list to which the caller has exclusive access; `desc` has its type, `to` is writable.
+    told(|to| unsafe { driver().command_list_get_next_command_id_exp(list, &desc, to) })
 }
 
 /// The new properties of a launch.
@@ -115,52 +106,46 @@ impl Change<'_> {
     /// # Errors
     /// Returns the driver's error.
     pub fn apply(&self, list: RawList) -> Result<()> {
-        let [x, y, z] = self.groups;
-        let groups = ze_group_count_t { groupCountX: x, groupCountY: y, groupCountZ: z };
+        let groups = count_of(self.groups);
         let count = ze_mutable_group_count_exp_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MUTABLE_GROUP_COUNT_EXP_DESC,
-            pNext: null(),
             commandId: self.id,
             pGroupCount: &raw const groups,
+            ..Default::default()
         };
         let [x, y, z] = self.local;
         let size = ze_mutable_group_size_exp_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MUTABLE_GROUP_SIZE_EXP_DESC,
             pNext: (&raw const count).cast(),
             commandId: self.id,
             groupSizeX: x,
             groupSizeY: y,
             groupSizeZ: z,
+            ..Default::default()
         };
         let [x, y, z] = self.offset;
         let offset = ze_mutable_global_offset_exp_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MUTABLE_GLOBAL_OFFSET_EXP_DESC,
             pNext: (&raw const size).cast(),
             commandId: self.id,
             offsetX: x,
             offsetY: y,
             offsetZ: z,
+            ..Default::default()
         };
         let mut last: *const c_void = (&raw const offset).cast();
         let mut all = Vec::with_capacity(self.arguments.len());
         for (index, value) in &self.arguments {
             let (size, at) = value.parts();
             all.push(ze_mutable_kernel_argument_exp_desc_t {
-                stype: ZE_STRUCTURE_TYPE_MUTABLE_KERNEL_ARGUMENT_EXP_DESC,
                 pNext: last,
                 commandId: self.id,
                 argIndex: *index,
                 argSize: size,
                 pArgValue: at,
+                ..Default::default()
             });
             // The capacity suffices, so that no entry is moved later.
             last = all.last().map_or(last, |one| from_ref(one).cast());
         }
-        let changes = ze_mutable_commands_exp_desc_t {
-            stype: ZE_STRUCTURE_TYPE_MUTABLE_COMMANDS_EXP_DESC,
-            pNext: last,
-            flags: 0,
-        };
+        let changes = ze_mutable_commands_exp_desc_t { pNext: last, ..Default::default() };
         // SAFETY: a live list that is not executing, to which the caller has exclusive access; all linked
         // structures live during the call and have their types.
         unsafe { driver().command_list_update_mutable_commands_exp(list, &raw const changes) }.ok()

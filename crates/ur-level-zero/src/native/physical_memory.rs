@@ -5,10 +5,11 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
+    call::Known,
     context::NativeContext,
     fork::release,
     import_fd::{Keepers, close_if_left, was_kept},
-    ipc::{duplicate, foreign},
+    ipc::{duplicate, foreign, of_number},
     virtual_memory::page_size,
 };
 use std::{
@@ -16,11 +17,11 @@ use std::{
     os::fd::{BorrowedFd, OwnedFd},
     ptr,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering::*},
     },
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, made};
 use ze_sys::*;
 
 /// The kind of descriptor: a dma-buf.
@@ -33,7 +34,7 @@ pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 /// # Errors
 /// Returns the driver's error.
 pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
-    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
+    static KNOWN: Known<RawDriver, bool> = Known::new();
     if !super::virtual_memory::is_supported(device)? {
         return Ok(false);
     }
@@ -43,19 +44,15 @@ pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
         return Ok(false);
     }
     let raw = device.platform().raw();
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, has)) = known().iter().find(|(driver, _)| *driver == raw) {
-        return Ok(*has);
-    }
-    let context = Arc::new(NativeContext::create(raw, &[device.raw()])?);
-    let bytes = page_size(&context, device, 1)?;
-    let has = match Physical::create(&context, device, bytes, true).and_then(|one| one.export()) {
-        Ok(_) => true,
-        Err(error) if error.kind().is_want() => return Err(error),
-        Err(_) => false,
-    };
-    known().push((raw, has));
-    Ok(has)
+    KNOWN.get(raw, || {
+        let context = Arc::new(NativeContext::create(raw, &[device.raw()])?);
+        let bytes = page_size(&context, device, 1)?;
+        match Physical::create(&context, device, bytes, true).and_then(|one| one.export()) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind().is_want() => Err(error),
+            Err(_) => Ok(false),
+        }
+    })
 }
 
 /// Physical memory of a device, without an address. The handle is destroyed on drop; mappings keep the memory
@@ -84,11 +81,7 @@ impl Physical {
         bytes: usize,
         exportable: bool,
     ) -> Result<Self> {
-        let export = ze_external_memory_export_desc_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_DESC,
-            pNext: ptr::null(),
-            flags: DMA_BUF,
-        };
+        let export = ze_external_memory_export_desc_t { flags: DMA_BUF, ..Default::default() };
         let next = if exportable { ptr::from_ref(&export).cast() } else { ptr::null() };
         Self::new(context, device, bytes, next)
     }
@@ -119,12 +112,8 @@ impl Physical {
         number: i32,
         bytes: usize,
     ) -> Result<Self> {
-        let import = ze_external_memory_import_fd_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD,
-            pNext: ptr::null(),
-            flags: DMA_BUF,
-            fd: number,
-        };
+        let import =
+            ze_external_memory_import_fd_t { flags: DMA_BUF, fd: number, ..Default::default() };
         Self::new(context, device, bytes, ptr::from_ref(&import).cast())
     }
     fn new(
@@ -134,16 +123,15 @@ impl Physical {
         next: *const c_void,
     ) -> Result<Self> {
         let mut desc = ze_physical_mem_desc_t {
-            stype: ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
             pNext: next,
             flags: ZE_PHYSICAL_MEM_FLAG_ALLOCATE_ON_DEVICE,
             size: bytes,
+            ..Default::default()
         };
-        let (here, mut raw) = (context.raw(), None);
-        let (desc, to) = (&raw mut desc, &raw mut raw);
-        // SAFETY: the descriptor and its chain live until it returns; `raw` is writable.
-        unsafe { driver().physical_mem_create(here, device.raw(), desc, to) }.ok()?;
-        let raw = RawPhysical::given(raw, "zePhysicalMemCreate")?;
+        // SAFETY: the descriptor and its chain live until it returns; `to` is writable.
+        let raw = made(|to| unsafe {
+            driver().physical_mem_create(context.raw(), device.raw(), &raw mut desc, to)
+        })?;
         Ok(Self {
             raw,
             bytes,
@@ -195,17 +183,10 @@ impl Physical {
         if let Some(fd) = self.exported.get() {
             return Ok(Arc::clone(fd));
         }
-        let mut export = ze_external_memory_export_fd_t {
-            stype: ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD,
-            pNext: ptr::null(),
-            flags: DMA_BUF,
-            fd: -1,
-        };
-        let mut properties = ze_physical_mem_properties_t {
-            stype: ZE_STRUCTURE_TYPE_PHYSICAL_MEM_PROPERTIES,
-            pNext: (&raw mut export).cast(),
-            ..Default::default()
-        };
+        let mut export =
+            ze_external_memory_export_fd_t { flags: DMA_BUF, fd: -1, ..Default::default() };
+        let mut properties =
+            ze_physical_mem_properties_t { pNext: (&raw mut export).cast(), ..Default::default() };
         let (here, to) = (self.context.raw(), &raw mut properties);
         // SAFETY: the properties and the structure linked to them are writable.
         unsafe { driver().physical_mem_get_properties(here, self.raw, to) }.ok()?;
@@ -222,13 +203,9 @@ impl Physical {
 /// Returns a descriptor to the driver, of which we have a duplicate, if the driver supports this; else the
 /// driver keeps it until the memory is freed.
 pub(super) fn put_back(context: &NativeContext, number: i32) {
-    let (mut handle, raw) = (ze_ipc_mem_handle_t::default(), context.raw());
-    let (number, to) = (u64::from(number.cast_unsigned()), &raw mut handle);
-    // SAFETY: the driver checks the number; the handle is writable.
-    let known = unsafe { driver().mem_get_ipc_handle_from_file_descriptor_exp(raw, number, to) };
-    if known.status() == Some(ZE_RESULT_SUCCESS) {
+    if let Ok(handle) = of_number(context, number) {
         // SAFETY: the handle was made by the driver, and is returned once.
-        unsafe { driver().mem_put_ipc_handle(raw, handle) }.let_go();
+        unsafe { driver().mem_put_ipc_handle(context.raw(), handle) }.let_go();
     }
 }
 impl Drop for Physical {

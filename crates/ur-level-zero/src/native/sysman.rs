@@ -1,12 +1,9 @@
 //! System management queries (Sysman), which have device handles of their own: free memory, and reasons for
 //! throttled clocks.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
-use super::{
-    super::driver::{RawSysmanDevice, RawSysmanDriver, driver},
-    device::listed,
-};
+use super::super::driver::{RawSysmanDevice, RawSysmanDriver, driver};
 use std::sync::OnceLock;
-use ur_hal::Result;
+use ur_hal::{Result, handles, told};
 use ze_sys::*;
 
 /// A device for Sysman: a whole device, and the sub-device that is meant.
@@ -21,8 +18,8 @@ fn drivers() -> &'static [RawSysmanDriver] {
     DRIVERS.get_or_init(|| {
         // SAFETY: may be called at any time, whether or not the driver was initialised.
         let started = unsafe { driver().sysman_init(0) }.ok();
-        // SAFETY: `listed` passes a list with the length that it states.
-        let all = || listed(|count, to| unsafe { driver().sysman_driver_get(count, to) });
+        // SAFETY: `handles` passes a list with the length that it states.
+        let all = || handles(|count, to| unsafe { driver().sysman_driver_get(count, to) });
         started.and_then(|()| all()).unwrap_or_default()
     })
 }
@@ -50,19 +47,17 @@ impl Sysman {
     /// Returns the driver's error.
     pub fn free_memory(self) -> Result<Option<u64>> {
         let of = self.whole;
-        // SAFETY: `listed` passes a list with the length that it states.
-        let all = listed(|n, to| unsafe { driver().sysman_device_enum_memory_modules(of, n, to) });
+        // SAFETY: `handles` passes a list with the length that it states.
+        let all = handles(|n, to| unsafe { driver().sysman_device_enum_memory_modules(of, n, to) });
         let mut free = None;
         for module in all? {
-            let stype = ZES_STRUCTURE_TYPE_MEM_PROPERTIES;
-            let mut about = zes_mem_properties_t { stype, ..Default::default() };
             // SAFETY: a structure with its type.
-            unsafe { driver().sysman_memory_get_properties(module, &raw mut about) }.ok()?;
+            let about: zes_mem_properties_t =
+                told(|to| unsafe { driver().sysman_memory_get_properties(module, to) })?;
             if self.has(about.onSubdevice, about.subdeviceId) {
-                let stype = ZES_STRUCTURE_TYPE_MEM_STATE;
-                let mut state = zes_mem_state_t { stype, ..Default::default() };
                 // SAFETY: as above.
-                unsafe { driver().sysman_memory_get_state(module, &raw mut state) }.ok()?;
+                let state: zes_mem_state_t =
+                    told(|to| unsafe { driver().sysman_memory_get_state(module, to) })?;
                 free = Some(free.unwrap_or(0) + state.free);
             }
         }
@@ -75,21 +70,19 @@ impl Sysman {
     pub fn throttle_reasons(self) -> Result<Option<u32>> {
         let of = self.whole;
         let ask = |n, to| {
-            // SAFETY: `listed` passes a list with the length that it states.
+            // SAFETY: `handles` passes a list with the length that it states.
             unsafe { driver().sysman_device_enum_frequency_domains(of, n, to) }
         };
         let mut reasons = None;
-        for clock in listed(ask)? {
-            let stype = ZES_STRUCTURE_TYPE_FREQ_PROPERTIES;
-            let mut about = zes_freq_properties_t { stype, ..Default::default() };
+        for clock in handles(ask)? {
             // SAFETY: a structure with its type.
-            unsafe { driver().sysman_frequency_get_properties(clock, &raw mut about) }.ok()?;
+            let about: zes_freq_properties_t =
+                told(|to| unsafe { driver().sysman_frequency_get_properties(clock, to) })?;
             if about.type_ == ZES_FREQ_DOMAIN_GPU && self.has(about.onSubdevice, about.subdeviceId)
             {
-                let stype = ZES_STRUCTURE_TYPE_FREQ_STATE;
-                let mut state = zes_freq_state_t { stype, ..Default::default() };
                 // SAFETY: as above.
-                unsafe { driver().sysman_frequency_get_state(clock, &raw mut state) }.ok()?;
+                let state: zes_freq_state_t =
+                    told(|to| unsafe { driver().sysman_frequency_get_state(clock, to) })?;
                 reasons = Some(reasons.unwrap_or(0) | state.throttleReasons);
             }
         }

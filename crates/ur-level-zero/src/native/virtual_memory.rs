@@ -5,17 +5,15 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
+    call::Known,
     context::NativeContext,
     fork::release,
     memory::pointer,
     physical_memory::Physical,
     utility_list::UtilityList,
 };
-use std::{
-    ptr,
-    sync::{Arc, Mutex, PoisonError},
-};
-use ur_hal::{Access, ErrorKind, Result};
+use std::sync::Arc;
+use ur_hal::{Access, ErrorKind, Result, placed, told};
 use ze_sys::*;
 
 /// Whether the device supports virtual memory. Determined by a trial call, because a loader exports the
@@ -24,20 +22,16 @@ use ze_sys::*;
 /// # Errors
 /// Returns the driver's error.
 pub fn is_supported(device: &DriverDevice) -> Result<bool> {
-    static KNOWN: Mutex<Vec<(RawDriver, bool)>> = Mutex::new(Vec::new());
+    static KNOWN: Known<RawDriver, bool> = Known::new();
     let raw = device.platform().raw();
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, has)) = known().iter().find(|(driver, _)| *driver == raw) {
-        return Ok(*has);
-    }
-    let context = NativeContext::create(raw, &[device.raw()])?;
-    let has = match page_size(&context, device, 1) {
-        Ok(_) => true,
-        Err(error) if error.kind() == ErrorKind::Unsupported => false,
-        Err(error) => return Err(error),
-    };
-    known().push((raw, has));
-    Ok(has)
+    KNOWN.get(raw, || {
+        let context = NativeContext::create(raw, &[device.raw()])?;
+        match page_size(&context, device, 1) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
+            Err(error) => Err(error),
+        }
+    })
 }
 
 /// How the driver maps physical memory. Intel's driver ignored offsets before 26.27. Since then it allows one
@@ -57,15 +51,8 @@ pub struct Ways {
 /// # Errors
 /// Returns the driver's error.
 pub fn ways(device: &DriverDevice) -> Result<Ways> {
-    static KNOWN: Mutex<Vec<(RawDriver, Ways)>> = Mutex::new(Vec::new());
-    let raw = device.platform().raw();
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, ways)) = known().iter().find(|(driver, _)| *driver == raw) {
-        return Ok(*ways);
-    }
-    let ways = try_mappings(device)?;
-    known().push((raw, ways));
-    Ok(ways)
+    static KNOWN: Known<RawDriver, Ways> = Known::new();
+    KNOWN.get(device.platform().raw(), || try_mappings(device))
 }
 /// Writes a byte into each of two pages, and checks which of them a mapping of the second page shows, before
 /// and after a change of its access.
@@ -105,10 +92,10 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
 
 /// The size in bytes of which lengths and addresses must be multiples, for `bytes` of virtual memory.
 pub fn page_size(context: &NativeContext, device: &DriverDevice, bytes: usize) -> Result<usize> {
-    let (raw, mut page) = (context.raw(), 0);
-    let to = &raw mut page;
-    // SAFETY: `page` is writable.
-    unsafe { driver().virtual_mem_query_page_size(raw, device.raw(), bytes, to) }.ok()?;
+    // SAFETY: `to` is writable.
+    let page: usize = told(|to| unsafe {
+        driver().virtual_mem_query_page_size(context.raw(), device.raw(), bytes, to)
+    })?;
     Ok(page.max(1))
 }
 
@@ -134,11 +121,11 @@ impl Range {
     /// # Errors
     /// Returns the driver's error.
     pub fn reserve(context: &Arc<NativeContext>, wished: u64, bytes: usize) -> Result<Self> {
-        let (raw, mut at) = (context.raw(), ptr::null_mut());
-        let (start, to) = (pointer(wished), &raw mut at);
-        // SAFETY: `at` is writable; reserving maps nothing.
-        unsafe { driver().virtual_mem_reserve(raw, start, bytes, to) }.ok()?;
-        Ok(Self { at: at.expose_provenance() as u64, bytes, context: Arc::clone(context) })
+        // SAFETY: `to` is writable; reserving maps nothing.
+        let at = placed(|to| unsafe {
+            driver().virtual_mem_reserve(context.raw(), pointer(wished), bytes, to)
+        })?;
+        Ok(Self { at, bytes, context: Arc::clone(context) })
     }
     /// The first address.
     pub fn at(&self) -> u64 {
