@@ -1,33 +1,20 @@
 //! Images: pixels in host memory, row by row. Formats and sizes are in `ur-core/src/memory/image_layout.rs`,
 //! their memory is in `mem.rs`. A kernel gets the address of the first pixel of an image.
-use super::{
-    Context, Cpu, Mem,
-    bytes::Planes,
-    engine::Work,
-    mem::{Storage, check_size},
-};
+use super::{Cpu, bytes::Planes, engine::Work};
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::Owned,
 };
-use ur_core::memory::{
-    flags::check_flags,
-    image_layout::{Image, Layout},
-};
-use ur_core::over_driver::mem::check_host;
+use ur_core::memory::image_layout::{Image, Layout};
 use ur_hal::{Address, ImageCopy, ImageEnd};
-use ur_sys::{
-    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
-    ur_mem_flags_t,
-};
+use ur_sys::{ur_image_channel_order_t, ur_image_channel_type_t, ur_image_format_t};
 
 /// The largest number of pixels in each dimension, and of layers in an array.
 pub const LONGEST_SIDE: usize = 1 << 16;
 
 /// The bytes from its first to its last pixel; `None` on overflow.
-fn bytes(image: &Image) -> Option<usize> {
+pub(super) fn bytes(image: &Image) -> Option<usize> {
     let [width, height, depth] = image.sides();
     let ([second, third], row) = (steps(image), width.checked_mul(image.pixel())?);
     let rows = second.checked_mul(height - 1)?.checked_add(row)?;
@@ -48,6 +35,10 @@ pub struct Pixels {
     steps: [usize; 2],
 }
 impl Pixels {
+    /// The pixels of an image at `base`.
+    pub(super) fn new(base: UsmPtr, image: &Image) -> Self {
+        Self { first: base.into(), layout: image.layout(), steps: steps(image) }
+    }
     /// The address of the first pixel.
     pub(super) fn first(&self) -> Address {
         self.first
@@ -85,35 +76,11 @@ pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
     ))
 }
 
-/// Creates an image in new memory, in the application's memory, or in a copy of that, as the flags say.
-///
-/// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`; else as for `Image::new` and `Storage::for_flags`.
-pub(super) fn create(
-    context: Owned<Context>,
-    flags: ur_mem_flags_t,
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
-    host: Option<UsmPtr>,
-) -> Result<Owned<Mem>> {
-    let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
-    let bytes = bytes(&image).ok_or(ErrorCode::InvalidImageSize)?;
-    check_size(&context, bytes, ErrorCode::InvalidImageSize)?;
-    check_flags(flags)?;
-    host.map_or(Ok(()), |host| check_host::<Cpu>(flags, host, bytes))?;
-    let storage = Storage::for_flags(context, flags, host, bytes)?.with_pixels(|base| Pixels {
-        first: base.into(),
-        layout: image.layout(),
-        steps: steps(&image),
-    });
-    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
-}
-
 /// The bytes of a pixel.
 ///
 /// # Errors
 /// `UNSUPPORTED_IMAGE_FORMAT` for a channel order that does not support the channel type.
-fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+pub(super) fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let (order, channel) = (format.channelOrder, format.channelType);

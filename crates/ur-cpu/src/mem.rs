@@ -13,12 +13,13 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
+use ur_core::memory::image_layout::Image;
 use ur_core::over_driver::{
     mem::{self, BufferBackend},
     own_handle,
     usm_pool::HasUsm,
 };
-use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
+use ur_sys::{ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
 /// What `ur_mem_handle_t` points at.
 pub type Mem = mem::Mem<Cpu>;
@@ -85,14 +86,6 @@ fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Own
     Ok(mem)
 }
 
-/// Checks the size of a memory object.
-///
-/// # Errors
-/// `code` for zero bytes, and for more than the host's memory.
-pub(super) fn check_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
-    Cpu::check_size(context.devices()[0].driver(), bytes).map_err(|error| error.with_code(code))
-}
-
 impl BufferBackend for Cpu {
     type Storage = Storage;
     fn buffer(
@@ -101,7 +94,6 @@ impl BufferBackend for Cpu {
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Storage, Option<UsmPtr>)> {
-        check_size(&context, bytes, ErrorCode::InvalidBufferSize)?;
         Ok((Storage::for_flags(context, flags, host, bytes)?, None))
     }
     fn adopted(
@@ -113,20 +105,31 @@ impl BufferBackend for Cpu {
         mem.check_buffer()?;
         Ok(mem)
     }
+    fn check_object_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
+        let device = context.devices()[0].driver();
+        Cpu::check_size(device, bytes).map_err(|error| error.with_code(code))
+    }
+    const LONGEST_SIDE: usize = image::LONGEST_SIDE;
+    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+        image::pixel_bytes(format)
+    }
+    fn image_bytes(image: &Image) -> Option<usize> {
+        image::bytes(image)
+    }
+    /// In new memory, in the application's memory, or in a copy of that, as the flags say.
     fn image(
         context: Owned<Context>,
         flags: ur_mem_flags_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        (image, bytes): (&Image, usize),
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem>> {
-        image::create(context, flags, format, desc, host)
+    ) -> Result<Storage> {
+        let storage = Storage::for_flags(context, flags, host, bytes)?;
+        Ok(storage.with_pixels(|base| Pixels::new(base, image)))
     }
     fn adopted_image(
         context: Owned<Context>,
         native: ur_native_handle_t,
-        _format: ur_image_format_t,
-        _desc: &ur_image_desc_t,
+        _said: impl FnOnce() -> Result<Image>,
         _given: bool,
     ) -> Result<Owned<Mem>> {
         let mem = of_native(&context, native)?;

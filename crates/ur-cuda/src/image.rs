@@ -3,7 +3,7 @@
 //! which reads and writes pixels in memory order. So only channel orders are supported whose memory order is
 //! that of their name.
 use super::{
-    Context, Family, Mem,
+    Context, Family,
     device::has_images,
     driver::{Dialect, RawArray, layout::ArrayDesc},
     native::{
@@ -17,23 +17,13 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Owned,
 };
-use ur_core::memory::{
-    flags::{check_flags, check_size},
-    image_layout::{Image, LONGEST_SIDE, Layout},
+use ur_core::{
+    memory::image_layout::{Image, Layout},
+    over_driver::mem::not_made,
 };
-use ur_core::over_driver::mem::check_host;
 use ur_hal::{Address, ImageCopy, ImageEnd};
-use ur_sys::{
-    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
-    ur_mem_flags_t, ur_mem_type_t,
-};
+use ur_sys::{ur_image_channel_order_t, ur_image_channel_type_t, ur_image_format_t, ur_mem_type_t};
 
-/// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent; else as for [`Image::new`].
-fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
-    let (_, channels, bytes) = elements(format)?;
-    Image::new(format, channels as usize * bytes, desc, LONGEST_SIDE)
-}
 /// The driver's description of the array; unused dimensions are 0.
 fn array_of(image: &Image) -> Result<ArrayDesc> {
     use ur_mem_type_t as T;
@@ -141,30 +131,14 @@ fn pieces<D: Dialect>(
 /// arrays cannot be in host memory, so the image does not use the memory at `host` afterwards.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` if the driver has no arrays; `UNSUPPORTED_IMAGE_FORMAT`; `INVALID_IMAGE_SIZE`;
-/// `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do not fit; `INVALID_VALUE` for contradicting flags.
+/// `INVALID_IMAGE_SIZE`; else the driver's error.
 pub(super) fn create<D: Dialect>(
     context: Owned<Context<D>>,
-    flags: ur_mem_flags_t,
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
+    image: &Image,
     host: Option<UsmPtr>,
-) -> Result<Owned<Mem<D>>> {
-    check_support::<D>()?;
-    let image = new(format, desc)?;
-    check_flags(flags)?;
-    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
-    check_size(bytes, ErrorCode::InvalidImageSize)?;
-    host.map_or(Ok(()), |host| check_host::<Family<D>>(flags, host, bytes))?;
-    let storage = Storage::each(context, Shape::Pixels(array_of(&image)?, image.layout()));
-    storage.ready().map_err(|error| match error.code() {
-        ErrorCode::InvalidValue => Error::new(
-            ErrorCode::InvalidImageSize,
-            format!("the device has no images of {:?} pixels: {error}", image.sides()),
-        ),
-        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
-        _ => error,
-    })?;
+) -> Result<Storage<D>> {
+    let storage = Storage::each(context, Shape::Pixels(array_of(image)?, image.layout()));
+    storage.ready().map_err(|error| not_made(error, image))?;
     if let Some(host) = host {
         let (there, whole) = (image.whole_on_host(host)?, image.whole());
         storage.aside(None, |stream, found| match found {
@@ -177,7 +151,7 @@ pub(super) fn create<D: Dialect>(
         })?;
         storage.written_first();
     }
-    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
+    Ok(storage)
 }
 /// Wraps an existing driver array as an image; `owned`: the array is destroyed with it.
 ///
@@ -187,28 +161,25 @@ pub(super) fn create<D: Dialect>(
 pub(super) fn adopt<D: Dialect>(
     context: Owned<Context<D>>,
     native: usize,
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
+    image: &Image,
     owned: bool,
-) -> Result<Owned<Mem<D>>> {
-    check_support::<D>()?;
+) -> Result<Storage<D>> {
     let refused = |why: String| Error::new(ErrorCode::InvalidMemObject, why);
-    let image = new(format, desc)?;
     let raw = RawArray::from_addr(native).ok_or_else(|| refused("0 is no array".into()))?;
     // Checked before ownership is taken, so that the caller keeps an array that is refused.
     let seen = Array::<D>::adopted(&context.devices()[0], raw, false)?.describe();
-    let (seen, asked) = (seen.map_err(|error| refused(error.to_string()))?, array_of(&image)?);
+    let (seen, asked) = (seen.map_err(|error| refused(error.to_string()))?, array_of(image)?);
     let shape = |of: &ArrayDesc| (of.width, of.height, of.depth, of.format, of.channels);
     if shape(&seen) != shape(&asked) {
         return Err(refused(format!("the array is {seen:?} and is said to be {asked:?}")));
     }
     let array = Array::adopted(&context.devices()[0], raw, owned)?;
     let shape = Shape::Pixels(seen, image.layout());
-    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
-    let storage = Storage::of_array(context, 0, array, shape);
-    Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
+    Ok(Storage::of_array(context, 0, array, shape))
 }
-fn check_support<D: Dialect>() -> Result<()> {
+/// # Errors
+/// `UNSUPPORTED_FEATURE` if the driver has no arrays.
+pub(super) fn check_support<D: Dialect>() -> Result<()> {
     match has_images::<D>() {
         true => Ok(()),
         false => Error::unsupported("images on this driver"),
@@ -219,7 +190,7 @@ fn check_support<D: Dialect>() -> Result<()> {
 ///
 /// # Errors
 /// `UNSUPPORTED_IMAGE_FORMAT` for formats that a surface does not show in the order of their name.
-fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
+pub(super) fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let channels = match format.channelOrder {
@@ -252,14 +223,14 @@ fn elements(format: ur_image_format_t) -> Result<(i32, u32, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_core::memory::image_layout::described;
+    use ur_core::memory::image_layout::{LONGEST_SIDE, described};
     use ur_image_channel_order_t as Order;
     use ur_image_channel_type_t as Channel;
 
     fn image(kind: ur_mem_type_t, sides: [usize; 3]) -> Result<Image> {
         let format =
             ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
-        new(format, &described(kind, sides))
+        Image::new(format, 4, &described(kind, sides), LONGEST_SIDE)
     }
 
     #[test]

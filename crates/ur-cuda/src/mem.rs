@@ -13,8 +13,11 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::{self, BufferBackend};
-use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
+use ur_core::{
+    memory::image_layout::Image,
+    over_driver::mem::{self, BufferBackend},
+};
+use ur_sys::{ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
 /// What `ur_mem_handle_t` points at.
 pub type Mem<D> = mem::Mem<Family<D>>;
@@ -68,23 +71,27 @@ impl<D: Dialect> BufferBackend for Family<D> {
         let piece = given.then(|| Piece::adopted(home, at)).transpose()?;
         Ok(Mem::of_bytes(Storage::foreign(context, at, bytes, piece), bytes))
     }
+    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+        image::check_support::<D>()?;
+        let (_, channels, bytes) = image::elements(format)?;
+        Ok(channels as usize * bytes)
+    }
     fn image(
         context: Owned<Context<D>>,
-        flags: ur_mem_flags_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        _: ur_mem_flags_t,
+        (image, _): (&Image, usize),
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem<D>>> {
-        image::create(context, flags, format, desc, host)
+    ) -> Result<Storage<D>> {
+        image::create(context, image, host)
     }
     fn adopted_image(
         context: Owned<Context<D>>,
         native: ur_native_handle_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        said: impl FnOnce() -> Result<Image>,
         given: bool,
     ) -> Result<Owned<Mem<D>>> {
-        image::adopt(context, native, format, desc, given)
+        let image = said()?;
+        Mem::of_image(image::adopt(context, native, &image, given)?, image)
     }
     fn native_mem(
         mem: &Object<Mem<D>>,

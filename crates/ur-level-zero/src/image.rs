@@ -1,7 +1,7 @@
 //! Images: their creation, and copies of pixels from and to them. Formats and sizes are in
 //! `ur-core/src/memory/image_layout.rs`; `storage.rs` owns the driver's image.
 use super::{
-    Context, LevelZero, Mem,
+    Context, LevelZero,
     driver::RawImage,
     native::{
         image::{NativeImage, Wished, has_pitches},
@@ -15,24 +15,17 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Owned,
 };
-use ur_core::memory::{
-    flags::{check_flags, check_size},
-    image_layout::{Image, LONGEST_SIDE, Layout, Part},
+use ur_core::{
+    memory::image_layout::{Image, Layout, Part},
+    over_driver::mem::not_made,
 };
-use ur_core::over_driver::mem::check_host;
-use ur_hal::{Address, ErrorKind, ImageCopy, ImageEnd};
+use ur_hal::{Address, ImageCopy, ImageEnd};
 use ur_sys::{
-    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_desc_t, ur_image_format_t,
-    ur_mem_flags_t, ur_mem_type_t,
+    ur_image_channel_order_t, ur_image_channel_type_t, ur_image_format_t, ur_mem_flags_t,
+    ur_mem_type_t,
 };
 use ze_sys::*;
 
-/// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent; else as for [`Image::new`].
-fn new(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
-    let (_, channels, bytes) = elements(format)?;
-    Image::new(format, channels * bytes, desc, LONGEST_SIDE)
-}
 /// Converts a part of an image to the driver's region.
 pub(super) fn region(part: Part) -> ze_image_region_t {
     // Fits: the sides of an image are at most 2^20.
@@ -62,7 +55,7 @@ pub struct Pixels {
     layout: Layout,
 }
 impl Pixels {
-    fn new(native: NativeImage, image: &Image) -> Self {
+    pub(super) fn new(native: NativeImage, image: &Image) -> Self {
         Self { native, layout: image.layout() }
     }
     /// The driver's handle.
@@ -141,31 +134,17 @@ fn pieces(
 /// afterwards.
 ///
 /// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT`; `INVALID_IMAGE_SIZE`; `INVALID_IMAGE_FORMAT_DESCRIPTOR` for pitches that do
-/// not fit; `INVALID_VALUE` for contradicting flags.
+/// `INVALID_IMAGE_SIZE`; else the driver's error.
 pub(super) fn create(
     context: Owned<Context>,
     flags: ur_mem_flags_t,
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
+    image: &Image,
     host: Option<UsmPtr>,
-) -> Result<Owned<Mem>> {
-    let image = new(format, desc)?;
-    check_flags(flags)?;
-    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
-    check_size(bytes, ErrorCode::InvalidImageSize)?;
-    host.map_or(Ok(()), |host| check_host::<LevelZero>(flags, host, bytes))?;
+) -> Result<Storage> {
     let device = &context.devices()[0];
-    let made = NativeImage::create(context.native(), device, &wished(&image, flags)?);
-    let made = made.map_err(|error| match error.kind() {
-        ErrorKind::InvalidValue | ErrorKind::InvalidSize => Error::new(
-            ErrorCode::InvalidImageSize,
-            format!("the device has no images of {:?} pixels: {error}", image.sides()),
-        ),
-        ErrorKind::OutOfDeviceMemory => error.with_kind(ErrorKind::OutOfResources).into(),
-        _ => error.into(),
-    })?;
-    let made = Arc::new(Pixels::new(made, &image));
+    let made = NativeImage::create(context.native(), device, &wished(image, flags)?);
+    let made = made.map_err(|error| not_made(error.into(), image))?;
+    let made = Arc::new(Pixels::new(made, image));
     if let Some(host) = host {
         let (there, whole) = (image.whole_on_host(host)?, image.whole());
         let to = ImageEnd::Image(&made, whole.origin);
@@ -173,36 +152,14 @@ pub(super) fn create(
         let pixels = ImageCopy { to, from, region: whole.region };
         context.driver().utility_lists().with(device, |list| copy(list, &pixels))?;
     }
-    let storage = Storage::image(context, made);
-    Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
-}
-/// Wraps an existing driver image; `owned`: it is destroyed with the memory object. The description cannot be
-/// verified, because the driver has no query for it.
-///
-/// # Errors
-/// As for `create`; `INVALID_MEM_OBJECT` for 0.
-pub(super) fn adopt(
-    context: Owned<Context>,
-    native: usize,
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
-    owned: bool,
-) -> Result<Owned<Mem>> {
-    let image = new(format, desc)?;
-    let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
-    let raw = RawImage::from_addr(native).ok_or_else(none)?;
-    let made = NativeImage::adopted(raw, owned, context.native().clone());
-    let made = Arc::new(Pixels::new(made, &image));
-    let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
-    let storage = Storage::image(context, made);
-    Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
+    Ok(Storage::image(context, made))
 }
 
 /// The driver's format, the number of channels of a pixel, and the bytes of a channel.
 ///
 /// # Errors
 /// `UNSUPPORTED_IMAGE_FORMAT` for a format without a driver equivalent.
-fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usize)> {
+pub(super) fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usize)> {
     use ur_image_channel_order_t as O;
     use ur_image_channel_type_t as T;
     let [zero, one] = [ZE_IMAGE_FORMAT_SWIZZLE_0, ZE_IMAGE_FORMAT_SWIZZLE_1];
@@ -265,14 +222,14 @@ fn elements(format: ur_image_format_t) -> Result<(ze_image_format_t, usize, usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ur_core::memory::image_layout::described;
+    use ur_core::memory::image_layout::{LONGEST_SIDE, described};
     use ur_image_channel_order_t as Order;
     use ur_image_channel_type_t as Channel;
 
     fn image(kind: ur_mem_type_t, sides: [usize; 3]) -> Result<Image> {
         let format =
             ur_image_format_t { channelOrder: Order::RGBA, channelType: Channel::UNSIGNED_INT8 };
-        new(format, &described(kind, sides))
+        Image::new(format, 4, &described(kind, sides), LONGEST_SIDE)
     }
 
     #[test]

@@ -2,17 +2,23 @@
 //!
 //! Native handles: of a buffer its address on the device, of an image the driver's handle.
 use super::{
-    Context, Device, LevelZero, image,
-    native::memory::{self, Piece},
+    Context, Device, LevelZero,
+    driver::RawImage,
+    image::{self, Pixels},
+    native::{
+        image::NativeImage,
+        memory::{self, Piece},
+    },
     storage::Storage,
 };
+use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_core::over_driver::mem::BufferBackend;
-use ur_sys::{ur_image_desc_t, ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
+use ur_core::{memory::image_layout::Image, over_driver::mem::BufferBackend};
+use ur_sys::{ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 use ze_sys::ZE_MEMORY_TYPE_DEVICE;
 
 /// What `ur_mem_handle_t` points at.
@@ -70,23 +76,31 @@ impl BufferBackend for LevelZero {
         let piece = given.then(|| Piece::adopted(context.native(), at));
         Ok(Mem::of_bytes(Storage::given(context, at, host, piece), bytes))
     }
+    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+        let (_, channels, bytes) = image::elements(format)?;
+        Ok(channels * bytes)
+    }
     fn image(
         context: Owned<Context>,
         flags: ur_mem_flags_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        (image, _): (&Image, usize),
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem>> {
-        image::create(context, flags, format, desc, host)
+    ) -> Result<Storage> {
+        image::create(context, flags, image, host)
     }
+    /// The description cannot be verified, because the driver has no query for it.
     fn adopted_image(
         context: Owned<Context>,
         native: ur_native_handle_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        said: impl FnOnce() -> Result<Image>,
         given: bool,
     ) -> Result<Owned<Mem>> {
-        image::adopt(context, native, format, desc, given)
+        let image = said()?;
+        let none = || Error::new(ErrorCode::InvalidMemObject, "0 is no image");
+        let raw = RawImage::from_addr(native).ok_or_else(none)?;
+        let made = NativeImage::adopted(raw, given, context.native().clone());
+        let made = Arc::new(Pixels::new(made, &image));
+        Mem::of_image(Storage::image(context, made), image)
     }
     fn native_mem(mem: &Object<Mem>, device: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         let device = device.as_ref().unwrap_or(&mem.context().devices()[0]);

@@ -18,14 +18,10 @@ use ur_adapter::{
     object::{Object, Owned},
 };
 use ur_core::{
-    memory::{
-        deferred_free,
-        flags::check_flags,
-        image_layout::{Image, LONGEST_SIDE},
-    },
+    memory::{deferred_free, image_layout::Image},
     over_driver::{
         block::Block,
-        mem::{self, BufferBackend, check_host},
+        mem::{self, BufferBackend},
     },
 };
 use ur_sys::*;
@@ -131,7 +127,6 @@ impl BufferBackend for OpenCl {
         bytes: usize,
         host: Option<UsmPtr>,
     ) -> Result<(Storage, Option<UsmPtr>)> {
-        check_size(&context.devices()[0], bytes, ErrorCode::InvalidBufferSize)?;
         let stays = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER));
         if let Some(base) = stays.filter(|_| context.driver().reach() == Reach::System) {
             return Ok((Storage::bytes(context, (base, bytes), None), None));
@@ -159,21 +154,20 @@ impl BufferBackend for OpenCl {
         let _ = storage.object.set(Own::adopted(raw, given)?);
         Ok(Mem::of_bytes(storage, bytes))
     }
+    fn check_object_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
+        check_size(&context.devices()[0], bytes, code)
+    }
+    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+        pixel_bytes(format)
+    }
     /// With C's pixels in it, if there are any. They are C's no longer than that.
     fn image(
         context: Owned<Context>,
-        flags: ur_mem_flags_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        _: ur_mem_flags_t,
+        (image, _): (&Image, usize),
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem>> {
-        let pixel = pixel_bytes(format)?;
-        let image = Image::new(format, pixel, desc, LONGEST_SIDE)?;
-        check_flags(flags)?;
-        let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
-        check_size(&context.devices()[0], bytes, ErrorCode::InvalidImageSize)?;
-        host.map_or(Ok(()), |host| check_host::<Self>(flags, host, bytes))?;
-        let made = image::create(context.raw(), CL_MEM_READ_WRITE, &wished(&image));
+    ) -> Result<Storage> {
+        let made = image::create(context.raw(), CL_MEM_READ_WRITE, &wished(image));
         let made = made.map_err(|error| match error.code() {
             ErrorCode::InvalidValue | ErrorCode::InvalidImageFormatDescriptor => {
                 error.with_code(ErrorCode::InvalidImageSize)
@@ -189,25 +183,22 @@ impl BufferBackend for OpenCl {
                 queue.pixels((made.raw(), true), part, pitches, Waits(&[]), Made(None))
             })?;
         }
-        let storage = Storage::image(context, made, &image);
-        Ok(Owned::new(Mem::of_image(flags, storage, bytes, image)))
+        Ok(Storage::image(context, made, image))
     }
     fn adopted_image(
         context: Owned<Context>,
         native: ur_native_handle_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        said: impl FnOnce() -> Result<Image>,
         given: bool,
     ) -> Result<Owned<Mem>> {
         let (raw, kind) = known(&context, native)?;
-        let image = Image::new(format, pixel_bytes(format)?, desc, LONGEST_SIDE)?;
+        let image = said()?;
         if wished(&image).kind != kind {
             let why = "the native image is of another kind";
             return Err(Error::new(ErrorCode::InvalidMemObject, why));
         }
-        let bytes = image.bytes().ok_or(ErrorCode::InvalidImageSize)?;
         let storage = Storage::image(context, Own::adopted(raw, given)?, &image);
-        Ok(Owned::new(Mem::of_image(ur_mem_flags_t::READ_WRITE, storage, bytes, image)))
+        Mem::of_image(storage, image)
     }
     fn native_mem(mem: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
         Ok(mem.storage().object()?.addr() as ur_native_handle_t)

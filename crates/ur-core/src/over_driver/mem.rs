@@ -11,7 +11,7 @@ use crate::{
         allocation::Allocation,
         allocations::Allocated,
         flags::{check_flags, check_part, check_range, check_size, of_part},
-        image_layout::Image,
+        image_layout::{Image, LONGEST_SIDE},
         ranges,
     },
     process_mutex::ProcessMutex,
@@ -55,33 +55,53 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, native, given);
         Error::unsupported("urMemBufferCreateWithNativeHandle")
     }
-    /// A new image; its pixels are copied from `host` if that is given.
+    /// Checks the size of a memory object.
     ///
     /// # Errors
-    /// As for `urMemImageCreate`.
+    /// `code` for 0 bytes, and for more than there can be.
+    fn check_object_size(context: &Context<Self>, bytes: usize, code: ErrorCode) -> Result<()> {
+        let _ = context;
+        check_size(bytes, code)
+    }
+    /// The most pixels along each side of an image.
+    const LONGEST_SIDE: usize = LONGEST_SIDE;
+    /// The bytes of a pixel.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_IMAGE_FORMAT` for a format that no image has; `UNSUPPORTED_FEATURE` without images.
+    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
+        let _ = format;
+        Error::unsupported("urMemImageCreate")
+    }
+    /// The bytes of an image; `None` if they do not fit `usize`.
+    fn image_bytes(image: &Image) -> Option<usize> {
+        image.bytes()
+    }
+    /// Provides a new image, which has `bytes`; its pixels are copied from `host` if that is given.
+    ///
+    /// # Errors
+    /// `INVALID_IMAGE_SIZE` for sizes that the driver does not support; else as for [`Self::buffer`].
     fn image(
         context: Owned<Context<Self>>,
         flags: ur_mem_flags_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        (image, bytes): (&Image, usize),
         host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem<Self>>> {
-        let _ = (context, flags, format, desc, host);
+    ) -> Result<Self::Storage> {
+        let _ = (context, flags, image, bytes, host);
         Error::unsupported("urMemImageCreate")
     }
     /// An image over a native image of the application, which is released with the object if the caller has `given` it
-    /// away.
+    /// away; `said` is how the caller describes it.
     ///
     /// # Errors
     /// As for `urMemImageCreateWithNativeHandle`.
     fn adopted_image(
         context: Owned<Context<Self>>,
         native: ur_native_handle_t,
-        format: ur_image_format_t,
-        desc: &ur_image_desc_t,
+        said: impl FnOnce() -> Result<Image>,
         given: bool,
     ) -> Result<Owned<Mem<Self>>> {
-        let _ = (context, native, format, desc, given);
+        let _ = (context, native, said, given);
         Error::unsupported("urMemImageCreateWithNativeHandle")
     }
     /// The native handle of a memory object, on a device or, without one, wherever it is.
@@ -145,14 +165,13 @@ pub struct Mapping<D: BufferBackend> {
 }
 
 impl<D: BufferBackend> Mem<D> {
-    /// An image whose pixels fill `storage`.
-    pub fn of_image(
-        flags: ur_mem_flags_t,
-        storage: D::Storage,
-        bytes: usize,
-        image: Image,
-    ) -> Self {
-        Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))
+    /// An image whose pixels `storage` has already.
+    ///
+    /// # Errors
+    /// `INVALID_IMAGE_SIZE` for more bytes than there can be.
+    pub fn of_image(storage: D::Storage, image: Image) -> Result<Owned<Self>> {
+        let (flags, bytes) = (ur_mem_flags_t::READ_WRITE, bytes_of::<D>(&image)?);
+        Ok(Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))))
     }
     /// A buffer over all of `storage`, whose bytes exist already.
     pub fn of_bytes(storage: D::Storage, bytes: usize) -> Owned<Self> {
@@ -300,11 +319,28 @@ impl<D: BufferBackend> Mem<D> {
     }
 }
 
+fn bytes_of<D: BufferBackend>(image: &Image) -> Result<usize> {
+    D::image_bytes(image).ok_or_else(|| ErrorCode::InvalidImageSize.into())
+}
+fn described<D: BufferBackend>(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
+    Image::new(format, D::pixel_bytes(format)?, desc, D::LONGEST_SIDE)
+}
+/// The error for an image that a driver with limits of its own did not make.
+pub fn not_made(error: Error, image: &Image) -> Error {
+    match error.code() {
+        ErrorCode::InvalidValue | ErrorCode::InvalidSize => Error::new(
+            ErrorCode::InvalidImageSize,
+            format!("the device has no images of {:?} pixels: {error}", image.sides()),
+        ),
+        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
+        _ => error,
+    }
+}
 /// Checks the caller's memory that a memory object copies from or uses as its own.
 ///
 /// # Errors
 /// As for [`ranges::check_range`].
-pub fn check_host<D: HasUsm>(flags: ur_mem_flags_t, host: UsmPtr, bytes: usize) -> Result<()> {
+fn check_host<D: HasUsm>(flags: ur_mem_flags_t, host: UsmPtr, bytes: usize) -> Result<()> {
     let stays = flags.contains(ur_mem_flags_t::USE_HOST_POINTER)
         && !flags.contains(ur_mem_flags_t::READ_ONLY);
     let needs = if stays { Access::ReadWrite } else { Access::Read };
@@ -319,7 +355,13 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
         desc: &ur_image_desc_t,
         host: Option<UsmPtr>,
     ) -> Result<Owned<Mem<D>>> {
-        D::image(context.own()?, flags, *format, desc, host)
+        let image = described::<D>(*format, desc)?;
+        check_flags(flags)?;
+        let bytes = bytes_of::<D>(&image)?;
+        D::check_object_size(&context, bytes, ErrorCode::InvalidImageSize)?;
+        host.map_or(Ok(()), |host| check_host::<D>(flags, host, bytes))?;
+        let storage = Arc::new(D::image(context.own()?, flags, (&image, bytes), host)?);
+        Ok(Owned::new(Mem::new(flags, storage, None, bytes, What::Image(image))))
     }
     fn mem_buffer_create(
         context: Borrowed<'_, Context<D>>,
@@ -327,7 +369,7 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
         size: usize,
         properties: Option<&ur_buffer_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
-        check_size(size, ErrorCode::InvalidBufferSize)?;
+        D::check_object_size(&context, size, ErrorCode::InvalidBufferSize)?;
         let host = properties.and_then(|p| UsmPtr::from_addr(p.pHost.addr()));
         let context = context.own()?;
         check_flags(flags)?;
@@ -378,7 +420,7 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
         properties: Option<&ur_mem_native_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        D::adopted_image(context.own()?, native_mem, *format, desc, owned)
+        D::adopted_image(context.own()?, native_mem, || described::<D>(*format, desc), owned)
     }
     fn mem_get_info(
         mem: Borrowed<'_, Mem<D>>,
