@@ -169,13 +169,14 @@ def test_a_stopped_sender_is_waited_for_and_holds_up_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("calls", [1, 3])
-def test_a_sender_that_does_not_answer_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
+@pytest.mark.parametrize("failure", [cw.Busy, cw.LimitReached])
+def test_a_sender_that_does_not_answer_at_once_is_asked_again(monkeypatch: pytest.MonkeyPatch, calls: int, failure: type[Exception]) -> None:
     opens, asked = _causeway.open, dict[str, int]()
 
     def open_late(ticket: str, **options: Any) -> Any:
         asked[ticket] = asked.get(ticket, 0) + 1
         if asked[ticket] <= calls:
-            raise cw.Busy("it does not answer")
+            raise failure("it does not answer")
         return opens(ticket, **options)
 
     one, other = multiprocessing.Pipe()
@@ -187,7 +188,7 @@ def test_a_sender_that_does_not_answer_at_once_is_asked_again(monkeypatch: pytes
     assert settled()
 
 
-@pytest.mark.parametrize("failure", [KeyboardInterrupt, cw.LimitReached])
+@pytest.mark.parametrize("failure", [KeyboardInterrupt, cw.OutOfMemory])
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_sender_hears_of_what_its_receiver_gave_up(monkeypatch: pytest.MonkeyPatch, failure: type[BaseException], at: int) -> None:
     opens, calls = _causeway.open, list[str]()

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import pickle
 import shutil
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -48,20 +49,23 @@ def test_a_process_that_waits_for_no_queue_waits_for_no_receiver(method: str) ->
     assert ends(process)
 
 
-def send_and_end(give: Any, told: Any, inherited: Any) -> None:
+def send_and_end(give: Any, told: Any, inherited: Any, closes: bool) -> None:
     _readers._LONG = 1.0
     if inherited is not None:
         inherited.close()
     give.send(np.ones(LARGE))
+    if closes:
+        give.close()
     told.set()
 
 
 @ends_alone
 @pytest.mark.parametrize("is_duplex", [False, True])
-def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool) -> None:
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool, closes: bool) -> None:
     context = multiprocessing.get_context(method)
     (take, give), told = context.Pipe(is_duplex), context.Event()
-    process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None))
+    process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None, closes))
     process.start()
     give.close()
     assert told.wait(PATIENCE)
@@ -69,13 +73,51 @@ def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(
     assert ends(process)
 
 
-def first_of(array: Any) -> float:
+@ends_alone
+@pytest.mark.parametrize("is_duplex", [False, True])
+def test_what_was_sent_through_a_connection_that_its_sender_has_closed_is_read_later(method: str, is_duplex: bool) -> None:
+    context = multiprocessing.get_context(method)
+    (take, give), told = context.Pipe(is_duplex), context.Event()
+    process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None, True))
+    process.start()
+    give.close()
+    assert told.wait(PATIENCE)
+    process.join(2)  # longer than it waits for what nobody can read
+    assert take.recv().sum() == LARGE
+    with pytest.raises(EOFError):
+        take.recv()
+    assert ends(process)
+
+
+def put_and_tell(queue: Any, told: Any) -> None:
+    _readers._LONG = 1.0
+    queue.put(np.ones(LARGE))
+    assert becomes(lambda: bool(queue._reader.poll(0)))
+    told.set()
+
+
+@ends_alone
+def test_a_process_does_not_wait_for_ever_for_a_queue_that_nobody_has_open(method: str) -> None:
+    context = multiprocessing.get_context(method)
+    queue, told = context.Queue(), context.Event()
+    process = context.Process(target=put_and_tell, args=(queue, told))
+    process.start()
+    assert told.wait(PATIENCE)
+    queue._reader.close()
+    queue._writer.close()
+    assert ends(process)
+
+
+def number_or_rest(array: Any) -> float:
+    """Ends for the first array only: a pool may wait for ever, with or without this module, when a worker is ended that writes a result."""
+    if array[0] != 0:
+        time.sleep(10 * PATIENCE)
     return float(array[0])
 
 
 def leave_a_pool() -> None:
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert next(pool.imap_unordered(first_of, (np.full(LARGE, 1.0) for _ in range(200)))) == 1
+        assert next(pool.imap_unordered(number_or_rest, (np.full(LARGE, number) for number in range(200)))) == 0
 
 
 def test_what_a_pool_has_not_done_when_it_is_left_is_given_up() -> None:

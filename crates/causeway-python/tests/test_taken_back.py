@@ -19,7 +19,7 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
-from causeway_ipc import _outbox
+from causeway_ipc import _hooks, _message, _outbox
 from conftest import PATIENCE, becomes, settled
 
 cw_multiprocessing.install()
@@ -51,7 +51,7 @@ WAYS = pytest.mark.parametrize("way", [by_pipe, by_queue])
 class AtLine:
     """Does something before a certain line, counted from the beginning, of those that send and start threads."""
 
-    FILES = {module.__file__ for module in [_outbox, cw_multiprocessing, connection, queues, threading]}
+    FILES = {module.__file__ for module in [_outbox, _hooks, _message, cw_multiprocessing, connection, queues, threading]}
 
     def __init__(self, line: int, does: Any) -> None:
         self.left, self.does = line, does
@@ -60,7 +60,7 @@ class AtLine:
         if frame.f_code.co_filename not in self.FILES:
             return None
         # The interpreter looks for no signal where it leaves a `with`, nor between the begin of a `finally` and an assignment.
-        is_safe = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith(("with ", "_thread_local.message = outer"))
+        is_safe = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip().startswith(("with ", "thread.message = outer"))
         if event == "line" and not is_safe:
             self.left -= 1
             if self.left == -1:

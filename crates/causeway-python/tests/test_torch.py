@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import multiprocessing.pool
+import os
+import pickle
+import time
 from typing import Any
 
 import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
+from causeway_ipc import _outbox
+from conftest import PATIENCE, becomes
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -79,6 +86,81 @@ def test_tensors_go_through_torchs_queues() -> None:
     orders.put(torch.zeros(3))  # torch's own way
     process.join(60)
     assert process.exitcode == 0
+
+
+def rest(array: Any) -> None:
+    time.sleep(10 * PATIENCE)
+
+
+def put_and_end(queue: Any) -> None:
+    queue.cancel_join_thread()
+    queue.put(np.ones(30_000))
+    assert becomes(lambda: bool(queue._reader.poll(0)))
+
+
+queues = importlib.import_module("torch.multiprocessing.queue")
+context = torch.multiprocessing.get_context("fork")
+
+
+class Pool(multiprocessing.pool.Pool):
+    """As PyTorch's own, with PyTorch's connections: that one cannot be made by CPython 3.8 or newer."""
+
+    def _setup_queues(self) -> None:
+        super()._setup_queues()
+        for queue in [self._inqueue, self._outqueue]:
+            queue._reader, queue._writer = map(queues.ConnectionWrapper, [queue._reader, queue._writer])
+        self._quick_put, self._quick_get = self._inqueue._writer.send, self._outqueue._reader.recv
+
+
+def test_pools_and_queues_of_pytorch_keep_nothing_that_nobody_reads() -> None:
+    cw_multiprocessing.install()
+    with Pool(2, context=context) as pool:
+        assert pool.apply(np.sum, (np.ones(30_000),)) == 30_000
+        pool.map_async(rest, [np.ones(30_000) for _ in range(40)], chunksize=1)
+        assert becomes(lambda: cw_multiprocessing.outstanding() == 38)  # two workers have one each
+    assert cw_multiprocessing.outstanding() == 0
+    for queue in [queues.Queue(ctx=context), queues.SimpleQueue(ctx=context)]:
+        queue.put(np.ones(30_000))
+        assert becomes(lambda: bool(queue._reader.poll(0)))
+        cw_multiprocessing.give_up(queue)
+        assert cw_multiprocessing.outstanding() == 0
+        with pytest.raises(cw.Withdrawn, match="given it up"):
+            queue.get()
+    queue = queues.Queue(ctx=context)
+    process = context.Process(target=put_and_end, args=(queue,))
+    process.start()
+    process.join(PATIENCE)
+    assert process.exitcode == 0
+    process.kill()
+
+
+def test_a_pool_of_pytorch_goes_on_after_an_array_is_lost() -> None:
+    cw_multiprocessing.install()
+    with Pool(1, context=context) as pool:
+        with pytest.raises(cw.ExporterGone, match="has ended before it was received"):
+            float(pool.apply(of_an_ended_process)[0])
+        assert pool.apply(np.sum, (np.ones(30_000),)) == 30_000
+
+
+class Lost:
+    """Comes as what the array of a process that has ended comes as."""
+
+    def __reduce__(self) -> Any:
+        return _outbox.receive, _lost
+
+
+_lost: Any = None
+
+
+def of_an_ended_process() -> Any:
+    global _lost
+    take, give = torch.multiprocessing.get_context("fork").Pipe(False)
+    if not os.fork():
+        give.send_bytes(pickle.dumps(cw_multiprocessing._send(np.ones(30_000))[1]))
+        os._exit(0)
+    os.wait()
+    _lost = pickle.loads(take.recv_bytes())
+    return [Lost()]
 
 
 def test_storages_over_arrays_travel_in_place() -> None:

@@ -47,7 +47,7 @@ class Lost:
 
 
 _LOOPS = {"worker", "_handle_results"}
-_RECEIVES = {"multiprocessing.queues", "multiprocessing.connection", "torch.multiprocessing.queue", "causeway_ipc._given_up"}
+_RECEIVES = {"multiprocessing.queues", "multiprocessing.connection", "torch.multiprocessing.queue", "causeway_ipc._given_up", "causeway_ipc._hooks"}
 
 
 def _is_in_a_loop_of_a_pool() -> bool:

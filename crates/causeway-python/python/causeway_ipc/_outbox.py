@@ -24,6 +24,7 @@ from . import _causeway
 from ._causeway import Array, Event, Export, Pending
 from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Unreachable, Withdrawn
 from ._lost import lost_in_pools
+from ._message import Message, current, thread
 from ._readers import Written
 
 _PLACES = 4096
@@ -41,7 +42,7 @@ _ANSWER = 4096
 _PATIENCE = 30.0
 """Seconds that a receiver waits for that answer."""
 _RETURN = 5.0
-"""Seconds in which a process makes its socket anew that somebody has removed."""
+"""Seconds in which a process makes its socket anew that somebody has removed, or comes below a limit that it had reached."""
 _UNDER_WAY, _ARRIVED, _COPY = 0, 1, 2
 """What is in a word, beside the number of the message: the sender writes the first, and its receiver the others."""
 _TICKET, _FAILURE = 1, 2
@@ -67,30 +68,6 @@ def _is_over(ready: Pending | None) -> bool:
         return ready is None or ready.done()
     except CausewayError:
         return True  # it failed, which receivers are told where they wait
-
-
-class Message:
-    """What is pickled in one call, and maybe written. What it has posted is taken back if that ends before all of it was written."""
-
-    def __init__(self) -> None:
-        self.was_broken_off = False
-        self.due = math.inf
-        self.written: list[int] = []
-        self.went: list[Written] = []
-        """Where it was written to, as a whole or in part."""
-
-    def write(self, write: Callable[..., int], handle: int, data: Any) -> int:
-        # One step for the interpreter: no signal's handler runs between the write and the record of it.
-        self.written.extend(map(write, (handle,), (data,)))
-        return self.written[-1]
-
-    def has_failed(self) -> bool:
-        """Nobody can receive a part. What was written when the handler of a signal raised is received as ever."""
-        return self.was_broken_off and sum(self.written) < self.due
-
-    def is_waited_for(self) -> bool:
-        """Whether this process waits at its end until it is received."""
-        return not self.went or any(written.is_waited_for() for written in self.went)
 
 
 class TooManyMessages(LimitReached, BlockingIOError):
@@ -155,7 +132,12 @@ class Outbox:
         """Nobody receives what was written there and has not arrived."""
         for place, sent in self._sent.copy().items():
             if sent.message is not None and written in sent.message.went:
+                sent.message.was_given_up = True  # of which more may be pickled yet
                 self._sent.pop(place, None)
+
+    def is_under_way(self, written: Written) -> bool:
+        """Whether anything was written there and has not arrived."""
+        return any(sent.message is not None and written in sent.message.went for sent in self._sent.copy().values())
 
     def _awaited(self) -> int:
         """How many messages this process waits for before it ends."""
@@ -173,13 +155,14 @@ class Outbox:
             self._open = self._open[few:] + _causeway.open_elsewhere(self._open[:few])
 
     def _look_at(self, place: int, sent: _Sent) -> None:
+        is_lost = sent.message is not None and sent.message.is_lost()  # first: its reader may receive it, and end
         mark = self._marks[place]  # maybe of an earlier message, or of who should not have got one
         if mark == _mark(sent.number, _COPY) and sent.answer is not None and sent.answer.memoryview()[0] == 0:
             self._copy(place, sent)
         has_arrived = mark == _mark(sent.number, _ARRIVED) and _is_over(sent.ready)
         if has_arrived and isinstance(sent.kept, Array):
             self._open += _causeway.open_elsewhere([sent.kept])
-        if has_arrived or (sent.message is not None and sent.message.has_failed()):
+        if has_arrived or is_lost:
             self._sent.pop(place, None)  # another thread may give it up at the same time
 
     def _copy(self, place: int, sent: _Sent) -> None:
@@ -228,7 +211,7 @@ class Outbox:
                     RuntimeWarning,
                     stacklevel=1,
                 )
-            time.sleep(0.005)
+            time.sleep(min(max(waited / 20, 0.0005), 0.1))
         if count:
             warnings.warn(
                 f"process {self.pid} ends, and {count} arrays or events that it has sent and nobody has received are lost:"
@@ -283,12 +266,17 @@ def _ours() -> Outbox:
     return _outboxes.get("ours") or _outboxes.setdefault("ours", Outbox())
 
 
-def give_up(through: Any) -> None:
-    """Gives up what was sent through a connection or a queue of `multiprocessing` and was not received: nobody will receive it. What is
-    sent there later is sent as ever. Pools and executors that end do this for what they have not done."""
-    written = Written.to(getattr(through, "_writer", through))
+def give_up(written: Written) -> None:
+    """Nobody will receive what was written there."""
     for outbox in _outboxes.copy().values():
         outbox.give_up(written)
+
+
+def closes(connection: Any) -> None:
+    """A connection is about to be closed, after which it cannot be asked whether anybody reads from it."""
+    written: Written | None = getattr(connection, "_causeway_written", None)
+    if written is not None and any(outbox.is_under_way(written) for outbox in _outboxes.copy().values()):
+        written.closes(connection._handle)
 
 
 def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
@@ -306,26 +294,18 @@ def outstanding() -> int:
     return sum(outbox.outstanding() for outbox in _outboxes.copy().values())
 
 
-_thread_local = threading.local()
-
-
-def current() -> Message | None:
-    """What this thread pickles, or writes, at the moment."""
-    return getattr(_thread_local, "message", None)
-
-
 def all_or_nothing(message: Message, call: Callable[..., Any], *arguments: Any) -> None:
     """Calls what pickles or writes a message."""
     outer = current()
     try:
-        _thread_local.message = message
+        thread.message = message
         call(*arguments)
     except BaseException:
         message.was_broken_off = True  # before any call, after which the handler of another signal could raise
         outstanding()  # gives back what it had posted
         raise
     finally:
-        _thread_local.message = outer
+        thread.message = outer
 
 
 _marks: dict[str, memoryview] = {}
@@ -344,14 +324,15 @@ def _marks_of(ticket: str) -> memoryview:
 
 def _open_while_alive(ticket: str) -> Any:
     """Opens a ticket. A process that does not answer, because it is stopped or has much to do, is asked again as long as it lives; one
-    whose socket was removed, with its folder, for as long as it takes to make another."""
+    whose socket was removed, with its folder, for as long as it takes to make another; and so long where a limit of it, or of this process, is
+    reached."""
     deadline = math.inf
     while True:
         try:
             return _causeway.open(ticket)
         except Timeout:
             time.sleep(0.01)
-        except Unreachable:
+        except (Unreachable, LimitReached):
             deadline = min(deadline, time.monotonic() + _RETURN)
             if time.monotonic() >= deadline:
                 raise

@@ -10,22 +10,18 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from concurrent.futures import process as futures
-from functools import lru_cache, partial
-from multiprocessing import connection, pool, queues
+from functools import lru_cache
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
-from . import _causeway, _given_up, _outbox
+from . import _causeway, _hooks, _outbox
 from ._causeway import Array, Event, Pending, limit
 from ._errors import Forked, InvalidUse, Unsupported
-from ._lost import loads, lost_in_pools
-from ._outbox import Message, all_or_nothing, current
-from ._outbox import give_up as give_up
+from ._hooks import give_up as give_up
+from ._lost import lost_in_pools
 from ._outbox import outstanding as outstanding
 from ._outbox import send as _send
 from ._outbox import send_event as _send_event
-from ._readers import Written
 
 _SMALL = 64 << 10
 """NumPy arrays of fewer bytes that are not in shareable memory are copied: that is faster."""
@@ -209,107 +205,6 @@ def _reduce_numpy(array: Any) -> Any:
     return _numpy_of, (_Remade(array), is_shareable and not array.flags.writeable)
 
 
-class _Pickled(bytearray):
-    """A message as a queue or a connection writes it, and the file that a pickler makes it in."""
-
-    def __init__(self, message: Message) -> None:
-        self.message = message
-
-    write = bytearray.extend
-
-
-def _takes_back_what_fails() -> None:
-    """Has a message that cannot be pickled, or is not written as a whole, leave nothing under way: what it had posted is taken back."""
-    if getattr(ForkingPickler.dump, "_is_causeway", False):
-        return
-    plain_dump, plain_send, plain_put = ForkingPickler.dump, connection.Connection.send, queues.SimpleQueue.put
-    plain_cancel = queues.Queue.cancel_join_thread
-    plain_write: Any = getattr(connection.Connection, "_send")  # every write of a connection
-    plain_write_all: Any = getattr(connection.Connection, "_send_bytes")
-
-    def dump(self: ForkingPickler, obj: Any) -> None:
-        all_or_nothing(Message(), plain_dump, self, obj)  # whoever has it may write it in any way
-
-    class Pickler(ForkingPickler):
-        """What connections and queues pickle by: nobody else has it, and nothing else is done with it."""
-
-        loads = staticmethod(loads)  # type: ignore[assignment]
-
-        @classmethod
-        def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
-            pickled = _Pickled(current() or Message())
-            all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
-            return memoryview(pickled)
-
-    def send(self: Any, obj: Any) -> None:
-        all_or_nothing(Message(), plain_send, self, obj)
-
-    def put(self: Any, obj: Any) -> None:
-        all_or_nothing(Message(), plain_put, self, obj)
-
-    def write_all(self: Any, data: Any) -> None:
-        pickled = getattr(data, "obj", None)
-        message = pickled.message if isinstance(pickled, _Pickled) else Message()
-        message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
-        message.went.append(Written.to(self))
-        all_or_nothing(message, plain_write_all, self, data)
-
-    def write(self: Any, data: Any, write: Any = os.write) -> None:
-        message = current()
-        plain_write(self, data, write if message is None else partial(message.write, write))
-
-    def cancel_join_thread(self: Any) -> None:
-        plain_cancel(self)
-        Written.to(self._writer).wait_for_nobody()
-
-    dump._is_causeway = True  # type: ignore[attr-defined]
-    setattr(ForkingPickler, "dump", dump)
-    setattr(connection, "_ForkingPickler", Pickler)
-    setattr(queues, "_ForkingPickler", Pickler)
-    setattr(connection.Connection, "send", send)
-    setattr(connection.Connection, "_send_bytes", write_all)
-    setattr(connection.Connection, "_send", write)
-    setattr(queues.SimpleQueue, "put", put)
-    setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
-
-
-def _gives_up_what_is_not_done() -> None:
-    """Has pools and executors that end give up what their workers have not received."""
-    plain_terminate: Any = getattr(pool.Pool, "_terminate_pool").__func__
-    if getattr(plain_terminate, "_is_causeway", False):
-        return
-    manager: Any = getattr(futures, "_ExecutorManagerThread")
-    plain_run = manager.run
-
-    def terminate(cls: Any, taskqueue: Any, inqueue: Any, *others: Any) -> None:
-        try:
-            plain_terminate(cls, taskqueue, inqueue, *others)
-        finally:
-            if hasattr(inqueue, "_writer"):  # threads have another
-                give_up(inqueue)
-
-    def run(self: Any) -> None:
-        try:
-            plain_run(self)
-        finally:
-            give_up(self.call_queue)
-
-    terminate._is_causeway = True  # type: ignore[attr-defined]
-    setattr(pool.Pool, "_terminate_pool", classmethod(terminate))
-    manager.run = run
-
-
-def _tells_what_is_lost() -> None:
-    """Has the senders of a message that was read, and is not received to its end, know that it was given up."""
-    if getattr(connection.Connection, "_recv") is _given_up.read:
-        return
-    setattr(connection.Connection, "_recv", _given_up.read)
-    setattr(connection.Connection, "_recv_bytes", _given_up.part_of_such_a_call(getattr(connection.Connection, "_recv_bytes")))
-    setattr(connection.Connection, "recv", _given_up.tells_what_is_lost(connection.Connection.recv))
-    setattr(queues.Queue, "get", _given_up.tells_what_is_lost(queues.Queue.get))
-    setattr(queues.SimpleQueue, "get", _given_up.tells_what_is_lost(queues.SimpleQueue.get))
-
-
 def install(*, linger: float | None = None) -> None:
     """Sends arrays of this module, events, NumPy's arrays and, if it is imported by now, PyTorch's tensors by tickets.
 
@@ -327,9 +222,7 @@ def install(*, linger: float | None = None) -> None:
     other process waits five seconds.
     """
     _outbox.linger = None if linger is None else limit(linger)
-    _takes_back_what_fails()
-    _tells_what_is_lost()
-    _gives_up_what_is_not_done()
+    _hooks.install()
     ForkingPickler.register(Array, _send)
     ForkingPickler.register(Event, _send_event)
     try:
@@ -341,6 +234,8 @@ def install(*, linger: float | None = None) -> None:
     if "cupy" in sys.modules:
         ForkingPickler.register(sys.modules["cupy"].ndarray, _reduce_cupy)
     if "torch" in sys.modules:
+        if "torch.multiprocessing" in sys.modules:
+            _hooks.install_torch(importlib.import_module("torch.multiprocessing.queue"))
         _install_torch(sys.modules["torch"])
 
 

@@ -1,0 +1,219 @@
+"""What `install()` changes in `multiprocessing`, so that it is known what becomes of a message: what was not written as a whole, what is
+read and not received, and what nobody will read leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import process as futures
+from contextlib import suppress
+from functools import partial
+from multiprocessing import connection, pool, popen_forkserver, popen_spawn_posix, queues, util
+from multiprocessing.reduction import ForkingPickler
+from types import MethodType
+from typing import Any
+
+from . import _given_up, _outbox
+from ._lost import loads
+from ._message import Fed, Message, Start, current, to_write
+from ._outbox import all_or_nothing
+from ._readers import Written
+
+
+class _Pickled(bytearray):
+    """A message as a queue or a connection writes it, and the file that a pickler makes it in."""
+
+    def __init__(self, message: Message) -> None:
+        self.message = message
+
+    write = bytearray.extend
+
+
+def install() -> None:
+    """Once, however often it is called."""
+    if getattr(ForkingPickler.dump, "_is_causeway", False):
+        return
+    _takes_back_what_fails()
+    _knows_what_queues_write()
+    _knows_what_children_receive()
+    _tells_what_is_lost()
+    _gives_up_what_is_not_done()
+
+
+def _takes_back_what_fails() -> None:
+    """Has a message that cannot be pickled, or is not written as a whole, leave nothing under way: what it had posted is taken back."""
+    plain_dump, plain_send, plain_put = ForkingPickler.dump, connection.Connection.send, queues.SimpleQueue.put
+    plain_write: Any = getattr(connection.Connection, "_send")  # every write of a connection
+    plain_write_all: Any = getattr(connection.Connection, "_send_bytes")
+    plain_close: Any = getattr(connection.Connection, "_close")
+
+    def dump(self: ForkingPickler, obj: Any) -> None:
+        start = current()
+        message = start.message() if isinstance(start, Start) else Message()  # whoever else has it may write it in any way
+        all_or_nothing(message, plain_dump, self, obj)
+
+    class Pickler(ForkingPickler):
+        """What connections and queues pickle by: nobody else has it, and nothing else is done with it."""
+
+        loads = staticmethod(loads)  # type: ignore[assignment]
+
+        @classmethod
+        def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
+            pickled = _Pickled(to_write())
+            all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
+            return memoryview(pickled)
+
+    def send(self: Any, obj: Any) -> None:
+        all_or_nothing(Message(), plain_send, self, obj)
+
+    def put(self: Any, obj: Any) -> None:
+        all_or_nothing(Message(), plain_put, self, obj)
+
+    def write_all(self: Any, data: Any) -> None:
+        pickled = getattr(data, "obj", None)
+        message = pickled.message if isinstance(pickled, _Pickled) else Message()
+        message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
+        message.went.append(Written.to(self))
+        all_or_nothing(message, plain_write_all, self, data)
+
+    def write(self: Any, data: Any, write: Any = os.write) -> None:
+        message = current()
+        plain_write(self, data, write if message is None else partial(message.write, write))
+
+    def close(self: Any, *arguments: Any) -> None:
+        try:
+            _outbox.closes(self)
+        finally:
+            plain_close(self, *arguments)
+
+    dump._is_causeway = True  # type: ignore[attr-defined]
+    setattr(ForkingPickler, "dump", dump)
+    setattr(connection, "_ForkingPickler", Pickler)
+    setattr(queues, "_ForkingPickler", Pickler)
+    setattr(connection.Connection, "send", send)
+    setattr(connection.Connection, "_send_bytes", write_all)
+    setattr(connection.Connection, "_send", write)
+    setattr(connection.Connection, "_close", close)
+    setattr(queues.SimpleQueue, "put", put)
+
+
+def _writer_of(through: Any) -> Any:
+    """The connection that a queue writes to."""
+    writer = getattr(through, "_writer", through)
+    return getattr(writer, "conn", writer)  # PyTorch's queues have it in a wrapper
+
+
+def _knows_what_queues_write() -> None:
+    """Has what the thread of a queue is about to write known to go there, and a queue that is not waited for be so at its end."""
+    plain_feed: Any = getattr(queues.Queue, "_feed")
+    plain_put, plain_cancel = queues.Queue.put, queues.Queue.cancel_join_thread
+
+    def feed(buffer: Any, notempty: Any, send_bytes: Any, *others: Any) -> None:
+        plain_feed(Fed(buffer, Written.to(send_bytes.__self__)), notempty, send_bytes, *others)
+
+    def put(self: Any, *arguments: Any, **options: Any) -> None:
+        if self._joincancelled:
+            Written.to(_writer_of(self)).wait_for_nobody()
+        plain_put(self, *arguments, **options)
+
+    def cancel_join_thread(self: Any) -> None:
+        plain_cancel(self)
+        Written.to(_writer_of(self)).wait_for_nobody()
+
+    setattr(queues.Queue, "_feed", staticmethod(feed))
+    setattr(queues.Queue, "put", put)
+    setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
+
+
+def _knows_what_children_receive() -> None:
+    """Has what a process is started with be given up when it ends without having received it."""
+
+    def launches(popen: Any) -> None:
+        plain_launch = popen._launch
+
+        def launch(self: Any, process: Any) -> None:
+            all_or_nothing(Start(self), plain_launch, self, process)
+
+        popen._launch = launch
+
+    for module in [popen_spawn_posix, popen_forkserver]:
+        launches(module.Popen)
+
+
+def _gives_up_what_is_not_done() -> None:
+    """Has pools and executors that end give up what their workers have not received, also those that there are."""
+    plain_terminate: Any = getattr(pool.Pool, "_terminate_pool").__func__
+    manager: Any = getattr(futures, "_ExecutorManagerThread")
+    last = "_join_executor_internals" if hasattr(manager, "_join_executor_internals") else "join_executor_internals"  # before CPython 3.12
+    plain_join = getattr(manager, last)
+
+    def terminate(cls: Any, taskqueue: Any, inqueue: Any, *others: Any) -> None:
+        try:
+            plain_terminate(cls, taskqueue, inqueue, *others)
+        finally:
+            if hasattr(inqueue, "_writer"):  # threads have another
+                give_up(inqueue)
+
+    def join(self: Any, *arguments: Any, **options: Any) -> None:
+        try:
+            plain_join(self, *arguments, **options)
+        finally:
+            give_up(self.call_queue)
+
+    setattr(pool.Pool, "_terminate_pool", classmethod(terminate))
+    for finalizer in list(getattr(util, "_finalizer_registry").values()):
+        ends = finalizer._callback
+        if getattr(ends, "__func__", None) is plain_terminate:
+            finalizer._callback = MethodType(terminate, ends.__self__)
+    setattr(manager, last, join)
+
+
+def _tells_what_is_lost() -> None:
+    """Has the senders of a message that was read, and is not received to its end, know that it was given up."""
+    setattr(connection.Connection, "_recv", _given_up.read)
+    setattr(connection.Connection, "_recv_bytes", _given_up.part_of_such_a_call(getattr(connection.Connection, "_recv_bytes")))
+    setattr(connection.Connection, "recv", _given_up.tells_what_is_lost(connection.Connection.recv))
+    setattr(queues.Queue, "get", _given_up.tells_what_is_lost(queues.Queue.get))
+    setattr(queues.SimpleQueue, "get", _given_up.tells_what_is_lost(queues.SimpleQueue.get))
+
+
+def install_torch(queue: Any) -> None:
+    """Has the connections of PyTorch's queues, which pickle by themselves, send and receive as those that they wrap."""
+
+    def send(self: Any, obj: Any) -> None:
+        self.conn.send(obj)
+
+    def recv(self: Any) -> Any:
+        return self.conn.recv()
+
+    queue.ConnectionWrapper.send = send
+    queue.ConnectionWrapper.recv = recv
+
+
+def give_up(through: Any) -> None:
+    """Gives up what was sent through a connection or a queue of `multiprocessing` and was not received: nobody will receive it. What a
+    `Queue` has not written yet is dropped. What is sent there later is sent as ever. Pools and executors that end do this for what they have
+    not done."""
+    writer = _writer_of(through)
+    if not isinstance(writer, connection.Connection):
+        raise TypeError(f"give_up takes a connection or a queue of multiprocessing that this process writes to, and not {type(through).__name__}")
+    if isinstance(through, queues.Queue):
+        _drop_unwritten(through)
+    written = Written.to(writer)
+    if (taken := written.in_hand) is not None:
+        taken.was_given_up = True
+    _outbox.give_up(written)
+
+
+def _drop_unwritten(queue: Any) -> None:
+    end, buffer, is_closed, count = getattr(queues, "_sentinel"), queue._buffer, False, 0
+    with queue._notempty:
+        with suppress(IndexError):  # the queue's thread takes from the other side meanwhile
+            while True:
+                if buffer.pop() is end:
+                    is_closed = True
+                else:
+                    count += 1
+        if is_closed:
+            buffer.append(end)
+    for _ in range(count):
+        queue._sem.release()  # there is room for others

@@ -1,0 +1,231 @@
+"""What nobody can receive any more is given up: what a queue had not written, what a process ended without, what pools and queues of before
+`install()` hold."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from typing import Any
+
+import causeway_ipc as cw
+import causeway_ipc.multiprocessing as cw_multiprocessing
+import numpy as np
+import pytest
+from causeway_ipc import _other_end
+from conftest import PATIENCE, becomes, settled
+
+cw_multiprocessing.install()
+
+LARGE = 30_000
+FULL = 1 << 20
+"""Bytes that a pipe has no room for."""
+
+
+def first_of(array: Any) -> float:
+    return float(array[0])
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_what_a_process_was_started_with_is_given_up_when_it_ends_without_it(method: str) -> None:
+    process = multiprocessing.get_context(method).Process(target=first_of, args=(np.ones(LARGE),))
+    process.start()
+    process.kill()
+    process.join(PATIENCE)
+    assert settled()
+    process.close()
+
+
+def test_what_a_pool_starts_with_is_given_up_with_it() -> None:
+    with multiprocessing.get_context("spawn").Pool(2, first_of, (np.ones(LARGE),)):
+        pass
+    assert settled()
+
+
+def test_what_a_process_is_started_with_arrives() -> None:
+    process = multiprocessing.get_context("spawn").Process(target=first_of, args=(np.ones(LARGE),))
+    process.start()
+    process.join(PATIENCE)
+    assert process.exitcode == 0 and settled()
+
+
+class Refuses:
+    def __reduce__(self) -> Any:
+        raise ZeroDivisionError
+
+
+def test_a_start_that_fails_leaves_nothing_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = multiprocessing.get_context("spawn")
+    with pytest.raises(ZeroDivisionError):
+        context.Process(target=first_of, args=(np.ones(LARGE), Refuses())).start()
+    monkeypatch.setattr(multiprocessing.spawn, "get_executable", lambda: b"/not/there")
+    monkeypatch.setattr(multiprocessing.util, "spawnv_passfds", lambda *_: os.stat("/not/there"))
+    with pytest.raises(FileNotFoundError):
+        context.Process(target=first_of, args=(np.ones(LARGE),)).start()
+    assert cw_multiprocessing.outstanding() == 0
+
+
+def test_what_a_queue_has_not_written_is_dropped() -> None:
+    queue = multiprocessing.Queue(4)
+    queue.put(bytes(FULL))
+    assert becomes(lambda: bool(queue._reader.poll(0)))  # its thread waits for who reads
+    for _ in range(3):
+        queue.put(cw.empty(4))
+    cw_multiprocessing.give_up(queue)
+    assert not queue._buffer and cw_multiprocessing.outstanding() == 0
+    for number in range(3):  # there is room for as many
+        queue.put(cw.array(np.full(4, number)), timeout=PATIENCE)
+    assert len(queue.get(timeout=PATIENCE)) == FULL
+    assert [int(queue.get(timeout=PATIENCE)[0]) for _ in range(3)] == [0, 1, 2]
+    cw_multiprocessing.give_up(queue)
+    queue.close()
+    cw_multiprocessing.give_up(queue)
+    queue.join_thread()
+
+
+def test_what_the_thread_of_a_queue_has_in_hand_is_given_up() -> None:
+    queue = multiprocessing.Queue()
+    with queue._wlock:
+        queue.put(cw.empty(4))
+        assert becomes(lambda: cw_multiprocessing.outstanding() == 1)
+        cw_multiprocessing.give_up(queue)
+        assert cw_multiprocessing.outstanding() == 0
+    with pytest.raises(cw.Withdrawn, match="given it up"):
+        queue.get(timeout=PATIENCE)
+
+
+has_pickled = threading.Event()
+
+
+class GivesUp:
+    """Gives up the queue that it goes to while the queue's thread pickles it, and has an array that is pickled after that."""
+
+    def __init__(self, queue: Any) -> None:
+        self.queue = queue
+
+    def __reduce__(self) -> Any:
+        cw_multiprocessing.give_up(self.queue)
+        return list, ([cw.empty(4), SaysSo()],)
+
+
+class SaysSo:
+    def __reduce__(self) -> Any:
+        has_pickled.set()
+        return int, ()
+
+
+def test_what_is_pickled_while_its_queue_is_given_up_goes_with_it() -> None:
+    queue = multiprocessing.Queue()
+    with queue._wlock:
+        queue.put(GivesUp(queue))
+        assert has_pickled.wait(PATIENCE) and settled()
+    with pytest.raises(cw.Withdrawn, match="given it up"):
+        queue.get(timeout=PATIENCE)
+
+
+def put_and_end(queue: Any) -> None:
+    queue.cancel_join_thread()
+    queue.put(cw.empty(4))
+    assert becomes(lambda: cw_multiprocessing.outstanding() == 1)
+
+
+def test_a_process_does_not_wait_for_what_its_queue_cannot_write() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    with queue._wlock:
+        process = context.Process(target=put_and_end, args=(queue,))
+        process.start()
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+        process.kill()
+
+
+def test_what_is_given_up_is_a_connection_or_a_queue() -> None:
+    take, _ = multiprocessing.Pipe(duplex=False)
+    for wrong in [None, 3, multiprocessing.Queue, [take], object()]:
+        with pytest.raises(TypeError, match="give_up takes a connection or a queue"):
+            cw_multiprocessing.give_up(wrong)
+    cw_multiprocessing.give_up(take)
+
+
+BEFORE = """
+import multiprocessing, time
+from concurrent.futures import ProcessPoolExecutor
+import causeway_ipc.multiprocessing as m
+def rest(array): time.sleep(300)
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool:
+    pool.apply(len, ((),))
+    m.install()
+    pool.map_async(rest, [np.ones(30_000) for _ in range(40)], chunksize=1)
+    deadline = time.monotonic() + 30
+    while m.outstanding() != 38 and time.monotonic() < deadline:  # two workers have one each
+        time.sleep(0.01)
+print(m.outstanding())
+"""
+EXECUTOR_BEFORE = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+import causeway_ipc.multiprocessing as m
+def end(array): os._exit(1)
+executor = ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
+executor.submit(len, "").result()
+m.install()
+futures = [executor.submit(end, np.ones(30_000)) for _ in range(20)]
+print(type(futures[-1].exception(30)).__name__)
+executor.shutdown()
+print(m.outstanding())
+"""
+QUEUE_BEFORE = """
+import multiprocessing, time
+import causeway_ipc.multiprocessing as m
+def put(queue):
+    queue.cancel_join_thread()
+    m.install()
+    queue.put(np.ones(30_000))
+    deadline = time.monotonic() + 30
+    while not queue._reader.poll(0) and time.monotonic() < deadline:
+        time.sleep(0.01)
+context = multiprocessing.get_context("fork")
+process = context.Process(target=put, args=(context.Queue(),))
+process.start()
+process.join(20)
+print(process.exitcode)
+process.kill()
+"""
+
+
+def test_a_pool_that_was_made_before_gives_up_too(peer: Any) -> None:
+    assert peer(BEFORE).hear() == "0"
+
+
+def test_an_executor_that_was_made_before_gives_up_too(peer: Any) -> None:
+    program = peer(EXECUTOR_BEFORE)
+    assert [program.hear(), program.hear()] == ["BrokenProcessPool", "0"]
+
+
+def test_a_queue_that_was_cancelled_before_is_not_waited_for(peer: Any) -> None:
+    assert peer(QUEUE_BEFORE).hear() == "0"
+
+
+@pytest.mark.parametrize("is_duplex", [False, True])
+def test_whether_the_other_end_of_a_closed_connection_is_open_anywhere(is_duplex: bool) -> None:
+    take, give = multiprocessing.Pipe(is_duplex)
+    again = os.dup(take.fileno())
+    other = _other_end.of(give.fileno())
+    give.send("last")
+    give.close()
+    assert other is not None and other.is_open()
+    assert take.recv() == "last"
+    with pytest.raises(EOFError):  # nothing keeps the end open that was closed
+        take.recv()
+    take.close()
+    assert other.is_open()
+    os.close(again)
+    assert not other.is_open()
+
+
+def test_of_a_file_there_is_no_other_end() -> None:
+    with open(os.devnull) as file:
+        assert _other_end.of(file.fileno()) is None
+    assert _other_end.of(-1) is None
