@@ -243,6 +243,10 @@ impl Completion {
     /// Calls `call` when this has at least `status` (a failure counts as beyond every status), on the thread
     /// that sets it; on this thread if it already has.
     pub(crate) fn call_at(&self, status: Status, call: impl FnOnce(Status) + Send + 'static) {
+        let now = self.status();
+        if now.is_final() {
+            return call(now); // without the lock: in a forked child, a thread of the parent may hold it
+        }
         locked(&self.followers).calls.push((status, Box::new(call)));
         self.followed.store(true, Relaxed);
         fence(SeqCst); // pairs with the fences of `begin` and `announce`
@@ -261,5 +265,25 @@ impl Completion {
 impl fmt::Debug for Completion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Completion({:?})", self.status())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::mpsc, thread, time::Duration};
+
+    /// As a forked child inherits it, where no thread ends what the parent's thread was doing.
+    #[test]
+    fn a_callback_of_what_is_complete_is_made_though_another_thread_holds_the_lock() {
+        let done = Completion::with(Status::Complete, Profile::Off);
+        let held = locked(&done.followers);
+        let (say, hear) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(|| done.call_at(Status::Running, move |now| say.send(now).unwrap()));
+            let heard = hear.recv_timeout(Duration::from_secs(20));
+            drop(held);
+            assert_eq!(heard, Ok(Status::Complete));
+        });
     }
 }
