@@ -24,7 +24,7 @@ use std::{
     any::Any,
     convert::Infallible,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Instant,
 };
 use ur_adapter::{error::Result, object::Owned};
 use ur_core::{
@@ -189,14 +189,10 @@ impl Streams for Cpu {
     }
     fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
         point.check_fork()?;
-        while let Some(deadline) = deadline
-            && !point.status().is_final()
+        if let Some(deadline) = deadline
+            && !Self::is_final_by(point, deadline)?
         {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            std::thread::sleep(left.min(Duration::from_micros(100)));
+            return Ok(false);
         }
         point.wait().map(|()| true).map_err(|why| failed(&why))
     }

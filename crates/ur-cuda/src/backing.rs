@@ -11,10 +11,7 @@ use super::{
     },
 };
 use crate::notice;
-use std::{
-    os::fd::OwnedFd,
-    sync::{Arc, PoisonError},
-};
+use std::{os::fd::OwnedFd, sync::Arc};
 use ur_hal::{Address, Error, ErrorKind, Granularity, Memory, MemoryKind, Range, Result, Severity};
 
 /// The largest alignment in bytes that can be requested: the granularity of virtual memory.
@@ -80,15 +77,10 @@ pub(super) fn reaching<D: Dialect>(
 
 /// The granularity of lengths and addresses of the device's virtual memory. The driver is queried once.
 pub(super) fn granularity<D: Dialect>(device: &DriverDevice<D>) -> Result<Granularity> {
-    let known = &D::statics().memory.get().granules;
-    let locked = || known.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = locked().get(&device.number()).copied() {
-        return Ok(known);
-    }
-    let of = |recommended| virtual_memory::granularity(device, recommended);
-    let granularity = Granularity { minimum: of(false)?, recommended: of(true)? };
-    locked().insert(device.number(), granularity);
-    Ok(granularity)
+    D::statics().memory.get().granules.get(device.number(), || {
+        let of = |recommended| virtual_memory::granularity(device, recommended);
+        Ok(Granularity { minimum: of(false)?, recommended: of(true)? })
+    })
 }
 /// The minimum granularity in bytes.
 pub(super) fn granule<D: Dialect>(device: &DriverDevice<D>) -> Result<usize> {

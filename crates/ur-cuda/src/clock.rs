@@ -13,8 +13,9 @@ use super::{
     driver::{Dialect, RawContext},
     native::{context::Entered, event::NativeEvent, stream::Stream},
 };
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use ur_hal::{ErrorKind, Result};
+use ur_lock::locked;
 
 /// Age in nanoseconds from which a base is replaced: over this distance the driver's times are exact to 61
 /// ns.
@@ -51,7 +52,7 @@ impl<D: Dialect> Base<D> {
     }
     /// The base's own time. A context must be current.
     fn at(&self) -> Result<u64> {
-        let before = || self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = || locked(&self.before);
         let known = before().clone();
         if let Some(known) = known {
             self.event.synchronize()?;
@@ -153,7 +154,7 @@ impl<D: Dialect> Clock<D> {
         Ok(Self { stream, newest: Mutex::new(newest) })
     }
     fn newest(&self) -> MutexGuard<'_, Arc<Base<D>>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.newest)
     }
     /// The newest base, replaced if it is too old, so that times after a pause are measured from nearby. Does
     /// not wait for the device, which may wait for what the caller does next: while the device has not passed

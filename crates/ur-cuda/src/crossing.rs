@@ -112,7 +112,8 @@ pub(super) fn elsewhere<D: Dialect>(
     let before = device.events().take(&own, false)?;
     before.record(stream)?;
     let on = home.enter()?;
-    let create = || Ok(Stream::create(&on, 0)?.never_waiting(home.clone()));
+    let never_waiting = |stream: Stream<D>| Arc::new(stream.never_waiting(home.clone()));
+    let create = || Stream::create(&on, 0).map(never_waiting);
     let aside = stream.peer_streams().get(home.number(), create)?;
     aside.wait_for(&before)?;
     let done = work(&aside);

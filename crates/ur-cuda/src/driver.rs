@@ -17,7 +17,7 @@ use ur_hal::{Error, ErrorKind, Severity, Statuses};
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     $(#[$doc])*
     #[repr(transparent)]
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub struct $name(NonNull<c_void>);
     // SAFETY: an opaque handle from the driver; both drivers allow its use from any thread.
     unsafe impl Send for $name {}

@@ -44,7 +44,7 @@ use super::{
 };
 use std::{
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -59,6 +59,7 @@ use ur_core::over_driver::{
 };
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer, Payload};
+use ur_lock::locked;
 
 /// What was shared of memory that other code allocated, by object number.
 pub(super) type All = Mutex<OfOthers<Shared>>;
@@ -136,7 +137,7 @@ impl Way {
     }
 }
 fn all<D: Dialect>() -> MutexGuard<'static, OfOthers<Shared>> {
-    D::statics().memory.get().foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&D::statics().memory.get().foreign)
 }
 fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.number() == number)
@@ -152,7 +153,7 @@ fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Kn
     let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
     let pool = memory::pool_of(&on, at)?;
     let ours = &D::statics().memory.get().pools;
-    let is_ours = |raw| ours.lock().unwrap_or_else(PoisonError::into_inner).contains(&raw);
+    let is_ours = |raw| locked(ours).contains(&raw);
     if pool.is_some_and(is_ours) {
         return Ok(None); // an asynchronous free that the stream has not executed yet
     }

@@ -9,11 +9,12 @@ use super::{
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
 use ur_hal::{Error, ErrorKind, Result, objects_so_far};
+use ur_lock::locked;
 
 /// The largest number of pending marks for deferred frees in a lane.
 const MARKS: usize = 64;
@@ -176,7 +177,7 @@ impl<D: Dialect> Lane<D> {
         wanted > self.marked.load(Relaxed) && !self.has_passed(wanted)
     }
     fn marks(&self) -> MutexGuard<'_, VecDeque<(u64, Arc<Pooled<D>>)>> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.marks)
     }
     /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
     /// mark serves all memory freed before it. A lane whose stream has failed counts as complete.

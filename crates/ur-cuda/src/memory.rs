@@ -181,7 +181,7 @@ impl<D: Dialect> Drop for Leaving<D> {
     fn drop(&mut self) {
         let Some(chunk) = self.0.take().filter(|chunk| chunk.goes_when_idle()) else { return };
         let (store, bytes) = (D::statics().memory.get(), pool::Chunk::bytes(&*chunk));
-        let now = D::statics().queues_now.ticket(0);
+        let now = work::ticket_of(&D::statics().queues_now, 0);
         // A limit only, so relaxed loads suffice.
         if store.leaving.load(Relaxed) <= MOST && !now.is_over() {
             deferred_free::later::<Memory<D>>(now.into_moments(), Self(Some(chunk)));

@@ -23,11 +23,12 @@ use std::{
     cell::Cell,
     hint,
     num::NonZeroU64,
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 use ur_hal::Result;
+use ur_lock::locked;
 
 /// How long the host polls without naps.
 const LOOKS: Duration = Duration::from_micros(50);
@@ -133,13 +134,13 @@ impl<D: Dialect> Sleepers<D> {
         Self(Mutex::new(Vec::new()))
     }
     fn with(&self, on: &Entered<D>, sleep: impl FnOnce(&Sleeper<D>) -> Result<()>) -> Result<()> {
-        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let idle = locked(&self.0).pop();
         let sleeper = match idle {
             Some(sleeper) => sleeper,
             None => Sleeper { stream: Stream::create(on, 0)?, event: NativeEvent::blocking(on)? },
         };
         sleep(&sleeper)?; // after an error its state is unknown, so it is not reused
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(sleeper);
+        locked(&self.0).push(sleeper);
         Ok(())
     }
 }

@@ -9,9 +9,10 @@ use super::{
 use std::{
     collections::{BTreeMap, HashSet},
     ops::Range,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 use ur_hal::Result;
+use ur_lock::locked;
 
 /// The records of this process.
 #[derive(Debug)]
@@ -51,7 +52,7 @@ impl<D: Dialect> Default for Peers<D> {
 }
 impl<D: Dialect> Peers<D> {
     fn known(&self) -> MutexGuard<'_, Known<D>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
     /// Registers a mapping of `home`'s memory, to which the devices in `always` get access with these
     /// `rights` (0: none). Access is set for those of them whose context exists, and for devices that were

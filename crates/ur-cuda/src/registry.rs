@@ -5,10 +5,11 @@ use super::{
     peers::Peers,
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashSet,
     sync::{Mutex, OnceLock, atomic::AtomicUsize},
 };
 use ur_hal::{Claims, Granularity};
+use ur_lock::PerKey;
 
 /// The state in one process; a forked child gets a new, empty one.
 pub(super) struct Store<D: Dialect> {
@@ -23,7 +24,7 @@ pub(super) struct Store<D: Dialect> {
     /// of other code.
     pub(super) pools: Mutex<HashSet<RawPool>>,
     /// The granularity of virtual memory, by the driver's number of the device.
-    pub(super) granules: Mutex<HashMap<i32, Granularity>>,
+    pub(super) granules: PerKey<i32, Granularity>,
 }
 impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
@@ -35,7 +36,7 @@ impl<D: Dialect> Default for Store<D> {
             takes_offsets: OnceLock::new(),
             claims: Claims::default(),
             pools: Mutex::default(),
-            granules: Mutex::default(),
+            granules: PerKey::new(),
         }
     }
 }

@@ -16,11 +16,12 @@ use super::{
 };
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 use ur_adapter::memory::UsmPtr;
 use ur_core::memory::allocation::Usm;
 use ur_hal::Result;
+use ur_lock::locked;
 
 /// The sizes of pinned pieces in bytes.
 const SIZES: [usize; 2] = [64 << 10, 4 << 20];
@@ -43,7 +44,7 @@ impl<D: Dialect> Pool<D> {
         Self(Mutex::new([const { Shelf { idle: Vec::new(), made: 0 } }; 2]))
     }
     fn shelves(&self) -> MutexGuard<'_, [Shelf<D>; 2]> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.0)
     }
 }
 /// A piece in use by one copy. Its return to the pool calls no driver function, because the last reference

@@ -17,7 +17,7 @@ use super::{
         stream::Stream,
     },
 };
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -25,6 +25,7 @@ use ur_adapter::{
 };
 use ur_core::memory::{deferred_free, image_layout::Layout};
 use ur_core::over_driver::{block::Block, mem};
+use ur_lock::locked;
 
 /// The memory of a memory object and of its sub-buffers.
 #[derive(Debug)]
@@ -190,7 +191,7 @@ impl<D: Dialect> mem::Storage<Family<D>> for Storage<D> {
     }
 }
 fn lock<D: Dialect>(state: &Mutex<Box<[State<D>]>>) -> MutexGuard<'_, Box<[State<D>]>> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(state)
 }
 /// What a command uses.
 pub(super) enum Found<'s, D: Dialect> {

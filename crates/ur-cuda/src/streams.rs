@@ -29,11 +29,7 @@ use super::{
     usm_async,
     work::{Lanes, QueueState},
 };
-use std::{
-    convert::Infallible,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{convert::Infallible, sync::Arc, time::Instant};
 use ur_adapter::{
     command::CompletionRequest,
     error::{Error, ErrorCode, Result},
@@ -223,14 +219,10 @@ impl<D: Dialect> Streams for Family<D> {
         point.is_settled() && device::check_fork::<D>().is_ok()
     }
     fn wait(point: &Point<D>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
-        while let Some(deadline) = deadline
-            && !point.status()?.is_final()
+        if let Some(deadline) = deadline
+            && !Self::is_final_by(point, deadline)?
         {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            std::thread::sleep(left.min(Duration::from_micros(100)));
+            return Ok(false);
         }
         point.wait()?;
         Ok(true)

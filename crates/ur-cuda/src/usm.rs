@@ -8,7 +8,7 @@ use super::{
     foreign,
     memory::Leaving,
     native::{device as native, memory, pool::DriverPool},
-    work::Moment,
+    work::{Moment, ticket_of},
 };
 use std::{
     collections::HashMap,
@@ -123,7 +123,7 @@ impl<D: Dialect> HasUsm for Family<D> {
         Leaving::new(chunk)
     }
     fn submitted(context: &Object<Context<D>>, since: u64) -> Vec<Moment<D>> {
-        context.queues().ticket(since).into_moments()
+        ticket_of(context.queues(), since).into_moments()
     }
     fn zero(
         _: &DriverContext<D>,

@@ -9,11 +9,12 @@ use super::{
     shared_words::{PendingSignals, Registered, await_all},
 };
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+    Arc, Mutex, MutexGuard, OnceLock,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
-use ur_hal::{ErrorKind, Moment as _, Result};
+use ur_hal::{ErrorKind, Moment as _, Result, StreamState, StreamStates};
 use ur_ipc::arena;
+use ur_lock::locked;
 
 /// The number of lanes of an out-of-order queue.
 const LANES: usize = 8;
@@ -133,7 +134,7 @@ impl<D: Dialect> QueueState<D> {
         self.lanes.iter().filter_map(OnceLock::get)
     }
     fn fence(&self) -> MutexGuard<'_, Option<Arc<Pooled<D>>>> {
-        self.fence.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.fence)
     }
     /// Makes `lane` wait for the last barrier.
     pub(super) fn keep_behind_barrier(&self, lane: &Lane<D>) -> Result<()> {
@@ -187,7 +188,7 @@ impl<D: Dialect> QueueState<D> {
         if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
     }
     fn debts(&self) -> MutexGuard<'_, PendingSignals> {
-        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.debts)
     }
     /// Records that one of its streams waits for a signal of another process.
     pub(super) fn owe(&self, owed: arena::PendingSignal) {
@@ -260,38 +261,22 @@ impl<D: Dialect> QueueState<D> {
     }
 }
 
-/// A list of queue states, including those of released queues that are still busy: all of this process, or
-/// those of one context.
-#[derive(Debug)]
-pub struct QueueRegistry<D: Dialect>(RwLock<Vec<Arc<QueueState<D>>>>);
-impl<D: Dialect> QueueRegistry<D> {
-    pub(super) const fn new() -> Self {
-        Self(RwLock::new(Vec::new()))
+/// Queue states: all of this process, or those of one context.
+pub type QueueRegistry<D> = StreamStates<QueueState<D>>;
+impl<D: Dialect> StreamState for QueueState<D> {
+    fn is_released(&self) -> bool {
+        self.is_over.load(Acquire)
     }
-    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<QueueState<D>>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    fn is_idle(&self) -> bool {
+        is_done(self.is_idle())
     }
-    pub(super) fn add(&self, work: &Arc<QueueState<D>>) {
-        // Removes released states that are idle; the driver is queried outside the lock.
-        let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
-        let gone: Vec<_> = over.iter().filter(|w| is_done(w.is_idle())).collect();
-        let is_gone = |w: &Arc<QueueState<D>>| gone.iter().any(|g| Arc::ptr_eq(g, w));
-        let mut all = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
-        all.push(Arc::clone(work));
-        drop(all);
-        drop(taken); // destroys streams, so outside the lock
-    }
-    fn of(&self, is_meant: impl Fn(&QueueState<D>) -> bool) -> Vec<Arc<QueueState<D>>> {
-        self.all().iter().filter(|work| is_meant(work)).cloned().collect()
-    }
-    /// The sync point of everything submitted so far to these queues that may use memory as old as the object
-    /// with the number `since`. Does not query the driver.
-    pub(super) fn ticket(&self, since: u64) -> SyncPoint<D> {
-        let mut moments = vec![];
-        self.all().iter().for_each(|work| work.note(since, &mut moments));
-        SyncPoint(moments)
-    }
+}
+/// The sync point of everything submitted so far to these queues that may use memory as old as the object with
+/// the number `since`. Does not query the driver.
+pub(super) fn ticket_of<D: Dialect>(queues: &QueueRegistry<D>, since: u64) -> SyncPoint<D> {
+    let mut moments = vec![];
+    queues.all().iter().for_each(|work| work.note(since, &mut moments));
+    SyncPoint(moments)
 }
 
 /// Whether a query reports completion. An error counts as complete, because nothing runs in a context that is

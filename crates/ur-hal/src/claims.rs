@@ -1,8 +1,6 @@
 //! Address ranges that belong to somebody.
-use std::{
-    collections::BTreeMap,
-    sync::{PoisonError, RwLock},
-};
+use std::{collections::BTreeMap, sync::RwLock};
+use ur_lock::{read_locked, write_locked};
 
 /// Address ranges that a backend reserved or allocated, allocated to the application or not: of others' memory it asks
 /// the driver, and of these it need not.
@@ -11,15 +9,15 @@ pub struct Claims(RwLock<BTreeMap<usize, usize>>);
 impl Claims {
     /// Records that the `bytes` addresses from `at` on belong to the backend.
     pub fn claim(&self, at: usize, bytes: usize) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(at, bytes);
+        write_locked(&self.0).insert(at, bytes);
     }
     /// Removes the range that starts at `at`.
     pub fn give_up(&self, at: usize) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(&at);
+        write_locked(&self.0).remove(&at);
     }
     /// Whether the address is in one of the ranges.
     pub fn has(&self, at: usize) -> bool {
-        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let all = read_locked(&self.0);
         let (start, bytes) = all.range(..=at).next_back().map_or((0, 0), |(&s, &b)| (s, b));
         at - start < bytes
     }

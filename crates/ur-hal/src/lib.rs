@@ -31,6 +31,7 @@ mod notice;
 mod pattern;
 mod peers;
 mod rows;
+mod stream_states;
 mod streams;
 mod submission;
 mod types;
@@ -70,6 +71,7 @@ pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
 pub use rows::Rows;
+pub use stream_states::{StreamState, StreamStates};
 pub use streams::{AdoptedStream, EventSharing, Notification, Streams};
 pub use submission::{
     Completion, DefaultStream, Order, Priority, Profile, Status, StreamRequest, Submission, Times,

@@ -1,6 +1,6 @@
 //! Streams, and the points that mark the end of their commands.
 use crate::{Error, NativeHandle, Result, Status, StreamRequest, Submission, Times, Types};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use ur_ipc::{Arrived, Payload, Remote};
 
 /// How processes share events of a device.
@@ -94,6 +94,17 @@ pub trait Streams: Types {
     /// Returns an error if the command failed: [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed)
     /// unless the driver itself failed.
     fn wait(point: &Self::Point, deadline: Option<Instant>) -> Result<bool>;
+    /// [`wait`](Self::wait) until a deadline, for drivers that wait without one only: looks at the point again and again.
+    fn is_final_by(point: &Self::Point, deadline: Instant) -> Result<bool> {
+        while !Self::status(point)?.is_final() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(Duration::from_micros(100)));
+        }
+        Ok(true)
+    }
     /// When its command was submitted, began and ended; `None` without a [`Profile`](crate::Profile).
     fn times(point: &Self::Point) -> Result<Option<Times>>;
     /// [`NOTIFIES`](Self::NOTIFIES): calls `call` once the point has at least the status `at`, on any thread; on the

@@ -3,8 +3,9 @@
 //! The one that commands record overflows within minutes; its upper bits are taken from the time of
 //! submission.
 use super::{DriverDevice, driver::RawDevice, native::device as native};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use ur_hal::Result;
+use ur_lock::locked;
 use ze_sys::ze_device_properties_t;
 
 /// Converts the counters of a device.
@@ -56,8 +57,7 @@ impl Clock {
     /// Continues a counter that may have overflowed since the last reading, as often as the host's clock
     /// says.
     fn continued(&self, host: u64, ticks: u64) -> u64 {
-        let (round, mut last) =
-            (mask(self.bits[0]), self.last.lock().unwrap_or_else(PoisonError::into_inner));
+        let (round, mut last) = (mask(self.bits[0]), locked(&self.last));
         let whole = last.map_or(ticks & round, |(then, before)| {
             let (nanoseconds, tick) = self.scale;
             let since = scaled(host.saturating_sub(then), (tick, nanoseconds));

@@ -6,8 +6,9 @@ use super::{
 };
 use std::{
     collections::VecDeque,
-    sync::{Arc, MutexGuard, PoisonError, atomic::Ordering::*},
+    sync::{Arc, MutexGuard, atomic::Ordering::*},
 };
+use ur_lock::locked;
 
 impl QueueState {
     /// Whether its lists wait for signals that may never come.
@@ -39,7 +40,7 @@ impl QueueState {
         }
     }
     fn open(&self) -> MutexGuard<'_, VecDeque<Arc<PendingSignal>>> {
-        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.debts)
     }
     /// Whether a signal that one of its lists waits for will never come.
     pub(super) fn is_lost(&self) -> bool {

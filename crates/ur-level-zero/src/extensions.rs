@@ -8,8 +8,9 @@ use std::{
     collections::HashMap,
     ffi::{CStr, c_void},
     ptr::NonNull,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock},
 };
+use ur_lock::locked;
 
 /// The extensions of one driver.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Extensions {
     }
     /// The address of a function by its name; `None` if the driver does not have it.
     pub fn function(&self, name: &'static CStr) -> Option<NonNull<c_void>> {
-        let lock = || self.looked_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || locked(&self.looked_up);
         let known = lock().get(name).copied();
         let found = known.unwrap_or_else(|| {
             let at = driver::extension(self.raw, name).map(|at| at.as_ptr().expose_provenance());

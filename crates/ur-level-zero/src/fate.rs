@@ -2,7 +2,7 @@
 //! and its queue learn here whether it failed.
 use crate::log::notice;
 use std::sync::{
-    Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+    Arc, Mutex, MutexGuard, OnceLock,
     atomic::{AtomicBool, Ordering::*},
 };
 use ur_hal::{Error, Result, Severity};
@@ -120,7 +120,7 @@ pub(super) struct Fates {
 }
 impl Fates {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Fate>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.all)
     }
     /// Who next finishes the queue is to be told of this one, if it fails.
     pub(super) fn add(&self, fate: &Arc<Fate>) {

@@ -14,7 +14,7 @@ use super::{
     registry::registry,
     share::payload_of,
 };
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
@@ -27,6 +27,7 @@ use ur_core::{
 };
 use ur_hal::{KnownMemory, MemoryKind, Range};
 use ur_ipc::{Kind, Offer};
+use ur_lock::locked;
 use ze_sys::*;
 
 /// What was shared of memory that other code allocated, by object number.
@@ -44,7 +45,7 @@ pub(super) struct Shared {
     handle: Arc<Handle>,
 }
 fn all() -> MutexGuard<'static, OfOthers<Shared>> {
-    registry().foreign.lock().unwrap_or_else(PoisonError::into_inner)
+    locked(&registry().foreign)
 }
 /// The device with this driver handle: a root device or a sub-device.
 fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {

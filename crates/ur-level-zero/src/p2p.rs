@@ -1,11 +1,8 @@
 //! Access of devices to each other's memory, which the driver enables by itself.
-use super::{
-    DriverDevice, LevelZero,
-    driver::RawDevice,
-    native::{call::Known, device as native},
-};
+use super::{DriverDevice, LevelZero, driver::RawDevice, native::device as native};
 use std::sync::Arc;
 use ur_hal::{Error, Reach, ReachesPeers, Result};
+use ur_lock::PerKey;
 use ze_sys::*;
 
 /// Whether one device can access the memory of another. The driver is queried once for each pair.
@@ -13,7 +10,7 @@ use ze_sys::*;
 /// # Errors
 /// Returns the driver's error.
 pub fn can_access(from: &DriverDevice, peer: &DriverDevice) -> Result<bool> {
-    static KNOWN: Known<(RawDevice, RawDevice), bool> = Known::new();
+    static KNOWN: PerKey<(RawDevice, RawDevice), bool> = PerKey::new();
     let (from, peer) = (from.raw(), peer.raw());
     if from == peer { Ok(true) } else { KNOWN.get((from, peer), || native::can_access(from, peer)) }
 }

@@ -4,7 +4,7 @@ use super::{
     announcer::NAPS,
     context::DriverContext,
     device::DriverDevice,
-    driver::RawEvent,
+    driver::{RawDevice, RawEvent},
     fate::Dependencies,
     native::{
         counter::Counters,
@@ -18,12 +18,13 @@ use super::{
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock,
         atomic::{AtomicU8, Ordering::*},
     },
     time::Duration,
 };
 use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
+use ur_lock::{PerKey, locked};
 
 /// The largest number of unused counter-based events that are kept.
 const KEPT: usize = 256;
@@ -46,7 +47,7 @@ pub struct Cache {
 }
 impl Cache {
     fn idle(&self, timed: bool) -> MutexGuard<'_, VecDeque<EventKind>> {
-        self.idle[usize::from(timed)].lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.idle[usize::from(timed)])
     }
     /// The factory for more events.
     pub(super) fn maker(&self) -> &EventMaker {
@@ -103,9 +104,7 @@ impl Cache {
 
 /// The event caches of a context's devices.
 #[derive(Debug, Default)]
-pub struct ContextEvents(Mutex<Caches>);
-/// By the device's handle, and whether events must come from pools.
-type Caches = Vec<((usize, bool), Arc<Cache>)>;
+pub struct ContextEvents(PerKey<(RawDevice, bool), Arc<Cache>>);
 impl ContextEvents {
     /// The cache of `device`; with `pooled` its events come from pools, even if the driver has counter-based
     /// ones.
@@ -115,32 +114,21 @@ impl ContextEvents {
         device: &DriverDevice,
         pooled: bool,
     ) -> Arc<Cache> {
-        let key = (device.raw().addr(), pooled);
-        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known =
-            |all: &Caches| all.iter().find(|one| one.0 == key).map(|one| Arc::clone(&one.1));
-        if let Some(cache) = known(&lock()) {
-            return cache;
-        }
-        let counters = match pooled || !options().counters {
-            true => Counters::default(),
-            false => Counters::of(device.platform().raw(), device.raw()),
+        let raw = device.raw();
+        let make = || {
+            let counters = match pooled || !options().counters {
+                true => Counters::default(),
+                false => Counters::of(device.platform().raw(), raw),
+            };
+            let mut devices = vec![raw];
+            let others = context.devices().iter().map(|one| one.raw());
+            devices.extend(others.filter(|other| *other != raw));
+            let (native, places) = (Arc::clone(context.native()), options().places);
+            let maker = EventMaker::new(native, (raw, devices), counters, places);
+            let idle = [VecDeque::with_capacity(KEPT), VecDeque::new()].map(Mutex::new);
+            Arc::new(Cache { maker, spare: Spare::default(), idle })
         };
-        let places = options().places;
-        let mut devices = vec![device.raw()];
-        for other in context.devices().iter().filter(|one| one.raw() != device.raw()) {
-            devices.push(other.raw());
-        }
-        let devices = (device.raw(), devices);
-        let maker = EventMaker::new(Arc::clone(context.native()), devices, counters, places);
-        let idle = [VecDeque::with_capacity(KEPT), VecDeque::new()].map(Mutex::new);
-        let fresh = Arc::new(Cache { maker, spare: Spare::default(), idle });
-        let mut all = lock();
-        let known = known(&all);
-        known.unwrap_or_else(|| {
-            all.push((key, Arc::clone(&fresh)));
-            fresh
-        })
+        self.0.of((raw, pooled), make)
     }
 }
 

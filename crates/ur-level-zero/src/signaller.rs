@@ -10,13 +10,14 @@ use std::{
     fmt, fs, io,
     os::fd::{AsFd, OwnedFd},
     sync::{
-        Arc, Mutex, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering::*},
     },
     time::{Duration, Instant},
 };
 use ur_hal::what_ran_out;
 use ur_hal::{Error, ErrorKind, Result};
+use ur_lock::locked;
 use ur_mapping::SharedWords;
 
 /// The size of the memory in bytes.
@@ -254,7 +255,7 @@ impl Process {
         }
         // A process that was seen alive within `MOMENT` is not checked again.
         static SEEN: Mutex<Option<(Process, Instant)>> = Mutex::new(None);
-        let seen = || SEEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = || locked(&SEEN);
         let now = Instant::now();
         if seen().is_some_and(|(who, then)| who == self && now.duration_since(then) < MOMENT) {
             return false;

@@ -34,10 +34,7 @@ use super::{
     submission::{Appends, How},
     work::{Batching, Engines, QueueState},
 };
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Owned,
@@ -289,14 +286,10 @@ impl Streams for LevelZero {
     }
     fn wait(point: &Point, deadline: Option<Instant>) -> ur_hal::Result<bool> {
         Self::check_process()?;
-        while let Some(deadline) = deadline
-            && !point.status().is_final()
+        if let Some(deadline) = deadline
+            && !Self::is_final_by(point, deadline)?
         {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
-            }
-            std::thread::sleep(left.min(Duration::from_micros(100)));
+            return Ok(false);
         }
         point.wait()?;
         Ok(true)

@@ -6,8 +6,8 @@ use super::{
     work::{CommandId, QueueState},
 };
 use crate::log::notice;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic::Ordering::*};
-use ur_hal::{Moment as _, Result, Severity};
+use std::sync::{Arc, atomic::Ordering::*};
+use ur_hal::{Moment as _, Result, Severity, StreamState, StreamStates};
 
 impl QueueState {
     /// Ends the use: the queue was released. Its lists are kept until they are idle.
@@ -17,9 +17,6 @@ impl QueueState {
         }
         self.is_over.store(true, Release);
         QUEUES.sweep();
-    }
-    fn is_done(&self) -> bool {
-        self.is_over.load(Acquire) && self.is_idle().unwrap_or(true)
     }
     /// Adds the points that its lists must pass until everything submitted so far that may use memory as old
     /// as the object with the number `since` is complete. Submits batches; otherwise does not call the
@@ -84,35 +81,13 @@ pub(super) fn enter(work: &Arc<QueueState>) {
 }
 
 /// The queue states of this process, including those of released queues that are still busy.
-#[derive(Debug)]
-struct QueueRegistry(RwLock<Vec<Arc<QueueState>>>);
-static QUEUES: QueueRegistry = QueueRegistry(RwLock::new(Vec::new()));
-impl QueueRegistry {
-    fn all(&self) -> RwLockReadGuard<'_, Vec<Arc<QueueState>>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+static QUEUES: StreamStates<QueueState> = StreamStates::new();
+impl StreamState for QueueState {
+    fn is_released(&self) -> bool {
+        self.is_over.load(Acquire)
     }
-    fn change(&self) -> RwLockWriteGuard<'_, Vec<Arc<QueueState>>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn add(&self, work: &Arc<QueueState>) {
-        self.sweep();
-        self.change().push(Arc::clone(work));
-    }
-    /// Removes released states that are idle; the driver is queried outside the lock.
-    fn sweep(&self) {
-        let over: Vec<_> = self.all().iter().filter(|w| w.is_over.load(Acquire)).cloned().collect();
-        let gone: Vec<_> = over.into_iter().filter(|w| w.is_done()).collect();
-        if gone.is_empty() {
-            return;
-        }
-        let is_gone = |w: &Arc<QueueState>| gone.iter().any(|g| Arc::ptr_eq(g, w));
-        let mut all = self.change();
-        let taken: Vec<_> = all.extract_if(.., |w| is_gone(w)).collect();
-        drop(all);
-        drop(taken);
-    }
-    fn of(&self, is_meant: impl Fn(&QueueState) -> bool) -> Vec<Arc<QueueState>> {
-        self.all().iter().filter(|work| is_meant(work)).cloned().collect()
+    fn is_idle(&self) -> bool {
+        self.is_idle().unwrap_or(true)
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
@@ -22,6 +22,7 @@ use ur_adapter::{
 };
 use ur_core::over_driver::usm_pool::{HasUsm, OWN_DEVICE, OWN_OTHERS};
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+use ur_lock::locked;
 
 /// The alignment in bytes of allocations without a requested one: enough for every kernel type, and a cache
 /// line.
@@ -38,7 +39,7 @@ impl UtilityLists {
         Self { context, idle: Mutex::default() }
     }
     fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.idle)
     }
     /// Executes `work` on a command list of `device`, ordered with no queue, and waits for it.
     ///

@@ -21,11 +21,12 @@ use super::{
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
 use ur_hal::Result;
+use ur_lock::locked;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
 const LANES: usize = COPIES + 1;
@@ -185,7 +186,7 @@ impl QueueState {
     }
     /// Takes the queue's lists: one thread at a time.
     pub(super) fn turn(&self) -> MutexGuard<'_, LockedState> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.turn)
     }
     /// The number of the lane that the next command takes: the last one's where that is known to be
     /// done, so that who waits for each command has one list at work. Copies (`copies`) have an engine of their own, where

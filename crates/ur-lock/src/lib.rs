@@ -1,10 +1,14 @@
 //! Locks of the standard library, taken also after a thread panicked while it held one, and code whose panic ends nothing else. Panics become result codes
 //! where C called (`ur_adapter::entry`), so a panic must not turn every later call into another one: whoever holds
 //! one of these locks keeps what it guards consistent after each statement that can panic.
+mod per_key;
+
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
+
+pub use per_key::PerKey;
 
 /// The result of a lock or of a condition variable, poisoned or not.
 pub fn unpoisoned<T>(result: LockResult<T>) -> T {

@@ -8,6 +8,7 @@ use super::{
         patience,
     },
     context::{Entered, Owned, Registration, Release},
+    own_streams::utility,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
 use ur_hal::{ErrorKind, Result, placed, told};
@@ -129,7 +130,7 @@ impl<D: Dialect> Registered<D> {
 /// Returns the driver's error.
 pub fn zero<D: Dialect>(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<()> {
     let on = device.enter()?;
-    let stream = D::statics().utility.of(&on, device.context()?)?;
+    let stream = utility(&on, device.context()?)?;
     // SAFETY: the caller allocated the range.
     unsafe { D::driver().set_d8(at, 0, bytes, stream.raw()) }.ok()?;
     patience::finish(&stream, device)
@@ -146,7 +147,7 @@ pub fn copy<D: Dialect>(
     bytes: usize,
 ) -> Result<()> {
     let on = device.enter()?;
-    let stream = D::statics().utility.of(&on, device.context()?)?;
+    let stream = utility(&on, device.context()?)?;
     let stream = stream.waiting().of(device.clone());
     stream.copy(to, from, bytes)?;
     patience::finish(&stream, device)

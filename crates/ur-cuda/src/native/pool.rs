@@ -11,6 +11,7 @@ use super::{
     },
     context::{Owned, release},
     memory::pointer,
+    own_streams::utility,
     virtual_memory::{adopt, foreign},
 };
 use std::{
@@ -190,7 +191,7 @@ impl<D: Dialect> Drop for FromPool<D> {
         if !self.is_free {
             let context = self.pool.pool.context();
             release::<D>(context, |on| {
-                let stream = D::statics().utility.of(on, context)?;
+                let stream = utility(on, context)?;
                 // SAFETY: the owner guarantees that no command uses it any more.
                 unsafe { D::driver().free_async(self.at, stream.raw()) }.released()
             });

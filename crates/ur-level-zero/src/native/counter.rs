@@ -4,12 +4,13 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Outcome, RawContext, RawDevice, RawDriver, RawEvent, driver, unwrapped},
-    call::{Known, function},
+    call::function,
     context::NativeContext,
     event::{AdoptedEvent, CounterEvent},
 };
 use std::sync::Arc;
 use ur_hal::{Result, made};
+use ur_lock::PerKey;
 use ze_sys::*;
 
 pub(super) type Create = unsafe extern "C" fn(
@@ -56,9 +57,8 @@ pub struct Counters {
 impl Counters {
     /// What `driver`, to which `device` belongs, supports.
     pub fn of(driver: RawDriver, device: RawDevice) -> Self {
-        static KNOWN: Known<RawDriver, Counters> = Known::new();
-        let found = KNOWN.get(driver, || Ok(Self::find(driver, device).unwrap_or_default()));
-        found.unwrap_or_default()
+        static KNOWN: PerKey<RawDriver, Counters> = PerKey::new();
+        KNOWN.of(driver, || Self::find(driver, device).unwrap_or_default())
     }
     /// A new event that can be signalled repeatedly; with `shared` it can be shared between processes. `None`
     /// if the driver has no counter-based events.

@@ -5,24 +5,24 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::{device::DriverDevice, driver::RawDriver},
-    call::Known,
     ipc::duplicate,
 };
 use rustix::fs::fstat;
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, IntoRawFd as _, OwnedFd};
 use ur_hal::{Error, ErrorKind, Result};
+use ur_lock::PerKey;
 
 /// Which drivers take ownership of the descriptors of one kind of import.
 #[derive(Debug)]
 pub(super) struct Keepers {
-    known: Known<RawDriver, bool>,
+    known: PerKey<RawDriver, bool>,
     /// Imports memory of its own by a duplicate of its descriptor, frees it, and returns whether the driver
     /// closed that.
     try_out: fn(&DriverDevice) -> Result<bool>,
 }
 impl Keepers {
     pub(super) const fn new(try_out: fn(&DriverDevice) -> Result<bool>) -> Self {
-        Self { known: Known::new(), try_out }
+        Self { known: PerKey::new(), try_out }
     }
     /// Calls `import` with the number of a duplicate of `fd`.
     ///
@@ -48,7 +48,7 @@ impl Keepers {
     /// code.
     fn keeps(&self, device: &DriverDevice) -> bool {
         let raw = device.platform().raw();
-        self.known.get(raw, || Ok((self.try_out)(device).unwrap_or(true))).unwrap_or(true)
+        self.known.of(raw, || (self.try_out)(device).unwrap_or(true))
     }
 }
 

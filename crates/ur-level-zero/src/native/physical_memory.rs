@@ -5,7 +5,6 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
-    call::Known,
     context::NativeContext,
     fork::release,
     import_fd::{Keepers, close_if_left, was_kept},
@@ -22,6 +21,7 @@ use std::{
     },
 };
 use ur_hal::{Error, ErrorKind, Result, made};
+use ur_lock::PerKey;
 use ze_sys::*;
 
 /// The kind of descriptor: a dma-buf.
@@ -34,7 +34,7 @@ pub(super) const DMA_BUF: u32 = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 /// # Errors
 /// Returns the driver's error.
 pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
-    static KNOWN: Known<RawDriver, bool> = Known::new();
+    static KNOWN: PerKey<RawDriver, bool> = PerKey::new();
     if !super::virtual_memory::is_supported(device)? {
         return Ok(false);
     }

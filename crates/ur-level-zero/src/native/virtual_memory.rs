@@ -5,7 +5,6 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
-    call::Known,
     context::NativeContext,
     fork::release,
     memory::pointer,
@@ -14,6 +13,7 @@ use super::{
 };
 use std::sync::Arc;
 use ur_hal::{Access, ErrorKind, Result, placed, told};
+use ur_lock::PerKey;
 use ze_sys::*;
 
 /// Whether the device supports virtual memory. Determined by a trial call, because a loader exports the
@@ -22,7 +22,7 @@ use ze_sys::*;
 /// # Errors
 /// Returns the driver's error.
 pub fn is_supported(device: &DriverDevice) -> Result<bool> {
-    static KNOWN: Known<RawDriver, bool> = Known::new();
+    static KNOWN: PerKey<RawDriver, bool> = PerKey::new();
     let raw = device.platform().raw();
     KNOWN.get(raw, || {
         let context = NativeContext::create(raw, &[device.raw()])?;
@@ -51,7 +51,7 @@ pub struct Ways {
 /// # Errors
 /// Returns the driver's error.
 pub fn ways(device: &DriverDevice) -> Result<Ways> {
-    static KNOWN: Known<RawDriver, Ways> = Known::new();
+    static KNOWN: PerKey<RawDriver, Ways> = PerKey::new();
     KNOWN.get(device.platform().raw(), || try_mappings(device))
 }
 /// Writes a byte into each of two pages, and checks which of them a mapping of the second page shows, before
