@@ -12,7 +12,7 @@ use super::{
     context::{Owned, release},
     memory::pointer,
     own_streams::utility,
-    virtual_memory::{adopt, foreign},
+    virtual_memory::{exported, foreign},
 };
 use std::{
     os::fd::{AsRawFd, BorrowedFd, OwnedFd},
@@ -121,16 +121,10 @@ impl<D: Dialect> DriverPool<D> {
     /// # Errors
     /// Returns the driver's error, also for a pool that was not created for sharing.
     pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
-        if let Some(fd) = self.exported.get() {
-            return Ok(Arc::clone(fd));
-        }
-        let _on = device.enter()?;
-        let mut number = -1_i32;
-        let to = (&raw mut number).cast();
-        // SAFETY: `number` has the type of a descriptor.
-        unsafe { D::driver().pool_export(to, self.raw(), DESCRIPTOR, 0) }.ok()?;
-        let fd = adopt(number)?;
-        Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
+        exported(device, &self.exported, |to| {
+            // SAFETY: `to` is for a descriptor.
+            unsafe { D::driver().pool_export(to, self.raw(), DESCRIPTOR, 0) }
+        })
     }
     /// Opens an allocation of this pool by another process's export data.
     ///

@@ -346,10 +346,8 @@ impl<D: Dialect> Stream<D> {
         let pattern = Pattern::new(pattern, bytes)?.shortest().bytes();
         let count = bytes / pattern.len();
         let aligned = |size: usize| at.is_multiple_of(size as u64);
-        match *pattern {
-            [a] => self.set_d8(at, a, count),
-            [a, b] if aligned(2) => self.set_d16(at, u16::from_ne_bytes([a, b]), count),
-            [a, b, c, d] if aligned(4) => self.set_d32(at, u32::from_ne_bytes([a, b, c, d]), count),
+        match pattern.len() {
+            unit @ (1 | 2 | 4) if aligned(unit) => self.set(at, pattern, count),
             _ => self.fill_columns(at, pattern, count),
         }
     }
@@ -360,7 +358,7 @@ impl<D: Dialect> Stream<D> {
             return self.fill_doubling(at, pattern, pitch * count);
         }
         for (column, units) in pattern.chunks_exact(unit).enumerate() {
-            self.fill_column(at + (column * unit) as u64, pitch, units, count)?;
+            self.set_2d((at + (column * unit) as u64, pitch), units, (1, count))?;
         }
         Ok(())
     }
@@ -387,22 +385,44 @@ impl<D: Dialect> Stream<D> {
         let from = bytes.as_ptr().expose_provenance() as u64;
         self.copy_2d_now(to, (from, width), (width, bytes.len() / width))
     }
-    /// Writes one unit of 1, 2 or 4 bytes to each of `rows` rows.
-    fn fill_column(&self, at: u64, pitch: usize, unit: &[u8], rows: usize) -> Result<()> {
+    /// Writes `count` units of 1, 2 or 4 bytes, at a multiple of their length.
+    fn set(&self, at: u64, unit: &[u8], count: usize) -> Result<()> {
+        let (driver, stream) = (D::driver(), self.raw);
+        let outcome = match *unit {
+            [a, b] => {
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_d16(at, u16::from_ne_bytes([a, b]), count, stream) }
+            }
+            [a, b, c, d] => {
+                // SAFETY: as for `copy`.
+                unsafe { driver.set_d32(at, u32::from_ne_bytes([a, b, c, d]), count, stream) }
+            }
+            // SAFETY: as for `copy`.
+            _ => unsafe { driver.set_d8(at, unit[0], count, stream) },
+        };
+        outcome.ok()
+    }
+    /// Writes `width` units of 1, 2 or 4 bytes to each of `rows` rows.
+    fn set_2d(
+        &self,
+        (at, pitch): (u64, usize),
+        unit: &[u8],
+        (width, rows): (usize, usize),
+    ) -> Result<()> {
         let (driver, stream) = (D::driver(), self.raw);
         let outcome = match *unit {
             [a, b] => {
                 let value = u16::from_ne_bytes([a, b]);
                 // SAFETY: as for `copy`.
-                unsafe { driver.set_2d_d16(at, pitch, value, 1, rows, stream) }
+                unsafe { driver.set_2d_d16(at, pitch, value, width, rows, stream) }
             }
             [a, b, c, d] => {
                 let value = u32::from_ne_bytes([a, b, c, d]);
                 // SAFETY: as for `copy`.
-                unsafe { driver.set_2d_d32(at, pitch, value, 1, rows, stream) }
+                unsafe { driver.set_2d_d32(at, pitch, value, width, rows, stream) }
             }
             // SAFETY: as for `copy`.
-            _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], 1, rows, stream) },
+            _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], width, rows, stream) },
         };
         outcome.ok()
     }
@@ -430,24 +450,14 @@ impl<D: Dialect> Stream<D> {
             return crossing::elsewhere(device, self, home, work);
         }
         let fits = |unit| [at as usize, pitch, width].iter().all(|n| n.is_multiple_of(unit));
-        let (driver, stream) = (D::driver(), self.raw);
         let pattern = Pattern::new(pattern, width * height)?.shortest();
-        let outcome = match *pattern.bytes() {
-            // SAFETY: as for `copy`.
-            [a] => unsafe { driver.set_2d_d8(at, pitch, a, width, height, stream) },
-            [a, b] if fits(2) => {
-                let value = u16::from_ne_bytes([a, b]);
-                // SAFETY: as for `copy`.
-                unsafe { driver.set_2d_d16(at, pitch, value, width / 2, height, stream) }
+        let bytes = pattern.bytes();
+        match bytes.len() {
+            unit @ (1 | 2 | 4) if fits(unit) => {
+                self.set_2d((at, pitch), bytes, (width / unit, height))
             }
-            [a, b, c, d] if fits(4) => {
-                let value = u32::from_ne_bytes([a, b, c, d]);
-                // SAFETY: as for `copy`.
-                unsafe { driver.set_2d_d32(at, pitch, value, width / 4, height, stream) }
-            }
-            _ => return self.fill_rows((at, pitch), pattern, (width, height)),
-        };
-        outcome.ok()
+            _ => self.fill_rows((at, pitch), pattern, (width, height)),
+        }
     }
     /// Fills with any pattern: writes rows until the pattern repeats, then copies these rows, twice as many
     /// each time.
@@ -487,18 +497,6 @@ impl<D: Dialect> Stream<D> {
             [] => Ok(()),
             rest => self.upload_rows((at + whole as u64, rest.len()), rest, rest.len()),
         }
-    }
-    fn set_d8(&self, at: u64, value: u8, count: usize) -> Result<()> {
-        // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d8(at, value, count, self.raw) }.ok()
-    }
-    fn set_d16(&self, at: u64, value: u16, count: usize) -> Result<()> {
-        // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d16(at, value, count, self.raw) }.ok()
-    }
-    fn set_d32(&self, at: u64, value: u32, count: usize) -> Result<()> {
-        // SAFETY: as for `copy`.
-        unsafe { D::driver().set_d32(at, value, count, self.raw) }.ok()
     }
 }
 /// The largest of 1, 2 or 4 bytes that divides the address and the length.

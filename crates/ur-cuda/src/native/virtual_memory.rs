@@ -4,7 +4,7 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{
-            Dialect,
+            Dialect, Outcome,
             layout::{AccessDesc, AllocationProp, Location},
         },
     },
@@ -12,6 +12,7 @@ use super::{
     memory::pointer,
 };
 use std::{
+    ffi::c_void,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     sync::{Arc, OnceLock},
 };
@@ -120,20 +121,31 @@ impl<D: Dialect> Physical<D> {
     /// # Errors
     /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
     pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
-        if let Some(fd) = self.exported.get() {
-            return Ok(Arc::clone(fd));
-        }
-        let _on = device.enter()?;
-        let (mut number, handle) = (-1_i32, self.handle.raw().0);
-        let to = (&raw mut number).cast();
-        // SAFETY: `number` has the type of a descriptor.
-        unsafe { D::driver().physical_export(to, handle, DESCRIPTOR, 0) }.ok()?;
-        let fd = adopt(number)?;
-        Ok(Arc::clone(self.exported.get_or_init(|| Arc::new(fd))))
+        exported(device, &self.exported, |to| {
+            // SAFETY: `to` is for a descriptor.
+            unsafe { D::driver().physical_export(to, self.handle.raw().0, DESCRIPTOR, 0) }
+        })
     }
 }
+/// The descriptor that `export` writes, which is kept: an export takes long.
+///
+/// # Errors
+/// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
+pub(super) fn exported<D: Dialect>(
+    device: &DriverDevice<D>,
+    kept: &OnceLock<Arc<OwnedFd>>,
+    export: impl FnOnce(*mut c_void) -> Outcome<D>,
+) -> Result<Arc<OwnedFd>> {
+    if let Some(fd) = kept.get() {
+        return Ok(Arc::clone(fd));
+    }
+    let (_on, mut number) = (device.enter()?, -1_i32);
+    export((&raw mut number).cast()).ok()?;
+    let fd = Arc::new(adopt(number)?);
+    Ok(Arc::clone(kept.get_or_init(|| fd)))
+}
 /// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
-pub(super) fn adopt(number: i32) -> Result<OwnedFd> {
+fn adopt(number: i32) -> Result<OwnedFd> {
     if number < 0 {
         return Err(Error::new(ErrorKind::Unknown, "the driver exported no descriptor"));
     }
