@@ -59,7 +59,7 @@ impl Host {
                 return Err(silent());
             }
             match claim {
-                Some(GrantClaim::Open { .. }) => self.check_way()?,
+                Some(GrantClaim::Open { .. }) => self.check_door(deadline.at())?,
                 _ => self.check_state()?,
             }
             let turn = self.turn.take(deadline.at()).ok_or_else(silent)?;
@@ -81,6 +81,17 @@ impl Host {
             }
         }
         Err(refusal(Verdict::Lapsed))
+    }
+    /// Whether something can be requested over the connection. A broker that refuses a connection says why and hangs up, and the
+    /// watcher thread may notice that before a request is made: what the broker said is the error then.
+    fn check_door(&self, deadline: Instant) -> Result<()> {
+        self.check_way().map_err(|gone| {
+            let turn = self.turn.take(deadline);
+            match turn.and_then(|_turn| self.hear_answer(None).ok()) {
+                Some((0, answer, _)) => refusal(answer.verdict),
+                _ => gone,
+            }
+        })
     }
     /// Returns `None` if the exporter has taken back what it granted, because this process read the answer too late.
     fn ask_in_turn(

@@ -171,6 +171,25 @@ fn an_open_over_a_connection_that_is_of_no_more_use_is_not_told_that_something_w
     let (next, _theirs) = fetched(&envelope, &bytes);
     assert!(next.check().is_ok() && next.id() != host.id());
 }
+/// The watcher thread notices that it was refused before the request is made.
+#[test]
+fn why_a_connection_was_refused_is_told_also_if_its_end_is_noticed_first() {
+    let _alone = locked(&CONNECTION);
+    let slot = arena::slot(Access::SameUser).unwrap();
+    let (_export, envelope, bytes) = exported(&slot);
+    let (host, theirs) = fetched(&envelope, &bytes);
+    drop(theirs);
+    let (ours, theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    let before = std::mem::replace(&mut *locked(&host.socket), Arc::new(Guarded::new(ours)));
+    send(&theirs, &encode_answer(0, &Answer::of(Verdict::Descriptors)), &[]).unwrap();
+    drop(theirs);
+    host.cut_off();
+    let fetch = || host.fetch(&envelope, &bytes, &Deadline::new()).map(drop).unwrap_err().kind();
+    assert_eq!(fetch(), ErrorKind::TooManyDescriptors);
+    assert_eq!(fetch(), ErrorKind::ExporterGone, "that was all it said");
+    drop(before);
+}
 
 /// Exports whose payloads are bytes.
 fn of_bytes(count: usize) -> (Vec<Export>, Vec<Wanted>) {
