@@ -30,12 +30,15 @@ impl Asked {
     /// # Errors
     /// `INVALID_OPERATION` for a property that the device does not support; `INVALID_VALUE` for a chain that does not
     /// end.
-    #[inline]
+    #[inline(always)] // so that no result passes through memory, which takes longer than all checks
     pub fn of<D: RunsCode>(
         on: &OnDevice<D>,
         properties: Option<&ur_kernel_launch_ext_properties_t>,
     ) -> Result<Self> {
-        properties.map_or(Ok(Self::default()), |properties| Self::read(on, properties))
+        match properties {
+            None => Ok(Self::default()),
+            Some(properties) => Self::read(on, properties),
+        }
     }
     #[inline(never)]
     fn read<D: RunsCode>(
