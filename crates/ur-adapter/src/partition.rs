@@ -21,6 +21,18 @@ pub enum Rule {
     /// Into the slices of a GPU.
     ByCslice,
 }
+impl Rule {
+    /// As `PARTITION_TYPE` answers it: pairs of a `ur_device_partition_t` and its value.
+    pub fn as_pairs(&self) -> Vec<[u32; 2]> {
+        use ur_device_partition_t as P;
+        match self {
+            Self::Equally(units) => vec![[P::EQUALLY.0, *units]],
+            Self::ByCounts(counts) => counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect(),
+            Self::ByAffinityDomain(domain) => vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]],
+            Self::ByCslice => vec![[P::BY_CSLICE.0, 0]],
+        }
+    }
+}
 
 /// The rule that `properties` contains: a single one, or any number of counts.
 ///

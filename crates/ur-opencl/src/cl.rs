@@ -1,12 +1,12 @@
 //! Types and constants of OpenCL, under the names of its headers (Khronos' `cl.h` and `cl_ext.h`); those that are used here.
 #![allow(non_camel_case_types, missing_docs, reason = "names are those of the headers")]
-use std::ffi::c_void;
+pub use super::error::*;
 
 pub type cl_int = i32;
 pub type cl_uint = u32;
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct cl_image_desc {
     pub kind: cl_uint,
     pub width: usize,
@@ -17,139 +17,42 @@ pub struct cl_image_desc {
     pub slice_pitch: usize,
     pub mip_levels: cl_uint,
     pub samples: cl_uint,
-    pub mem: *mut c_void,
+    /// A pointer, which is null here.
+    pub mem: usize,
 }
 
 pub const CL_SUCCESS: cl_int = 0;
 pub const CL_COMPLETE: cl_int = 0;
 pub const CL_RUNNING: cl_int = 1;
-pub const CL_DEVICE_NOT_FOUND: cl_int = -1;
-pub const CL_DEVICE_NOT_AVAILABLE: cl_int = -2;
-pub const CL_COMPILER_NOT_AVAILABLE: cl_int = -3;
-pub const CL_MEM_OBJECT_ALLOCATION_FAILURE: cl_int = -4;
-pub const CL_OUT_OF_RESOURCES: cl_int = -5;
-pub const CL_OUT_OF_HOST_MEMORY: cl_int = -6;
-pub const CL_PROFILING_INFO_NOT_AVAILABLE: cl_int = -7;
-pub const CL_MEM_COPY_OVERLAP: cl_int = -8;
-pub const CL_IMAGE_FORMAT_MISMATCH: cl_int = -9;
-pub const CL_IMAGE_FORMAT_NOT_SUPPORTED: cl_int = -10;
-pub const CL_BUILD_PROGRAM_FAILURE: cl_int = -11;
-pub const CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: cl_int = -14;
-pub const CL_COMPILE_PROGRAM_FAILURE: cl_int = -15;
-pub const CL_LINKER_NOT_AVAILABLE: cl_int = -16;
-pub const CL_LINK_PROGRAM_FAILURE: cl_int = -17;
-pub const CL_DEVICE_PARTITION_FAILED: cl_int = -18;
-pub const CL_INVALID_VALUE: cl_int = -30;
-pub const CL_INVALID_DEVICE: cl_int = -33;
-pub const CL_INVALID_CONTEXT: cl_int = -34;
-pub const CL_INVALID_QUEUE_PROPERTIES: cl_int = -35;
-pub const CL_INVALID_MEM_OBJECT: cl_int = -38;
-pub const CL_INVALID_IMAGE_FORMAT_DESCRIPTOR: cl_int = -39;
-pub const CL_INVALID_IMAGE_SIZE: cl_int = -40;
-pub const CL_INVALID_SAMPLER: cl_int = -41;
-pub const CL_INVALID_BINARY: cl_int = -42;
-pub const CL_INVALID_BUILD_OPTIONS: cl_int = -43;
-pub const CL_INVALID_PROGRAM: cl_int = -44;
-pub const CL_INVALID_PROGRAM_EXECUTABLE: cl_int = -45;
-pub const CL_INVALID_KERNEL_NAME: cl_int = -46;
-pub const CL_INVALID_KERNEL: cl_int = -48;
-pub const CL_INVALID_ARG_INDEX: cl_int = -49;
-pub const CL_INVALID_ARG_VALUE: cl_int = -50;
-pub const CL_INVALID_ARG_SIZE: cl_int = -51;
-pub const CL_INVALID_KERNEL_ARGS: cl_int = -52;
-pub const CL_INVALID_WORK_DIMENSION: cl_int = -53;
-pub const CL_INVALID_WORK_GROUP_SIZE: cl_int = -54;
-pub const CL_INVALID_WORK_ITEM_SIZE: cl_int = -55;
-pub const CL_INVALID_GLOBAL_OFFSET: cl_int = -56;
-pub const CL_INVALID_EVENT: cl_int = -58;
-pub const CL_INVALID_OPERATION: cl_int = -59;
-pub const CL_INVALID_BUFFER_SIZE: cl_int = -61;
-pub const CL_INVALID_GLOBAL_WORK_SIZE: cl_int = -63;
-pub const CL_INVALID_IMAGE_DESCRIPTOR: cl_int = -65;
-pub const CL_INVALID_COMPILER_OPTIONS: cl_int = -66;
-pub const CL_INVALID_LINKER_OPTIONS: cl_int = -67;
-pub const CL_INVALID_DEVICE_PARTITION_COUNT: cl_int = -68;
 pub const CL_PLATFORM_VERSION: cl_uint = 0x0901;
 pub const CL_PLATFORM_NAME: cl_uint = 0x0902;
 pub const CL_PLATFORM_VENDOR: cl_uint = 0x0903;
 pub const CL_PLATFORM_EXTENSIONS: cl_uint = 0x0904;
 pub const CL_DEVICE_TYPE: cl_uint = 0x1000;
-pub const CL_DEVICE_VENDOR_ID: cl_uint = 0x1001;
-pub const CL_DEVICE_MAX_COMPUTE_UNITS: cl_uint = 0x1002;
 pub const CL_DEVICE_MAX_WORK_GROUP_SIZE: cl_uint = 0x1004;
 pub const CL_DEVICE_MAX_WORK_ITEM_SIZES: cl_uint = 0x1005;
 pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR: cl_uint = 0x1006;
-pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT: cl_uint = 0x1007;
-pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT: cl_uint = 0x1008;
-pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG: cl_uint = 0x1009;
-pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT: cl_uint = 0x100A;
-pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE: cl_uint = 0x100B;
 pub const CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF: cl_uint = 0x1034;
 pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR: cl_uint = 0x1036;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT: cl_uint = 0x1037;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_INT: cl_uint = 0x1038;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG: cl_uint = 0x1039;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: cl_uint = 0x103A;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE: cl_uint = 0x103B;
-pub const CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF: cl_uint = 0x103C;
-pub const CL_DEVICE_MAX_CLOCK_FREQUENCY: cl_uint = 0x100C;
-pub const CL_DEVICE_MAX_READ_IMAGE_ARGS: cl_uint = 0x100E;
-pub const CL_DEVICE_MAX_WRITE_IMAGE_ARGS: cl_uint = 0x100F;
-pub const CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: cl_uint = 0x104C;
 pub const CL_DEVICE_MAX_MEM_ALLOC_SIZE: cl_uint = 0x1010;
-pub const CL_DEVICE_IMAGE2D_MAX_WIDTH: cl_uint = 0x1011;
-pub const CL_DEVICE_IMAGE2D_MAX_HEIGHT: cl_uint = 0x1012;
-pub const CL_DEVICE_IMAGE3D_MAX_WIDTH: cl_uint = 0x1013;
-pub const CL_DEVICE_IMAGE3D_MAX_HEIGHT: cl_uint = 0x1014;
-pub const CL_DEVICE_IMAGE3D_MAX_DEPTH: cl_uint = 0x1015;
-pub const CL_DEVICE_IMAGE_MAX_ARRAY_SIZE: cl_uint = 0x1041;
-pub const CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: cl_uint = 0x1040;
-pub const CL_DEVICE_IMAGE_SUPPORT: cl_uint = 0x1016;
-pub const CL_DEVICE_MAX_PARAMETER_SIZE: cl_uint = 0x1017;
-pub const CL_DEVICE_MAX_SAMPLERS: cl_uint = 0x1018;
-pub const CL_DEVICE_MEM_BASE_ADDR_ALIGN: cl_uint = 0x1019;
 pub const CL_DEVICE_SINGLE_FP_CONFIG: cl_uint = 0x101B;
 pub const CL_DEVICE_DOUBLE_FP_CONFIG: cl_uint = 0x1032;
 pub const CL_DEVICE_HALF_FP_CONFIG: cl_uint = 0x1033;
-pub const CL_DEVICE_GLOBAL_MEM_CACHE_TYPE: cl_uint = 0x101C;
-pub const CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE: cl_uint = 0x101D;
-pub const CL_DEVICE_GLOBAL_MEM_CACHE_SIZE: cl_uint = 0x101E;
 pub const CL_DEVICE_GLOBAL_MEM_SIZE: cl_uint = 0x101F;
-pub const CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE: cl_uint = 0x1020;
-pub const CL_DEVICE_MAX_CONSTANT_ARGS: cl_uint = 0x1021;
-pub const CL_DEVICE_LOCAL_MEM_TYPE: cl_uint = 0x1022;
 pub const CL_DEVICE_LOCAL_MEM_SIZE: cl_uint = 0x1023;
-pub const CL_DEVICE_ERROR_CORRECTION_SUPPORT: cl_uint = 0x1024;
-pub const CL_DEVICE_PROFILING_TIMER_RESOLUTION: cl_uint = 0x1025;
-pub const CL_DEVICE_ENDIAN_LITTLE: cl_uint = 0x1026;
-pub const CL_DEVICE_AVAILABLE: cl_uint = 0x1027;
-pub const CL_DEVICE_COMPILER_AVAILABLE: cl_uint = 0x1028;
-pub const CL_DEVICE_LINKER_AVAILABLE: cl_uint = 0x103E;
 pub const CL_DEVICE_EXECUTION_CAPABILITIES: cl_uint = 0x1029;
 pub const CL_DEVICE_NAME: cl_uint = 0x102B;
-pub const CL_DEVICE_VENDOR: cl_uint = 0x102C;
 pub const CL_DRIVER_VERSION: cl_uint = 0x102D;
-pub const CL_DEVICE_PROFILE: cl_uint = 0x102E;
-pub const CL_DEVICE_VERSION: cl_uint = 0x102F;
 pub const CL_DEVICE_EXTENSIONS: cl_uint = 0x1030;
-pub const CL_DEVICE_BUILT_IN_KERNELS: cl_uint = 0x103F;
-pub const CL_DEVICE_ADDRESS_BITS: cl_uint = 0x100D;
 pub const CL_DEVICE_HOST_UNIFIED_MEMORY: cl_uint = 0x1035;
-pub const CL_DEVICE_PARTITION_MAX_SUB_DEVICES: cl_uint = 0x1043;
 pub const CL_DEVICE_PARTITION_PROPERTIES: cl_uint = 0x1044;
 pub const CL_DEVICE_PARTITION_AFFINITY_DOMAIN: cl_uint = 0x1045;
-pub const CL_DEVICE_PREFERRED_INTEROP_USER_SYNC: cl_uint = 0x1048;
-pub const CL_DEVICE_PRINTF_BUFFER_SIZE: cl_uint = 0x1049;
 pub const CL_DEVICE_SVM_CAPABILITIES: cl_uint = 0x1053;
 pub const CL_DEVICE_IL_VERSION: cl_uint = 0x105B;
-pub const CL_DEVICE_MAX_NUM_SUB_GROUPS: cl_uint = 0x105C;
-pub const CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS: cl_uint = 0x105D;
 pub const CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES: cl_uint = 0x1063;
 pub const CL_DEVICE_ATOMIC_FENCE_CAPABILITIES: cl_uint = 0x1064;
 pub const CL_DEVICE_UUID_KHR: cl_uint = 0x106A;
 pub const CL_DEVICE_SUB_GROUP_SIZES_INTEL: cl_uint = 0x4108;
-pub const CL_DEVICE_IP_VERSION_INTEL: cl_uint = 0x4250;
-pub const CL_DEVICE_ID_INTEL: cl_uint = 0x4251;
 pub const CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL: cl_uint = 0x4190;
 pub const CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL: cl_uint = 0x4191;
 pub const CL_DEVICE_SINGLE_DEVICE_SHARED_MEM_CAPABILITIES_INTEL: cl_uint = 0x4192;

@@ -104,11 +104,11 @@ impl Modules for OpenCl {
     }
     fn build(target: &Target, pieces: &[Piece<'_, Self>], _: bool) -> (Result<Module>, String) {
         let mut log = String::new();
-        let made = match pieces {
-            [one] => built(target, one, &mut log),
+        let program = match pieces {
+            [one] => made(target, one, &mut log, native::build),
             all => linked(target, all, &mut log),
         };
-        (made.map(|program| Module { program, target: target.clone() }), log)
+        (program.map(|program| Module { program, target: target.clone() }), log)
     }
     fn binary(module: &Module) -> Result<Vec<u8>> {
         Ok(native::binary(&module.program, module.target.device)?)
@@ -206,10 +206,16 @@ fn created(target: &Target, piece: &Piece<'_, OpenCl>) -> Result<Own<RawProgram>
     let place = (target.context.native().raw(), target.device);
     Ok(native::create(place, target.context.extensions(), piece.code, piece.constants)?)
 }
-fn built(target: &Target, piece: &Piece<'_, OpenCl>, log: &mut String) -> Result<Own<RawProgram>> {
+/// A program of one piece, by what is done with it for a device with its options.
+fn made(
+    target: &Target,
+    piece: &Piece<'_, OpenCl>,
+    log: &mut String,
+    make: fn(&Own<RawProgram>, RawDevice, &CStr) -> ur_adapter::error::Result<()>,
+) -> Result<Own<RawProgram>> {
     let options = options(piece.flags)?;
     let program = created(target, piece)?;
-    let done = native::build(&program, target.device, &options);
+    let done = make(&program, target.device, &options);
     note(log, &program, target.device);
     done?;
     Ok(program)
@@ -223,12 +229,7 @@ fn compiled(
         let why = "only SPIR-V and OpenCL C are compiled: binaries are built";
         return Err(Error::new(ErrorKind::InvalidOperation, why));
     }
-    let options = options(piece.flags)?;
-    let program = created(target, piece)?;
-    let done = native::compile(&program, target.device, &options);
-    note(log, &program, target.device);
-    done?;
-    Ok(program)
+    made(target, piece, log, native::compile)
 }
 fn linked(
     target: &Target,

@@ -10,7 +10,7 @@ use super::{
         device as native, event,
         memory::Reach,
         own::{Own, Tells},
-        queue::{Made, NativeQueue, QueueKind, Waits, given},
+        queue::{Linked, NativeQueue, QueueKind, given},
         work::Ability,
     },
     platform,
@@ -70,12 +70,11 @@ impl Facts {
         let is_host = or_none(CL_DEVICE_HOST_UNIFIED_MEMORY) != 0
             && or_none(CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU != 0;
         let shared_system = or_none(CL_DEVICE_SHARED_SYSTEM_MEM_CAPABILITIES_INTEL) & 1 != 0;
-        let sets_pointers = extensions.has("set_kernel_arg_pointer");
         let reach = match () {
             () if is_host && (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM != 0 || shared_system) => {
                 Reach::System
             }
-            () if sets_pointers && extensions.has("device_alloc") => Reach::Usm,
+            () if extensions.has("device_alloc") => Reach::Usm,
             () if svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0 && driver().has("svm_alloc") => {
                 Reach::Svm
             }
@@ -91,23 +90,12 @@ impl Facts {
             Reach::System => memory, // which is the system's
             _ => raw.number(CL_DEVICE_MAX_MEM_ALLOC_SIZE)?,
         };
+        let told = raw.told(CL_DEVICE_UUID_KHR).ok().and_then(|bytes| bytes.try_into().ok());
+        let name = || format!("{:?} {:?}", raw.text(CL_DEVICE_NAME), raw.text(CL_DRIVER_VERSION));
         let uuid = match reach {
             // Memory is shared with whoever reaches the system's: it is the same device to them.
             Reach::System => ur_system::host::uuid()?,
-            _ => raw
-                .told(CL_DEVICE_UUID_KHR)
-                .ok()
-                .and_then(|bytes| bytes.try_into().ok())
-                .map_or_else(
-                    || {
-                        named(&format!(
-                            "{:?} {:?}",
-                            raw.text(CL_DEVICE_NAME),
-                            raw.text(CL_DRIVER_VERSION)
-                        ))
-                    },
-                    Ok,
-                )?,
+            _ => told.unwrap_or_else(|| ur_system::host::digest(&name())),
         };
         Ok(Self {
             can: Ability { reach, has_native },
@@ -122,19 +110,9 @@ impl Facts {
         })
     }
 }
-/// An identity made of a text.
-fn named(text: &str) -> Result<[u8; 16]> {
-    Ok(ur_system::host::digest(text))
-}
-/// A root device of a platform.
+/// A root device of a platform. The driver does not count its references.
 pub(super) fn root(platform: &Arc<DriverPlatform>, raw: RawDevice) -> Result<Arc<DriverDevice>> {
-    let facts = Facts::of(platform, raw)?;
-    let native = match driver().has("retain_device") {
-        true => Own::adopted(raw, false)?,
-        false => Own::given(raw),
-    };
-    let (platform, clock) = (Arc::clone(platform), OnceLock::new());
-    Ok(Arc::new(DriverDevice { native, platform, part: None, facts, clock }))
+    DriverDevice::new(platform, Own::given(raw), None)
 }
 impl PartialEq for DriverDevice {
     fn eq(&self, other: &Self) -> bool {
@@ -142,6 +120,14 @@ impl PartialEq for DriverDevice {
     }
 }
 impl DriverDevice {
+    fn new(
+        platform: &Arc<DriverPlatform>,
+        native: Own<RawDevice>,
+        part: Option<Part>,
+    ) -> Result<Arc<Self>> {
+        let (facts, clock) = (Facts::of(platform, native.raw())?, OnceLock::new());
+        Ok(Arc::new(Self { native, platform: Arc::clone(platform), part, facts, clock }))
+    }
     /// The driver's name of it.
     pub fn raw(&self) -> RawDevice {
         self.native.raw()
@@ -249,49 +235,33 @@ impl HasDevices for OpenCl {
         device_info::tell(device, name, answer)
     }
     fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
-        let all = |names: [u32; 7]| {
-            let one = |name| device.raw().number(name).map_or(0, |n| n as u32);
-            names.map(one)
+        let width = |name| device.raw().number(name).map_or(0, |n| n as u32);
+        // Those of `half` came later than the others, which follow each other in the order of UR.
+        let preferred = |n| {
+            width(if n < 6 {
+                CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR + n
+            } else {
+                CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF
+            })
         };
-        let preferred = all([
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_INT,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_LONG,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE,
-            CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF,
-        ]);
-        let native = all([
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_SHORT,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_INT,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_LONG,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE,
-            CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF,
-        ]);
-        Ok([preferred, native])
+        let native = |n| width(CL_DEVICE_NATIVE_VECTOR_WIDTH_CHAR + n);
+        let each = [0, 1, 2, 3, 4, 5, 6];
+        Ok([each.map(preferred), each.map(native)])
     }
     fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
-        use ur_device_partition_t as P;
         platform::check_process()?;
-        let (list, noted): (Vec<isize>, _) = match rule {
-            Rule::Equally(units) => (
-                vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
-                vec![[P::EQUALLY.0, *units]],
-            ),
+        let list: Vec<isize> = match rule {
+            Rule::Equally(units) => vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
             Rule::ByCounts(counts) => {
                 let mut list = vec![CL_DEVICE_PARTITION_BY_COUNTS];
                 // A count of none makes no part, and is OpenCL's end of the list.
                 list.extend(counts.iter().filter(|n| **n != 0).map(|n| *n as isize));
                 list.extend([CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0]);
-                (list, counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect())
+                list
             }
-            Rule::ByAffinityDomain(domain) => (
-                vec![CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, domain.bits() as isize, 0],
-                vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]],
-            ),
+            Rule::ByAffinityDomain(domain) => {
+                vec![CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, domain.bits() as isize, 0]
+            }
             Rule::ByCslice => {
                 let why = "OpenCL has no slices: ask SUPPORTED_PARTITIONS";
                 return Err(Error::new(ErrorCode::InvalidValue, why));
@@ -299,20 +269,15 @@ impl HasDevices for OpenCl {
         };
         let made =
             native::parts(device.raw(), &list).map_err(|error| match (error.code(), rule) {
-                (ErrorCode::InvalidValue, Rule::ByAffinityDomain(_))
+                (ErrorCode::InvalidValue, Rule::ByAffinityDomain(_) | Rule::Equally(_))
                 | (ErrorCode::DeviceNotFound, _) => {
-                    error.with_code(ErrorCode::DevicePartitionFailed)
-                }
-                (ErrorCode::InvalidValue, Rule::Equally(_)) => {
                     error.with_code(ErrorCode::DevicePartitionFailed)
                 }
                 _ => error,
             })?;
         let part = |(number, native): (usize, Own<RawDevice>)| {
-            let facts = Facts::of(&device.platform, native.raw())?;
-            let part = Some(Part { parent: Arc::clone(device), rule: noted.clone(), number });
-            let (platform, clock) = (Arc::clone(&device.platform), OnceLock::new());
-            Ok(Arc::new(DriverDevice { native, platform, part, facts, clock }))
+            let part = Part { parent: Arc::clone(device), rule: rule.as_pairs(), number };
+            DriverDevice::new(&device.platform, native, Some(part))
         };
         made.into_iter().enumerate().map(part).collect()
     }
@@ -339,7 +304,7 @@ fn clock_of(device: &DriverDevice) -> Result<Option<ClockId>> {
     let queue = NativeQueue::new(context.raw(), device.raw(), kind, extensions)?;
     let mut made = None;
     let before = HOST_CLOCKS.map(now_on);
-    queue.marker(Waits(&[]), Made(Some(&mut made)))?;
+    queue.marker(Linked::noted(&mut made))?;
     queue.finish()?;
     let after = HOST_CLOCKS.map(now_on);
     let (_, ended) = event::span(&given(made)?)?;

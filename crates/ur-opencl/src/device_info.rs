@@ -3,7 +3,10 @@
 use super::{
     DriverDevice,
     cl::*,
-    native::{memory::Reach, own::Tells},
+    native::{
+        memory::Reach,
+        own::{Tells, number, text},
+    },
 };
 use ur_adapter::{
     error::{ErrorCode, Result},
@@ -18,63 +21,84 @@ pub(super) fn tell(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> R
         || memory(device, name, answer)?
         || numbers(device, name, answer)?)
 }
-/// Texts and numbers that have the same form in both.
+/// What has the same form in both, by UR's name and OpenCL's number: the latter's name is `CL_DEVICE_` and the same, unless it is there.
+type Same = [(I, cl_uint)];
+const TEXTS: &Same = &[
+    (I::NAME, 0x102B),
+    (I::VENDOR, 0x102C),
+    (I::DRIVER_VERSION, 0x102D), // CL_DRIVER_VERSION
+    (I::VERSION, 0x102F),
+    (I::BACKEND_RUNTIME_VERSION, 0x102F), // CL_DEVICE_VERSION
+    (I::PROFILE, 0x102E),
+    (I::EXTENSIONS, 0x1030),
+    (I::BUILT_IN_KERNELS, 0x103F),
+];
+const NUMBERS: &Same = &[
+    (I::VENDOR_ID, 0x1001),
+    (I::MAX_COMPUTE_UNITS, 0x1002),
+    (I::NUM_COMPUTE_UNITS, 0x1002), // CL_DEVICE_MAX_COMPUTE_UNITS
+    (I::MAX_CLOCK_FREQUENCY, 0x100C),
+    (I::ADDRESS_BITS, 0x100D),
+    (I::MAX_READ_IMAGE_ARGS, 0x100E),
+    (I::MAX_WRITE_IMAGE_ARGS, 0x100F),
+    (I::MAX_READ_WRITE_IMAGE_ARGS, 0x104C),
+    (I::IMAGE2D_MAX_WIDTH, 0x1011),
+    (I::IMAGE2D_MAX_HEIGHT, 0x1012),
+    (I::IMAGE3D_MAX_WIDTH, 0x1013),
+    (I::IMAGE3D_MAX_HEIGHT, 0x1014),
+    (I::IMAGE3D_MAX_DEPTH, 0x1015),
+    (I::IMAGE_MAX_ARRAY_SIZE, 0x1041),
+    (I::IMAGE_MAX_BUFFER_SIZE, 0x1040),
+    (I::MAX_PARAMETER_SIZE, 0x1017),
+    (I::MAX_SAMPLERS, 0x1018),
+    (I::MEM_BASE_ADDR_ALIGN, 0x1019),
+    (I::GLOBAL_MEM_CACHELINE_SIZE, 0x101D),
+    (I::GLOBAL_MEM_CACHE_SIZE, 0x101E),
+    (I::MAX_CONSTANT_BUFFER_SIZE, 0x1020),
+    (I::MAX_CONSTANT_ARGS, 0x1021),
+    (I::PROFILING_TIMER_RESOLUTION, 0x1025),
+    (I::PRINTF_BUFFER_SIZE, 0x1049),
+    (I::PARTITION_MAX_SUB_DEVICES, 0x1043),
+    (I::MAX_NUM_SUB_GROUPS, 0x105C),
+    (I::IP_VERSION, 0x4250), // CL_DEVICE_IP_VERSION_INTEL
+    (I::DEVICE_ID, 0x4251),  // CL_DEVICE_ID_INTEL
+    (I::GLOBAL_MEM_CACHE_TYPE, 0x101C),
+    (I::LOCAL_MEM_TYPE, 0x1022),
+];
+const TRUTHS: &Same = &[
+    (I::AVAILABLE, 0x1027),
+    (I::ENDIAN_LITTLE, 0x1026),
+    (I::COMPILER_AVAILABLE, 0x1028),
+    (I::LINKER_AVAILABLE, 0x103E),
+    (I::IMAGE_SUPPORT, 0x1016),
+    (I::ERROR_CORRECTION_SUPPORT, 0x1024),
+    (I::HOST_UNIFIED_MEMORY, 0x1035),
+    (I::PREFERRED_INTEROP_USER_SYNC, 0x1048),
+    (I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, 0x105D),
+];
 fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    let text = match name {
-        I::NAME => CL_DEVICE_NAME,
-        I::VENDOR => CL_DEVICE_VENDOR,
-        I::DRIVER_VERSION => CL_DRIVER_VERSION,
-        I::VERSION | I::BACKEND_RUNTIME_VERSION => CL_DEVICE_VERSION,
-        I::PROFILE => CL_DEVICE_PROFILE,
-        I::EXTENSIONS => CL_DEVICE_EXTENSIONS,
-        I::BUILT_IN_KERNELS => CL_DEVICE_BUILT_IN_KERNELS,
-        _ => 0,
+    let told = |table: &Same| {
+        let row = table.iter().find(|row| row.0 == name)?;
+        Some(device.raw().told(row.1))
     };
-    if text != 0 {
-        answer.str(&device.raw().text(text)?)?;
-        return Ok(true);
+    if let Some(told) = told(TEXTS) {
+        answer.str(&text(&told?))?;
+    } else if let Some(told) = told(TRUTHS) {
+        answer.bool(told.is_ok_and(|bytes| number(&bytes) != 0))?;
+    } else if let Some(told) = told(NUMBERS) {
+        match (name, told) {
+            // What came with later versions than the driver's is none there.
+            (I::MAX_NUM_SUB_GROUPS, Err(_)) => answer.value(&1_u32),
+            (I::MAX_READ_WRITE_IMAGE_ARGS, Err(_)) => answer.value(&0_u32),
+            // An extension's, which the driver has or has not.
+            (I::IP_VERSION | I::DEVICE_ID, Err(error)) => {
+                Err(error.with_code(ErrorCode::UnsupportedEnumeration))
+            }
+            (_, told) => answer.slice(&told?),
+        }?;
+    } else {
+        return Ok(false);
     }
-    let number = match name {
-        I::VENDOR_ID => CL_DEVICE_VENDOR_ID,
-        I::MAX_COMPUTE_UNITS | I::NUM_COMPUTE_UNITS => CL_DEVICE_MAX_COMPUTE_UNITS,
-        I::MAX_CLOCK_FREQUENCY => CL_DEVICE_MAX_CLOCK_FREQUENCY,
-        I::ADDRESS_BITS => CL_DEVICE_ADDRESS_BITS,
-        I::MAX_READ_IMAGE_ARGS => CL_DEVICE_MAX_READ_IMAGE_ARGS,
-        I::MAX_WRITE_IMAGE_ARGS => CL_DEVICE_MAX_WRITE_IMAGE_ARGS,
-        I::MAX_READ_WRITE_IMAGE_ARGS => CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS,
-        I::IMAGE2D_MAX_WIDTH => CL_DEVICE_IMAGE2D_MAX_WIDTH,
-        I::IMAGE2D_MAX_HEIGHT => CL_DEVICE_IMAGE2D_MAX_HEIGHT,
-        I::IMAGE3D_MAX_WIDTH => CL_DEVICE_IMAGE3D_MAX_WIDTH,
-        I::IMAGE3D_MAX_HEIGHT => CL_DEVICE_IMAGE3D_MAX_HEIGHT,
-        I::IMAGE3D_MAX_DEPTH => CL_DEVICE_IMAGE3D_MAX_DEPTH,
-        I::IMAGE_MAX_ARRAY_SIZE => CL_DEVICE_IMAGE_MAX_ARRAY_SIZE,
-        I::IMAGE_MAX_BUFFER_SIZE => CL_DEVICE_IMAGE_MAX_BUFFER_SIZE,
-        I::MAX_PARAMETER_SIZE => CL_DEVICE_MAX_PARAMETER_SIZE,
-        I::MAX_SAMPLERS => CL_DEVICE_MAX_SAMPLERS,
-        I::MEM_BASE_ADDR_ALIGN => CL_DEVICE_MEM_BASE_ADDR_ALIGN,
-        I::GLOBAL_MEM_CACHELINE_SIZE => CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE,
-        I::GLOBAL_MEM_CACHE_SIZE => CL_DEVICE_GLOBAL_MEM_CACHE_SIZE,
-        I::MAX_CONSTANT_BUFFER_SIZE => CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE,
-        I::MAX_CONSTANT_ARGS => CL_DEVICE_MAX_CONSTANT_ARGS,
-        I::PROFILING_TIMER_RESOLUTION => CL_DEVICE_PROFILING_TIMER_RESOLUTION,
-        I::PRINTF_BUFFER_SIZE => CL_DEVICE_PRINTF_BUFFER_SIZE,
-        I::PARTITION_MAX_SUB_DEVICES => CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
-        I::MAX_NUM_SUB_GROUPS => CL_DEVICE_MAX_NUM_SUB_GROUPS,
-        I::IP_VERSION => CL_DEVICE_IP_VERSION_INTEL,
-        I::DEVICE_ID => CL_DEVICE_ID_INTEL,
-        _ => return Ok(false),
-    };
-    let told = match device.raw().told(number) {
-        // What came with later versions than the driver's is none there.
-        Err(_) if name == I::MAX_NUM_SUB_GROUPS => Ok(1_u32.to_ne_bytes().to_vec()),
-        Err(_) if name == I::MAX_READ_WRITE_IMAGE_ARGS => Ok(0_u32.to_ne_bytes().to_vec()),
-        // An extension's, which the driver has or has not.
-        Err(error) if matches!(name, I::IP_VERSION | I::DEVICE_ID) => {
-            Err(error.with_code(ErrorCode::UnsupportedEnumeration))
-        }
-        told => told,
-    };
-    answer.slice(&told?)?;
     Ok(true)
 }
 fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
@@ -86,17 +110,6 @@ fn truths(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<boo
     };
     let is_system = facts.can.reach == Reach::System;
     let is = match name {
-        I::AVAILABLE => told(CL_DEVICE_AVAILABLE),
-        I::ENDIAN_LITTLE => told(CL_DEVICE_ENDIAN_LITTLE),
-        I::COMPILER_AVAILABLE => told(CL_DEVICE_COMPILER_AVAILABLE),
-        I::LINKER_AVAILABLE => told(CL_DEVICE_LINKER_AVAILABLE),
-        I::IMAGE_SUPPORT => told(CL_DEVICE_IMAGE_SUPPORT),
-        I::ERROR_CORRECTION_SUPPORT => told(CL_DEVICE_ERROR_CORRECTION_SUPPORT),
-        I::HOST_UNIFIED_MEMORY => told(CL_DEVICE_HOST_UNIFIED_MEMORY),
-        I::PREFERRED_INTEROP_USER_SYNC => told(CL_DEVICE_PREFERRED_INTEROP_USER_SYNC),
-        I::SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS => {
-            told(CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS)
-        }
         I::BUILD_ON_SUBDEVICE => true,
         I::ATOMIC_64 => listed("cl_khr_int64_base_atomics"),
         I::BFLOAT16 => listed("cl_intel_bfloat16"),
@@ -145,10 +158,6 @@ fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<boo
         I::GLOBAL_MEM_FREE if facts.can.reach == Reach::System => {
             answer.value(&ur_system::host::free_memory().min(facts.memory[0]))
         }
-        I::GLOBAL_MEM_CACHE_TYPE => {
-            answer.value(&(device.raw().number(CL_DEVICE_GLOBAL_MEM_CACHE_TYPE)? as u32))
-        }
-        I::LOCAL_MEM_TYPE => answer.value(&(device.raw().number(CL_DEVICE_LOCAL_MEM_TYPE)? as u32)),
         I::USM_HOST_SUPPORT => answer.value(&usm(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL)),
         I::USM_DEVICE_SUPPORT => answer.value(&usm(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL)),
         I::USM_SINGLE_SHARED_SUPPORT => {

@@ -118,13 +118,22 @@ type Events = *const RawEvent;
 /// Where the event of a command is put; null where none is wanted.
 type NewEvent = *mut Option<RawEvent>;
 
-/// A table of functions: `status` are those that return one, `given` those that return something and put a status behind
+/// A symbol as a function.
+///
+/// # Safety
+/// It is a function of that type.
+unsafe fn bound<F>(symbol: Option<NonNull<c_void>>) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
+    // SAFETY: as said above; both are of one size.
+    symbol.map(|at| unsafe { std::mem::transmute_copy(&at) })
+}
+/// A table of functions, each with the name of another one that does the same where there is no such function: `status` are those that return one, `given` those that return something and put a status behind
 /// their last argument, `plain` those that return neither.
 macro_rules! functions {
     (
         $(#[$doc:meta])* $table:ident ($find:ident);
-        status { $($name:ident: $symbol:literal, fn($($arg:ident: $ty:ty),*);)* }
-        given { $($make:ident: $makes:literal, fn($($its:ident: $of:ty),*) -> $what:ty;)* }
+        status { $($name:ident: $symbol:literal $(or $second:literal)?, fn($($arg:ident: $ty:ty),*);)* }
+        given { $($make:ident: $makes:literal $(or $or:literal)?, fn($($its:ident: $of:ty),*) -> $what:ty;)* }
         plain { $($other:ident: $others:literal, fn($($own:ident: $is:ty),*) -> $back:ty;)* }
     ) => {
         $(#[$doc])*
@@ -135,20 +144,14 @@ macro_rules! functions {
         }
         impl $table {
             fn bind($find: impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Self {
-                let name = |symbol: &str| std::ffi::CString::new(symbol).ok();
-                Self {
-                    $($name: name($symbol).and_then(|symbol| $find(&symbol)).map(|at| {
-                        // SAFETY: the symbol's prototype is the one in the table below.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($ty),*) -> cl_int>(at.as_ptr()) }
-                    }),)*
-                    $($make: name($makes).and_then(|symbol| $find(&symbol)).map(|at| {
-                        // SAFETY: as above.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($of,)* *mut cl_int) -> *mut c_void>(at.as_ptr()) }
-                    }),)*
-                    $($other: name($others).and_then(|symbol| $find(&symbol)).map(|at| {
-                        // SAFETY: as above.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($is),*) -> $back>(at.as_ptr()) }
-                    }),)*
+                let name = |symbol: &str| $find(&std::ffi::CString::new(symbol).ok()?);
+                // SAFETY: each symbol's prototype is the one in the table below.
+                unsafe {
+                    Self {
+                        $($name: bound(name($symbol)$(.or_else(|| name($second)))?),)*
+                        $($make: bound(name($makes)$(.or_else(|| name($or)))?),)*
+                        $($other: bound(name($others)),)*
+                    }
                 }
             }
             /// Whether there is the function of that row; nothing but a look where the row is a constant.
@@ -171,7 +174,7 @@ macro_rules! functions {
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
                     // SAFETY: forwarded to the caller.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
-                    Outcome { call: $symbol, status }
+                    Outcome { call: concat!($symbol $(, " or ", $second)?), status }
                 }
             )*
             $(
@@ -187,7 +190,8 @@ macro_rules! functions {
                     let mut status = CL_SUCCESS;
                     // SAFETY: forwarded to the caller; the status is writable.
                     let made = self.$make.map(|f| unsafe { f($($its,)* &raw mut status) });
-                    let outcome = Outcome { call: $makes, status: made.map(|_| status) };
+                    let call = concat!($makes $(, " or ", $or)?);
+                    let outcome = Outcome { call, status: made.map(|_| status) };
                     outcome.given(made.unwrap_or(null_mut())).map(Into::into)
                 }
             )*
@@ -245,7 +249,6 @@ functions! {
         retain_kernel: "clRetainKernel", fn(kernel: RawKernel);
         release_kernel: "clReleaseKernel", fn(kernel: RawKernel);
         set_kernel_arg: "clSetKernelArg", fn(kernel: RawKernel, index: cl_uint, size: usize, value: *const c_void);
-        set_kernel_arg_svm_pointer: "clSetKernelArgSVMPointer", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
         set_kernel_exec_info: "clSetKernelExecInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, value: *const c_void);
         get_kernel_info: "clGetKernelInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         get_kernel_work_group_info: "clGetKernelWorkGroupInfo", fn(kernel: RawKernel, device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
@@ -261,8 +264,6 @@ functions! {
         enqueue_barrier: "clEnqueueBarrierWithWaitList", fn(queue: RawQueue, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_nd_range: "clEnqueueNDRangeKernel", fn(queue: RawQueue, kernel: RawKernel, dimensions: cl_uint, offset: Sizes, global: Sizes, local: Sizes, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_native: "clEnqueueNativeKernel", fn(queue: RawQueue, function: NativeFunction, args: *mut c_void, bytes: usize, mems: cl_uint, list: *const RawMem, places: *const *const c_void, count: cl_uint, waits: Events, event: NewEvent);
-        enqueue_svm_memcpy: "clEnqueueSVMMemcpy", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
-        enqueue_svm_mem_fill: "clEnqueueSVMMemFill", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_read_image: "clEnqueueReadImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, to: *mut c_void, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_write_image: "clEnqueueWriteImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, from: *const c_void, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_copy_image: "clEnqueueCopyImage", fn(queue: RawQueue, from: RawMem, to: RawMem, out: Sizes, into: Sizes, region: Sizes, count: cl_uint, waits: Events, event: NewEvent);
@@ -274,7 +275,6 @@ functions! {
         create_buffer: "clCreateBuffer", fn(context: RawContext, flags: u64, bytes: usize, host: *mut c_void) -> RawMem;
         create_image: "clCreateImage", fn(context: RawContext, flags: u64, format: *const [cl_uint; 2], desc: *const cl_image_desc, host: *mut c_void) -> RawMem;
         create_sampler: "clCreateSampler", fn(context: RawContext, normalized: cl_uint, addressing: cl_uint, filter: cl_uint) -> RawSampler;
-        create_program_with_il: "clCreateProgramWithIL", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
         create_program_with_source: "clCreateProgramWithSource", fn(context: RawContext, count: cl_uint, texts: *const *const c_char, lengths: Sizes) -> RawProgram;
         create_program_with_binary: "clCreateProgramWithBinary", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, lengths: Sizes, binaries: *const *const u8, statuses: *mut cl_int) -> RawProgram;
         link_program: "clLinkProgram", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, options: *const c_char, inputs: cl_uint, programs: *const RawProgram, callback: *const c_void, data: *mut c_void) -> RawProgram;
@@ -288,14 +288,14 @@ functions! {
     }
 }
 functions! {
-    /// The functions of extensions; each platform has its own.
+    /// The functions of extensions, of which each platform has its own, and those of OpenCL that do the same.
     Extensions(find);
     status {
         free: "clMemBlockingFreeINTEL", fn(context: RawContext, at: *mut c_void);
         get_mem_alloc_info: "clGetMemAllocInfoINTEL", fn(context: RawContext, at: *const c_void, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
-        set_kernel_arg_pointer: "clSetKernelArgMemPointerINTEL", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
-        enqueue_memcpy: "clEnqueueMemcpyINTEL", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
-        enqueue_mem_fill: "clEnqueueMemFillINTEL", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        set_kernel_arg_pointer: "clSetKernelArgMemPointerINTEL" or "clSetKernelArgSVMPointer", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
+        enqueue_memcpy: "clEnqueueMemcpyINTEL" or "clEnqueueSVMMemcpy", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_mem_fill: "clEnqueueMemFillINTEL" or "clEnqueueSVMMemFill", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
         get_variable: "clGetDeviceGlobalVariablePointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, bytes: *mut usize, at: *mut *mut c_void);
         get_function: "clGetDeviceFunctionPointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, at: *mut u64);
     }
@@ -303,7 +303,7 @@ functions! {
         host_alloc: "clHostMemAllocINTEL", fn(context: RawContext, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
         device_alloc: "clDeviceMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
         shared_alloc: "clSharedMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
-        create_program_with_il: "clCreateProgramWithILKHR", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
+        create_program_with_il: "clCreateProgramWithILKHR" or "clCreateProgramWithIL", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
     }
     plain {}
 }
@@ -311,31 +311,40 @@ functions! {
 /// What the ICD loader is called, newest first.
 const LIBRARIES: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
 
-/// The functions of OpenCL, if there is an ICD loader, and in which of a line of forked processes it was loaded.
-fn found() -> &'static (Option<libloading::Library>, Functions, u64) {
-    static FOUND: OnceLock<(Option<libloading::Library>, Functions, u64)> = OnceLock::new();
+/// The ICD loader, if there is one, its functions, and in which of a line of forked processes it was loaded.
+struct Found {
+    library: Option<libloading::Library>,
+    functions: Functions,
+    fork: u64,
+}
+impl Found {
+    fn symbol_of(library: Option<&libloading::Library>, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: a pointer to whatever is there, which is called by its prototype alone.
+        let symbol = unsafe { library?.get::<*mut c_void>(name.to_bytes_with_nul()) }.ok()?;
+        NonNull::new(*symbol)
+    }
+    fn symbol(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        Self::symbol_of(self.library.as_ref(), name)
+    }
+}
+fn found() -> &'static Found {
+    static FOUND: OnceLock<Found> = OnceLock::new();
     FOUND.get_or_init(|| {
         // SAFETY: runs the library's initialisers; asking for this adapter is asking for that.
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
         let library = LIBRARIES.into_iter().find_map(open);
-        let find = |name: &CStr| {
-            let name = name.to_bytes_with_nul();
-            // SAFETY: a pointer to whatever is there, which is called by its prototype alone.
-            let symbol = unsafe { library.as_ref()?.get::<*mut c_void>(name) }.ok()?;
-            NonNull::new(*symbol)
-        };
-        let functions = Functions::bind(find);
-        (library, functions, ur_mapping::fork_count())
+        let functions = Functions::bind(|name| Found::symbol_of(library.as_ref(), name));
+        Found { library, functions, fork: ur_mapping::fork_count() }
     })
 }
 /// The functions of OpenCL, whether there is an ICD loader or not.
 pub fn driver() -> &'static Functions {
-    &found().1
+    &found().functions
 }
 /// Whether this process was forked after the drivers were started: their threads are the parent's, and their locks may be held
 /// for ever.
 pub fn is_of_parent() -> bool {
-    found().2 != ur_mapping::fork_count()
+    found().fork != ur_mapping::fork_count()
 }
 /// Has a function called when the process exits, before the libraries that were loaded until now end.
 pub fn at_exit(call: extern "C" fn()) {
@@ -344,14 +353,15 @@ pub fn at_exit(call: extern "C" fn()) {
 }
 /// Whether there is an ICD loader.
 pub fn is_there() -> bool {
-    found().0.is_some()
+    found().library.is_some()
 }
 impl Extensions {
     /// Those of a platform.
     pub fn of(platform: RawPlatform) -> Self {
         Self::bind(|name| {
             // SAFETY: a live platform, and a name that ends with a NUL.
-            NonNull::new(unsafe { driver().extension(platform, name.as_ptr()) }?)
+            let own = unsafe { driver().extension(platform, name.as_ptr()) };
+            own.and_then(NonNull::new).or_else(|| found().symbol(name))
         })
     }
 }

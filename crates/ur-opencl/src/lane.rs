@@ -7,7 +7,7 @@ use super::{
     native::{
         event as native, host_task,
         own::{Counted, Own},
-        queue::{Made, NativeQueue, Waits, given},
+        queue::{Linked, NativeQueue, given},
         work::{Ability, behind, execute, place},
     },
     platform,
@@ -150,7 +150,7 @@ impl Lane {
         let mut made = None;
         let turn = locked(&self.turn);
         turn.check()?;
-        self.native.marker(Waits(&[]), Made(Some(&mut made)))?;
+        self.native.marker(Linked::noted(&mut made))?;
         let event = given(made)?;
         self.native.flush()?;
         drop(turn);
@@ -169,10 +169,11 @@ impl Lane {
     fn time(&self, timed: &NativeQueue, end: &Own<RawEvent>) -> Result<Own<RawEvent>> {
         self.native.flush()?;
         let mut made = None;
-        behind(timed, self.can, Waits(&[end.raw()]), Made(Some(&mut made)))?;
+        let waits = &[end.raw()];
+        behind(timed, self.can, Linked { waits, event: Some(&mut made) })?;
         let noted = given(made)?;
         timed.flush()?;
-        self.native.marker(Waits(&[noted.raw()]), Made(None))?;
+        self.native.marker(Linked::behind(&[noted.raw()]))?;
         Ok(noted)
     }
     fn asked(&self, may_mark: bool) {
@@ -236,10 +237,8 @@ impl Lane {
         let mut awaited = Awaited::new(what.waits, self)?;
         let mut behind = std::mem::take(&mut awaited.behind);
         let profile = if what.completion.wants_point() { what.profile } else { Profile::Off };
-        let timed = match profile != Profile::Off && !self.native.has_times() {
-            true => Some(self.timed()?),
-            false => None,
-        };
+        let is_timed_beside = profile != Profile::Off && !self.native.has_times();
+        let timed = is_timed_beside.then(|| self.timed()).transpose()?;
         let mut risks = locked(&self.turn);
         risks.check()?;
         risks.review();
@@ -247,13 +246,13 @@ impl Lane {
         let before = if is_behind_all { &risks.owed } else { &risks.barred };
         before.iter().for_each(|debt| debt.add_to(&mut behind));
         let mut made = None;
-        let event = Made((what.completion != Completion::None).then_some(&mut made));
+        let event = (what.completion != Completion::None).then_some(&mut made);
         // Told before it runs: no later than that is it submitted.
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
-        let waits = Waits(&awaited.events);
+        let linked = Linked { waits: &awaited.events, event };
         match *what.command {
-            Command::HostCall(call) => self.call(call, what.order, waits, (event, &mut behind))?,
-            _ => execute(&self.native, self.can, (what.command, what.order), waits, event)?,
+            Command::HostCall(call) => self.call(call, what.order, linked, &mut behind)?,
+            _ => execute(&self.native, self.can, (what.command, what.order), linked)?,
         }
         let others = behind.iter().filter(|debt| debt.is_of_others());
         others.clone().for_each(|debt| debt.add_to(&mut risks.owed));
@@ -281,8 +280,8 @@ impl Lane {
         &self,
         call: HostCall,
         order: Order,
-        waits: Waits<'_>,
-        (event, behind): (Made<'_>, &mut Vec<Debt>),
+        Linked { waits, event }: Linked<'_>,
+        behind: &mut Vec<Debt>,
     ) -> Result<()> {
         let (before, seen) = (behind.clone(), Arc::new(OnceLock::new()));
         behind.retain(Debt::is_of_others); // the others are seen with this
@@ -294,13 +293,14 @@ impl Lane {
             }
             let _ = seen.set(outcome); // this alone sets it
         };
-        let begin = |made: Made<'_>| place(&self.native, self.can, order, waits, made);
+        let put = |order, linked: Linked<'_>| place(&self.native, self.can, order, linked);
+        let begin = |made: &mut _| put(order, Linked { waits, event: Some(made) });
         let is_barrier = order == Order::Both || self.native.is_in_order();
-        let end = |ends: Waits<'_>, made: Made<'_>| match is_barrier {
-            true => self.native.barrier(ends, made),
-            false => place(&self.native, self.can, Order::Free, ends, made),
+        let end = |waits: &[RawEvent]| match is_barrier {
+            true => self.native.barrier(Linked { waits, event }),
+            false => put(Order::Free, Linked { waits, event }),
         };
-        host_task::enqueue(&self.native, (begin, end), call, event)
+        host_task::enqueue(&self.native, (begin, end), call)
     }
     /// Has the value of a counter reached once all before is over, and what the submission waits for.
     ///

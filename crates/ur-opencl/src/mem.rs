@@ -5,10 +5,10 @@ use super::{
     driver::RawMem,
     memory::{self, Memory, check_size},
     native::{
-        image::{self, Wished},
+        image,
         memory::{Reach, buffer_over},
         own::{Own, Tells},
-        queue::{Made, Waits},
+        queue::Linked,
     },
 };
 use std::sync::{Arc, OnceLock};
@@ -167,7 +167,7 @@ impl BufferBackend for OpenCl {
         (image, _): (&Image, usize),
         host: Option<UsmPtr>,
     ) -> Result<Storage> {
-        let made = image::create(context.raw(), CL_MEM_READ_WRITE, &wished(image));
+        let made = image::create(context.raw(), wished(image));
         let made = made.map_err(|error| match error.code() {
             ErrorCode::InvalidValue | ErrorCode::InvalidImageFormatDescriptor => {
                 error.with_code(ErrorCode::InvalidImageSize)
@@ -180,7 +180,7 @@ impl BufferBackend for OpenCl {
             let (whole, pitches) = (image.whole(), pitches(image.kind(), there.at, there.pitches));
             memory::aside(context.driver(), &context.devices()[0], |queue| {
                 let part = (whole.origin, whole.region);
-                queue.pixels((made.raw(), true), part, pitches, Waits(&[]), Made(None))
+                queue.pixels((made.raw(), true), part, pitches, Linked::default())
             })?;
         }
         Ok(Storage::image(context, made, image))
@@ -193,7 +193,7 @@ impl BufferBackend for OpenCl {
     ) -> Result<Owned<Mem>> {
         let (raw, kind) = known(&context, native)?;
         let image = said()?;
-        if wished(&image).kind != kind {
+        if wished(&image).1.kind != kind {
             let why = "the native image is of another kind";
             return Err(Error::new(ErrorCode::InvalidMemObject, why));
         }
@@ -208,13 +208,8 @@ impl BufferBackend for OpenCl {
 fn known(context: &Context, native: ur_native_handle_t) -> Result<(RawMem, u32)> {
     let none = || Error::new(ErrorCode::InvalidMemObject, "the native memory object is null");
     let raw = RawMem::from_addr(native).ok_or_else(none)?;
-    match raw.number(CL_MEM_CONTEXT)? as usize == context.raw().addr() {
-        true => Ok((raw, raw.number(CL_MEM_TYPE)? as u32)),
-        false => Err(Error::new(
-            ErrorCode::InvalidContext,
-            "the native memory object is of another context",
-        )),
-    }
+    raw.check_context(CL_MEM_CONTEXT, context.raw(), ErrorCode::InvalidContext)?;
+    Ok((raw, raw.number(CL_MEM_TYPE)? as u32))
 }
 /// Where pixels are in memory, as OpenCL takes it: of a 1D array each row is a layer, and of an image with one slice
 /// there is nothing from slice to slice.
@@ -233,10 +228,11 @@ pub(super) fn pitches(
         },
     )
 }
-fn wished(image: &Image) -> Wished {
+/// An image as OpenCL is asked for it: its channel order and type, and what it is like.
+fn wished(image: &Image) -> ([cl_uint; 2], cl_image_desc) {
     use ur_mem_type_t as T;
     let [width, second, third] = image.sides();
-    let (kind, sides, layers) = match image.kind() {
+    let (kind, [width, height, depth], array_size) = match image.kind() {
         T::IMAGE1D_ARRAY => (CL_MEM_OBJECT_IMAGE1D_ARRAY, [width, 0, 0], second),
         T::IMAGE2D => (CL_MEM_OBJECT_IMAGE2D, [width, second, 0], 0),
         T::IMAGE2D_ARRAY => (CL_MEM_OBJECT_IMAGE2D_ARRAY, [width, second, 0], third),
@@ -247,7 +243,7 @@ fn wished(image: &Image) -> Wished {
     let order = ORDERS.iter().find(|(order, ..)| *order == channelOrder);
     let channel = CHANNELS.iter().find(|(channel, ..)| *channel == channelType);
     let format = [order.map_or(0, |one| one.1), channel.map_or(0, |one| one.1)];
-    Wished { kind, sides, layers, format }
+    (format, cl_image_desc { kind, width, height, depth, array_size, ..Default::default() })
 }
 type Order = ur_image_channel_order_t;
 /// UR's orders of channels: OpenCL's, and how many channels there are.

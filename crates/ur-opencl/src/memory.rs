@@ -6,7 +6,7 @@ use super::{
     lane::{self, Moment},
     native::{
         memory::{self as native, Given, Reach},
-        queue::{Made, NativeQueue, QueueKind, Waits},
+        queue::{Linked, NativeQueue, QueueKind},
     },
 };
 use std::sync::Arc;
@@ -119,7 +119,7 @@ impl HasUsm for OpenCl {
         at: UsmPtr,
         bytes: usize,
     ) -> Result<()> {
-        aside(context, device, |queue| queue.fill((at.into(), &[0], bytes), Waits(&[]), Made(None)))
+        aside(context, device, |queue| queue.fill((at.into(), &[0], bytes), Linked::default()))
     }
     fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
         copy(context.driver(), to, from, bytes)
@@ -134,7 +134,7 @@ pub(super) fn copy(context: &DriverContext, to: UsmPtr, from: UsmPtr, bytes: usi
         return Ok(());
     }
     aside(context, &context.devices()[0], |queue| {
-        queue.copy((to.into(), from.into(), bytes), Waits(&[]), Made(None))
+        queue.copy((to.into(), from.into(), bytes), Linked::default())
     })
 }
 /// Has a queue of its own do something, and waits until it is done.

@@ -6,7 +6,10 @@ use super::{
     driver::{RawContext, RawEvent},
     error,
     lane::Lane,
-    native::{event as native, own::Own},
+    native::{
+        event as native,
+        own::{Own, Tells},
+    },
 };
 use std::{
     borrow::Borrow,
@@ -377,12 +380,8 @@ impl Watcher {
 /// # Errors
 /// `INVALID_VALUE` for one of another context; the driver's own.
 pub(super) fn adopted(context: RawContext, raw: Option<RawEvent>, is_owned: bool) -> Result<End> {
-    use super::native::own::Tells;
     let raw = raw.ok_or(ErrorCode::InvalidValue)?;
-    if raw.number(CL_EVENT_CONTEXT)? as usize != context.addr() {
-        let why = "the native event is of another context";
-        return Err(Error::new(ErrorCode::InvalidValue, why));
-    }
+    raw.check_context(CL_EVENT_CONTEXT, context, ErrorCode::InvalidValue)?;
     let event = Own::adopted(raw, is_owned)?;
     let (from, profile, is_settled) = (None, Profile::Off, AtomicBool::new(false));
     let (own, behind) = (None, vec![]);

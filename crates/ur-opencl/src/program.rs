@@ -65,10 +65,7 @@ impl RunsCode for OpenCl {
         is_owned: bool,
     ) -> Result<Owned<Program>> {
         let Some(raw) = RawProgram::from_addr(native) else { return null("program") };
-        if raw.number(CL_PROGRAM_CONTEXT)? as usize != context.raw().addr() {
-            let why = "the native program is of another context";
-            return Err(Error::new(ErrorCode::InvalidContext, why));
-        }
+        raw.check_context(CL_PROGRAM_CONTEXT, context.raw(), ErrorCode::InvalidContext)?;
         let its = raw.numbers(CL_PROGRAM_DEVICES)?;
         let own = context.devices().iter().filter(|one| its.contains(&one.raw().addr()));
         let devices: Vec<_> = own.cloned().collect();

@@ -20,7 +20,10 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::{error::Result, object::Owned};
+use ur_adapter::{
+    error::{ErrorCode, Result},
+    object::Owned,
+};
 use ur_core::{memory::deferred_free, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
@@ -122,9 +125,7 @@ impl Streams for OpenCl {
         let Some(raw) = RawQueue::from_addr(handle.0 as usize) else {
             return refused(ErrorKind::InvalidValue, "the native queue is null");
         };
-        if raw.number(CL_QUEUE_CONTEXT)? as usize != context.raw().addr() {
-            return refused(ErrorKind::InvalidValue, "the native queue is of another context");
-        }
+        raw.check_context(CL_QUEUE_CONTEXT, context.raw(), ErrorCode::InvalidValue)?;
         let its = raw.number(CL_QUEUE_DEVICE)? as usize;
         let is_its = |one: &&Arc<DriverDevice>| one.raw().addr() == its;
         let found = match wished {

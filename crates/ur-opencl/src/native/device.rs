@@ -5,60 +5,49 @@ use crate::{cl::*, driver::*};
 use std::ptr::{null, null_mut};
 use ur_adapter::error::Result;
 
+/// Objects of which the driver tells first how many there are; none where it says `NONE`.
+fn listed<R: Copy>(
+    none: Option<cl_int>,
+    ask: impl Fn(u32, *mut Option<R>, *mut u32) -> Outcome,
+) -> Result<impl Iterator<Item = R>> {
+    let mut count = 0;
+    let told = ask(0, null_mut(), &raw mut count);
+    let is_none = told.status().is_some_and(|status| Some(status) == none);
+    let mut all = if is_none { vec![] } else { told.ok().map(|()| vec![None; count as usize])? };
+    if !all.is_empty() {
+        ask(count, all.as_mut_ptr(), null_mut()).ok()?;
+    }
+    Ok(all.into_iter().flatten())
+}
 /// All platforms that the ICD loader lists; none where it finds none.
 ///
 /// # Errors
 /// The loader's own.
 pub fn platforms() -> Result<Vec<RawPlatform>> {
-    /// `CL_PLATFORM_NOT_FOUND_KHR`
-    const NONE: cl_int = -1001;
-    let mut count = 0;
-    // SAFETY: no room is promised, and the count is writable.
-    let told = unsafe { driver().get_platform_ids(0, null_mut(), &raw mut count) };
-    if told.status() == Some(NONE) {
-        return Ok(vec![]);
-    }
-    told.ok()?;
-    let mut all = vec![None; count as usize];
-    if count > 0 {
-        // SAFETY: there is room for as many as are promised.
-        unsafe { driver().get_platform_ids(count, all.as_mut_ptr(), null_mut()) }.ok()?;
-    }
-    Ok(all.into_iter().flatten().collect())
+    // SAFETY: `listed` passes room for as many as it promises.
+    let ask = |room, to, count| unsafe { driver().get_platform_ids(room, to, count) };
+    Ok(listed(Some(CL_PLATFORM_NOT_FOUND_KHR), ask)?.collect())
 }
 /// The root devices of a platform.
 ///
 /// # Errors
 /// The driver's own.
 pub fn devices(platform: RawPlatform) -> Result<Vec<RawDevice>> {
-    let mut count = 0;
     let kind = CL_DEVICE_TYPE_ALL;
-    // SAFETY: a live platform; no room is promised, and the count is writable.
-    let told = unsafe { driver().get_device_ids(platform, kind, 0, null_mut(), &raw mut count) };
-    if told.status() == Some(CL_DEVICE_NOT_FOUND) || count == 0 {
-        return Ok(vec![]);
-    }
-    told.ok()?;
-    let mut all = vec![None; count as usize];
-    let to = all.as_mut_ptr();
-    // SAFETY: there is room for as many as are promised.
-    unsafe { driver().get_device_ids(platform, kind, count, to, null_mut()) }.ok()?;
-    Ok(all.into_iter().flatten().collect())
+    // SAFETY: a live platform; as above.
+    let ask = |room, to, count| unsafe { driver().get_device_ids(platform, kind, room, to, count) };
+    Ok(listed(Some(CL_DEVICE_NOT_FOUND), ask)?.collect())
 }
 /// Parts of a device by a rule: names and values of OpenCL's, which end with 0.
 ///
 /// # Errors
 /// The driver's own.
 pub fn parts(device: RawDevice, rule: &[isize]) -> Result<Vec<Own<RawDevice>>> {
-    let mut count = 0;
     let rule = rule.as_ptr();
-    // SAFETY: a live device; the rule ends with 0; no room is promised.
-    unsafe { driver().create_sub_devices(device, rule, 0, null_mut(), &raw mut count) }.ok()?;
-    let mut all = vec![None; count as usize];
-    let to = all.as_mut_ptr();
-    // SAFETY: there is room for as many as are promised.
-    unsafe { driver().create_sub_devices(device, rule, count, to, null_mut()) }.ok()?;
-    Ok(all.into_iter().flatten().map(Own::given).collect())
+    // SAFETY: a live device; the rule ends with 0; as above.
+    let ask =
+        |room, to, count| unsafe { driver().create_sub_devices(device, rule, room, to, count) };
+    Ok(listed(None, ask)?.map(Own::given).collect())
 }
 /// The device's clock and the host's, in nanoseconds; `None` where the driver does not tell them together.
 pub fn clocks(device: RawDevice) -> Option<(u64, u64)> {

@@ -1,6 +1,6 @@
 //! Ends of commands.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use super::own::Own;
+use super::own::{Own, bytes, number};
 use crate::{cl::*, driver::*};
 use std::{
     ffi::c_void,
@@ -80,13 +80,13 @@ pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Status {
 /// The driver's own.
 pub fn span(event: &Own<RawEvent>) -> Result<(u64, u64)> {
     let time = |name| {
-        let (mut time, raw) = (0_u64, event.raw());
-        let to = (&raw mut time).cast::<c_void>();
-        // SAFETY: a live event, and room for one time.
-        unsafe { driver().get_event_profiling_info(raw, name, 8, to, null_mut()) }.ok()?;
-        Ok::<_, ur_adapter::error::Error>(time)
+        // SAFETY: a live event; `bytes` passes room for as much as it says.
+        bytes(|size, to, length| unsafe {
+            driver().get_event_profiling_info(event.raw(), name, size, to, length)
+        })
     };
-    Ok((time(CL_PROFILING_COMMAND_START)?, time(CL_PROFILING_COMMAND_END)?))
+    let (began, ended) = (time(CL_PROFILING_COMMAND_START)?, time(CL_PROFILING_COMMAND_END)?);
+    Ok((number(&began), number(&ended)))
 }
 /// An event of the host's, which a queue can wait for.
 ///

@@ -2,8 +2,9 @@
 //! driver, and those that wait for the driver, must not be held up.
 use super::{
     event::{call_when_over, of_user, settle},
-    queue::{Made, NativeQueue, Waits, given},
+    queue::{NativeQueue, given},
 };
+use crate::driver::RawEvent;
 use std::{
     collections::VecDeque,
     sync::{Condvar, Mutex, PoisonError},
@@ -21,18 +22,17 @@ use ur_mapping::PerProcess;
 pub fn enqueue(
     queue: &NativeQueue,
     (begin, end): (
-        impl FnOnce(Made<'_>) -> Result<()>,
-        impl FnOnce(Waits<'_>, Made<'_>) -> Result<()>,
+        impl FnOnce(&mut Option<RawEvent>) -> Result<()>,
+        impl FnOnce(&[RawEvent]) -> Result<()>,
     ),
     call: impl FnOnce(bool) + Send + 'static,
-    event: Made<'_>,
 ) -> Result<()> {
     POOL.get().has_thread()?;
     let mut before = None;
-    begin(Made(Some(&mut before)))?;
+    begin(&mut before)?;
     let (before, over) = (given(before)?, of_user(queue.context())?);
-    let (ends, done) = ([over.raw()], over.clone());
-    end(Waits(&ends), event).inspect_err(|_| settle(&over))?;
+    let done = over.clone();
+    end(&[over.raw()]).inspect_err(|_| settle(&over))?;
     let told = call_when_over(&before, move |is_good| {
         POOL.get().give(Box::new(move || {
             call(is_good);

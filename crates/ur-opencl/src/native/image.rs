@@ -5,38 +5,17 @@ use crate::{cl::*, driver::*};
 use std::ptr::null_mut;
 use ur_adapter::error::Result;
 
-/// An image as OpenCL is asked for it: kind, sides, layers, channel order and type.
-#[derive(Clone, Copy, Debug)]
-pub struct Wished {
-    /// `CL_MEM_OBJECT_…`
-    pub kind: cl_uint,
-    /// Width, height, depth; 0 for those that it does not have.
-    pub sides: [usize; 3],
-    /// Layers of an array.
-    pub layers: usize,
-    /// Channel order and channel type.
-    pub format: [cl_uint; 2],
-}
-/// An image without pixels yet.
+/// An image without pixels yet: its channel order and type, and what it is like.
 ///
 /// # Errors
 /// The driver's own.
-pub fn create(context: RawContext, flags: u64, wished: &Wished) -> Result<Own<RawMem>> {
-    let desc = cl_image_desc {
-        kind: wished.kind,
-        width: wished.sides[0],
-        height: wished.sides[1],
-        depth: wished.sides[2],
-        array_size: wished.layers,
-        row_pitch: 0,
-        slice_pitch: 0,
-        mip_levels: 0,
-        samples: 0,
-        mem: null_mut(),
-    };
-    let format = &raw const wished.format;
+pub fn create(
+    context: RawContext,
+    (format, desc): ([cl_uint; 2], cl_image_desc),
+) -> Result<Own<RawMem>> {
+    let (format, desc) = (&raw const format, &raw const desc);
     // SAFETY: a live context; both structures live during the call.
-    unsafe { driver().create_image(context, flags, format, &raw const desc, null_mut()) }
+    unsafe { driver().create_image(context, CL_MEM_READ_WRITE, format, desc, null_mut()) }
         .map(Own::given)
 }
 /// A sampler: whether coordinates are normalized, and OpenCL's names of what it does beyond the edge and between pixels.

@@ -1,13 +1,10 @@
 //! Kernels: their arguments, which the driver keeps from one launch to the next.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use super::{
-    own::Own,
-    queue::{Made, Waits},
-};
+use super::{own::Own, queue::Linked};
 use crate::{OpenCl, cl::*, driver::*};
 use std::{
     ffi::c_void,
-    ptr::{from_ref, null_mut, with_exposed_provenance},
+    ptr::{from_ref, null, with_exposed_provenance},
     sync::{Arc, Mutex, MutexGuard},
 };
 use ur_adapter::error::Result;
@@ -21,19 +18,6 @@ pub struct Kernel {
     turn: Mutex<()>,
     /// What sets addresses, where that is an extension's.
     extensions: Arc<Extensions>,
-}
-/// An argument, as the driver takes it.
-enum Given<'a> {
-    /// These bytes.
-    Value(&'a [u8]),
-    /// An address, or 0.
-    Address(usize),
-    /// So many bytes for each group.
-    Local(usize),
-    /// An image.
-    Image(RawMem),
-    /// A sampler.
-    Sampler(RawSampler),
 }
 impl Kernel {
     /// A kernel of a platform with these extensions.
@@ -58,25 +42,26 @@ impl Kernel {
     fn turn(&self) -> MutexGuard<'_, ()> {
         locked(&self.turn)
     }
-    fn set(&self, index: u32, argument: Given<'_>) -> Result<()> {
-        let raw = self.raw();
-        let (size, value): (usize, *const c_void) = match &argument {
-            Given::Value(bytes) => (bytes.len(), bytes.as_ptr().cast()),
-            Given::Local(bytes) => (*bytes, null_mut()),
-            Given::Image(image) => (size_of::<RawMem>(), from_ref(image).cast()),
-            Given::Sampler(sampler) => (size_of::<RawSampler>(), from_ref(sampler).cast()),
-            Given::Address(at) => {
-                let at = with_exposed_provenance(*at);
+    fn set(&self, index: u32, argument: &Argument<'_, OpenCl>) -> Result<()> {
+        let (image, sampler);
+        let (size, value): (usize, *const c_void) = match argument {
+            Argument::Value(bytes) => (bytes.len(), bytes.as_ptr().cast()),
+            Argument::Local(bytes) => (*bytes, null()),
+            Argument::Image(pixels, _) => {
+                image = pixels.object.raw();
+                (size_of::<RawMem>(), from_ref(&image).cast())
+            }
+            Argument::Sampler(of) => {
+                sampler = of.raw();
+                (size_of::<RawSampler>(), from_ref(&sampler).cast())
+            }
+            Argument::Address(at) => {
+                let (raw, at) = (self.raw(), with_exposed_provenance(at.map_or(0, Address::get)));
                 // SAFETY: live, under its lock; the kernel's author says what is done at the address.
-                let told = match self.extensions.has("set_kernel_arg_pointer") {
-                    // SAFETY: as said above.
-                    true => unsafe { self.extensions.set_kernel_arg_pointer(raw, index, at) },
-                    // SAFETY: as said above.
-                    false => unsafe { driver().set_kernel_arg_svm_pointer(raw, index, at) },
-                };
-                return told.ok();
+                return unsafe { self.extensions.set_kernel_arg_pointer(raw, index, at) }.ok();
             }
         };
+        let raw = self.raw();
         // SAFETY: live, under its lock; as many bytes as are told, or none for local memory.
         unsafe { driver().set_kernel_arg(raw, index, size, value) }.ok()
     }
@@ -88,8 +73,7 @@ impl Kernel {
         &self,
         queue: RawQueue,
         launch: &Launch<'_, OpenCl>,
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
         let Geometry { groups, local, offset } = launch.geometry;
         let local = local.map(|n| n as usize);
@@ -97,22 +81,13 @@ impl Kernel {
         // As many dimensions as have more than one item, so that kernels are told of no more.
         let dimensions =
             (0..3).rev().find(|&d| global[d] > 1 || offset[d] > 0).map_or(1, |d| d + 1);
-        let _turn = self.turn();
-        for (index, argument) in (0..).zip(launch.arguments) {
-            self.set(
-                index,
-                match argument {
-                    Argument::Value(bytes) => Given::Value(bytes),
-                    Argument::Address(at) => Given::Address(at.map_or(0, Address::get)),
-                    Argument::Local(bytes) => Given::Local(*bytes),
-                    Argument::Image(pixels, _) => Given::Image(pixels.object.raw()),
-                    Argument::Sampler(sampler) => Given::Sampler(sampler.raw()),
-                },
-            )?;
-        }
+        // What nobody sets needs no lock.
+        let _turn = (!launch.arguments.is_empty()).then(|| self.turn());
+        let mut each = (0..).zip(launch.arguments);
+        each.try_for_each(|(index, argument)| self.set(index, argument))?;
         let (raw, count) = (self.raw(), dimensions as u32);
         let (offset, global, local) = (offset.as_ptr(), global.as_ptr(), local.as_ptr());
-        let ((waiting, waits), event) = (waits.parts(), event.to());
+        let (waiting, waits, event) = linked.parts();
         // SAFETY: live objects; three sizes each; as many events as are told; the event's place is writable or null.
         unsafe {
             driver()

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
 use crate::driver::*;
 use std::{ffi::c_void, fmt, ptr::null_mut};
-use ur_adapter::error::Result;
+use ur_adapter::error::{Error, ErrorCode, Result};
 
 /// What OpenCL counts the references of.
 pub trait Counted: Copy + fmt::Debug {
@@ -11,8 +11,15 @@ pub trait Counted: Copy + fmt::Debug {
     /// One less.
     fn release(self) -> Outcome;
 }
-macro_rules! counted { ($($raw:ident: $retain:ident, $release:ident;)*) => { $(
-    impl Counted for $raw {
+/// The driver's functions for each kind of object: what tells of it, what adds a reference and what takes one away.
+macro_rules! objects { ($($raw:ident: $ask:ident $(, $retain:ident, $release:ident)?;)*) => { $(
+    impl Tells for $raw {
+        fn told(self, name: u32) -> Result<Vec<u8>> {
+            // SAFETY: a live object; `bytes` passes room for as much as it says.
+            bytes(|size, to, length| unsafe { driver().$ask(self, name, size, to, length) })
+        }
+    }
+    $(impl Counted for $raw {
         fn retain(self) -> Outcome {
             // SAFETY: whoever has the name has a reference, or C promised that the object lives.
             unsafe { driver().$retain(self) }
@@ -21,17 +28,18 @@ macro_rules! counted { ($($raw:ident: $retain:ident, $release:ident;)*) => { $(
             // SAFETY: called once for each reference that is ours.
             unsafe { driver().$release(self) }
         }
-    }
+    })?
 )* } }
-counted! {
-    RawDevice: retain_device, release_device;
-    RawContext: retain_context, release_context;
-    RawQueue: retain_queue, release_queue;
-    RawMem: retain_mem, release_mem;
-    RawSampler: retain_sampler, release_sampler;
-    RawProgram: retain_program, release_program;
-    RawKernel: retain_kernel, release_kernel;
-    RawEvent: retain_event, release_event;
+objects! {
+    RawPlatform: get_platform_info;
+    RawDevice: get_device_info, retain_device, release_device;
+    RawContext: get_context_info, retain_context, release_context;
+    RawQueue: get_queue_info, retain_queue, release_queue;
+    RawMem: get_mem_info, retain_mem, release_mem;
+    RawSampler: get_sampler_info, retain_sampler, release_sampler;
+    RawProgram: get_program_info, retain_program, release_program;
+    RawKernel: get_kernel_info, retain_kernel, release_kernel;
+    RawEvent: get_event_info, retain_event, release_event;
 }
 /// A reference to an object. Dropped, it is given back, but not in a forked child, where the driver does not work.
 #[derive(Debug)]
@@ -87,14 +95,14 @@ pub(super) fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> Outcome) -> 
     Ok(bytes)
 }
 /// A number of 1 to 8 bytes.
-pub(super) fn number(bytes: &[u8]) -> u64 {
+pub(crate) fn number(bytes: &[u8]) -> u64 {
     let mut all = [0; 8];
     let length = bytes.len().min(8);
     all[..length].copy_from_slice(&bytes[..length]);
     u64::from_ne_bytes(all)
 }
 /// A text that may end with a NUL.
-pub(super) fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).trim().to_owned()
 }
@@ -119,6 +127,16 @@ pub trait Tells: Copy {
     fn numbers(self, name: u32) -> Result<Vec<usize>> {
         Ok(self.told(name)?.chunks_exact(8).map(|one| number(one) as usize).collect())
     }
+    /// Checks that it is of a context, by the name under which it tells that.
+    ///
+    /// # Errors
+    /// `code` if it is of another one; the driver's own for what is no such object.
+    fn check_context(self, name: u32, context: RawContext, code: ErrorCode) -> Result<()> {
+        match self.number(name)? as usize == context.addr() {
+            true => Ok(()),
+            false => Err(Error::new(code, "the native object is of another context")),
+        }
+    }
     /// The same, as a text.
     ///
     /// # Errors
@@ -126,23 +144,4 @@ pub trait Tells: Copy {
     fn text(self, name: u32) -> Result<String> {
         self.told(name).map(|bytes| text(&bytes))
     }
-}
-macro_rules! tells { ($($raw:ident: $ask:ident;)*) => { $(
-    impl Tells for $raw {
-        fn told(self, name: u32) -> Result<Vec<u8>> {
-            // SAFETY: a live object; `bytes` passes room for as much as it says.
-            bytes(|size, to, length| unsafe { driver().$ask(self, name, size, to, length) })
-        }
-    }
-)* } }
-tells! {
-    RawPlatform: get_platform_info;
-    RawDevice: get_device_info;
-    RawContext: get_context_info;
-    RawQueue: get_queue_info;
-    RawMem: get_mem_info;
-    RawSampler: get_sampler_info;
-    RawProgram: get_program_info;
-    RawKernel: get_kernel_info;
-    RawEvent: get_event_info;
 }

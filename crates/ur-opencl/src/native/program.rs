@@ -21,13 +21,10 @@ pub fn create(
 ) -> Result<Own<RawProgram>> {
     let (bytes, length) = (code.bytes().as_ptr(), code.bytes().len());
     let made = match code {
-        // SAFETY: as many bytes as are told.
-        Code::SpirV(_) => match extensions.has("create_program_with_il") {
-            // SAFETY: as said above.
-            true => unsafe { extensions.create_program_with_il(context, bytes.cast(), length) },
-            // SAFETY: as said above.
-            false => unsafe { driver().create_program_with_il(context, bytes.cast(), length) },
-        },
+        Code::SpirV(_) => {
+            // SAFETY: as many bytes as are told.
+            unsafe { extensions.create_program_with_il(context, bytes.cast(), length) }
+        }
         Code::Source(_) => {
             let text = bytes.cast();
             // SAFETY: one text of as many bytes as are told.

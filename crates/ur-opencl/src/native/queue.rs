@@ -4,7 +4,7 @@ use super::own::{Own, Tells};
 use crate::{cl::*, driver::*};
 use std::{
     ffi::c_void,
-    ptr::{null, null_mut, with_exposed_provenance, with_exposed_provenance_mut},
+    ptr::{null, null_mut, with_exposed_provenance_mut},
     sync::{Arc, Mutex},
 };
 use ur_adapter::error::{ErrorCode, Result};
@@ -12,24 +12,27 @@ use ur_hal::Address;
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
-/// The events that a command waits for.
-#[derive(Clone, Copy, Debug)]
-pub struct Waits<'a>(pub &'a [RawEvent]);
-impl Waits<'_> {
-    /// How many, and where they are; null for none, as the driver wants it.
-    pub(super) fn parts(self) -> (u32, *const RawEvent) {
-        match self.0 {
-            [] => (0, null()),
-            all => (all.len() as u32, all.as_ptr()),
-        }
-    }
+/// The events that a command waits for, and where its own goes, if one is wanted.
+#[derive(Debug, Default)]
+pub struct Linked<'a> {
+    /// What it waits for.
+    pub waits: &'a [RawEvent],
+    /// Where its event goes.
+    pub event: Option<&'a mut Option<RawEvent>>,
 }
-/// Where the event of a command goes, if one is wanted.
-#[derive(Debug)]
-pub struct Made<'a>(pub Option<&'a mut Option<RawEvent>>);
-impl Made<'_> {
-    pub(super) fn to(self) -> *mut Option<RawEvent> {
-        self.0.map_or(null_mut(), std::ptr::from_mut)
+impl<'a> Linked<'a> {
+    /// Behind these events, without one of its own.
+    pub fn behind(waits: &'a [RawEvent]) -> Self {
+        Self { waits, event: None }
+    }
+    /// With an event of its own, which goes there.
+    pub fn noted(event: &'a mut Option<RawEvent>) -> Self {
+        Self { waits: &[], event: Some(event) }
+    }
+    /// How many events, where they are, null for none, and where its own goes, as the driver wants it.
+    pub(super) fn parts(self) -> (u32, *const RawEvent, *mut Option<RawEvent>) {
+        let first = if self.waits.is_empty() { null() } else { self.waits.as_ptr() };
+        (self.waits.len() as u32, first, self.event.map_or(null_mut(), std::ptr::from_mut))
     }
 }
 
@@ -155,47 +158,37 @@ impl NativeQueue {
         // SAFETY: live.
         unsafe { driver().finish(self.raw()) }.ok()
     }
-    /// Nothing, which is over when these events are; without any, when all before in the queue is.
+    /// Nothing, which is over when what it waits for is; if that is nothing, when all before in the queue is.
     ///
     /// # Errors
     /// The driver's own.
-    pub fn marker(&self, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
-        let (count, waits) = waits.parts();
+    pub fn marker(&self, linked: Linked<'_>) -> Result<()> {
+        let (count, waits, event) = linked.parts();
         // SAFETY: live; as many events as are told; the event's place is writable or null.
-        unsafe { driver().enqueue_marker(self.raw(), count, waits, event.to()) }.ok()
+        unsafe { driver().enqueue_marker(self.raw(), count, waits, event) }.ok()
     }
     /// The same, and all that comes later waits for it.
     ///
     /// # Errors
     /// The driver's own.
-    pub fn barrier(&self, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
-        let (count, waits) = waits.parts();
+    pub fn barrier(&self, linked: Linked<'_>) -> Result<()> {
+        let (count, waits, event) = linked.parts();
         // SAFETY: as above.
-        unsafe { driver().enqueue_barrier(self.raw(), count, waits, event.to()) }.ok()
+        unsafe { driver().enqueue_barrier(self.raw(), count, waits, event) }.ok()
     }
     /// A function, run on a copy of `arguments`.
     pub(super) fn native(
         &self,
         function: NativeFunction,
         arguments: &mut [u8],
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
-        let ((count, waits), bytes) = (waits.parts(), arguments.len());
-        let (first, event) = (arguments.as_mut_ptr().cast::<c_void>(), event.to());
+        let (queue, bytes, (count, waits, event)) = (self.raw(), arguments.len(), linked.parts());
+        let (first, none, nothing) = (arguments.as_mut_ptr().cast::<c_void>(), null(), null());
         // SAFETY: live; as many bytes as are told, which the function understands; no memory objects; events as above.
         unsafe {
             driver().enqueue_native(
-                self.raw(),
-                function,
-                first,
-                bytes,
-                0,
-                null(),
-                null(),
-                count,
-                waits,
-                event,
+                queue, function, first, bytes, 0, none, nothing, count, waits, event,
             )
         }
         .ok()
@@ -207,23 +200,12 @@ impl NativeQueue {
     pub fn copy(
         &self,
         (to, from, bytes): (Address, Address, usize),
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
-        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
-        let to = with_exposed_provenance_mut::<c_void>(to.get());
-        let from = with_exposed_provenance::<c_void>(from.get());
-        let own = &self.extensions;
+        let (queue, own, (count, waits, event)) = (self.raw(), &self.extensions, linked.parts());
+        let (to, from) = (place(to.get()), place(from.get()));
         // SAFETY: C promised so many bytes at both addresses until the command is done; events as above.
-        match own.has("enqueue_memcpy") {
-            // SAFETY: as said above.
-            true => unsafe { own.enqueue_memcpy(queue, 0, to, from, bytes, count, waits, event) },
-            // SAFETY: as said above.
-            false => unsafe {
-                driver().enqueue_svm_memcpy(queue, 0, to, from, bytes, count, waits, event)
-            },
-        }
-        .ok()
+        unsafe { own.enqueue_memcpy(queue, 0, to, from, bytes, count, waits, event) }.ok()
     }
     /// A fill with a pattern whose length is a power of two up to 128, from a multiple of that on.
     ///
@@ -232,24 +214,12 @@ impl NativeQueue {
     pub fn fill(
         &self,
         (to, pattern, bytes): (Address, &[u8], usize),
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
-        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
-        let to = with_exposed_provenance_mut::<c_void>(to.get());
-        let (first, length, own) = (pattern.as_ptr().cast(), pattern.len(), &self.extensions);
+        let (queue, own, (count, waits, event)) = (self.raw(), &self.extensions, linked.parts());
+        let (to, first, length) = (place(to.get()), pattern.as_ptr().cast(), pattern.len());
         // SAFETY: C promised so many bytes at the address; the driver copies the pattern; events as above.
-        match own.has("enqueue_mem_fill") {
-            // SAFETY: as said above.
-            true => unsafe {
-                own.enqueue_mem_fill(queue, to, first, length, bytes, count, waits, event)
-            },
-            // SAFETY: as said above.
-            false => unsafe {
-                driver().enqueue_svm_mem_fill(queue, to, first, length, bytes, count, waits, event)
-            },
-        }
-        .ok()
+        unsafe { own.enqueue_mem_fill(queue, to, first, length, bytes, count, waits, event) }.ok()
     }
     /// A copy of pixels between an image and memory: where in the image, how many, where, and bytes from row to row and
     /// from slice to slice.
@@ -261,24 +231,22 @@ impl NativeQueue {
         (image, writes): (RawMem, bool),
         (origin, region): ([usize; 3], [usize; 3]),
         (at, [row, slice]): (usize, [usize; 2]),
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
-        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
-        let (origin, region) = (origin.as_ptr(), region.as_ptr());
-        let at = with_exposed_provenance_mut::<c_void>(at);
+        let (queue, at, (count, waits, event)) = (self.raw(), place(at), linked.parts());
+        let (from, region) = (origin.as_ptr(), region.as_ptr());
         // SAFETY: live objects; C promised the memory that the pitches describe; events as above.
         match writes {
             // SAFETY: as said above.
             true => unsafe {
                 driver().enqueue_write_image(
-                    queue, image, 0, origin, region, row, slice, at, count, waits, event,
+                    queue, image, 0, from, region, row, slice, at, count, waits, event,
                 )
             },
             // SAFETY: as said above.
             false => unsafe {
                 driver().enqueue_read_image(
-                    queue, image, 0, origin, region, row, slice, at, count, waits, event,
+                    queue, image, 0, from, region, row, slice, at, count, waits, event,
                 )
             },
         }
@@ -293,10 +261,9 @@ impl NativeQueue {
         (from, out): (RawMem, [usize; 3]),
         (to, into): (RawMem, [usize; 3]),
         region: [usize; 3],
-        waits: Waits<'_>,
-        event: Made<'_>,
+        linked: Linked<'_>,
     ) -> Result<()> {
-        let (queue, (count, waits), event) = (self.raw(), waits.parts(), event.to());
+        let (queue, (count, waits, event)) = (self.raw(), linked.parts());
         let (out, into, region) = (out.as_ptr(), into.as_ptr(), region.as_ptr());
         // SAFETY: live objects; events as above.
         unsafe {
@@ -304,6 +271,9 @@ impl NativeQueue {
         }
         .ok()
     }
+}
+fn place(address: usize) -> *mut c_void {
+    with_exposed_provenance_mut(address)
 }
 /// An event that a call has put where it was told to.
 pub(crate) fn given(event: Option<RawEvent>) -> Result<Own<RawEvent>> {

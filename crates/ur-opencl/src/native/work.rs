@@ -1,24 +1,18 @@
 //! What commands do: copies and fills by the driver's own functions where it has any, else by functions of ours that its
 //! queue runs (native kernels), else row by row.
-#![expect(
-    unsafe_code,
-    reason = "reads what queues hand back; copies between addresses that C gave"
-)]
+#![expect(unsafe_code, reason = "reads what queues hand back")]
 use super::{
     memory::Reach,
     own::Own,
-    queue::{Made, NativeQueue, Waits, given},
+    queue::{Linked, NativeQueue, given},
 };
 use crate::{OpenCl, driver::RawEvent, mem};
-use std::{
-    ffi::c_void,
-    mem::size_of,
-    ptr::{copy, copy_nonoverlapping, with_exposed_provenance_mut},
-};
+use std::{ffi::c_void, mem::size_of};
 use ur_adapter::error::{Error, Result};
 use ur_hal::{
     Address, BoxCopy, BoxSpan, Command, ImageCopy, ImageEnd, Order, Pattern, Range, Rows,
 };
+use ur_system::bytes;
 
 /// Work for a queue to run, by our function: plain values, of which it takes a copy. A pattern lies behind them.
 #[derive(Clone, Copy)]
@@ -30,42 +24,16 @@ enum Work {
     Fill { to: Range, length: usize },
     FillRows { to: Rows, width: usize, height: usize, length: usize },
 }
-fn at(address: usize) -> *mut u8 {
-    with_exposed_provenance_mut(address)
-}
-fn copy_bytes(to: usize, from: usize, bytes: usize) {
-    // SAFETY: C promised so many bytes at both addresses; they may overlap.
-    unsafe { copy(at(from), at(to), bytes) }
-}
-/// A pattern, of which `phase` bytes were written before, over and over.
-fn fill_bytes(to: usize, bytes: usize, pattern: &[u8], phase: usize) {
-    let mut done = 0;
-    while done < bytes {
-        let from = &pattern[(phase + done) % pattern.len()..];
-        let now = from.len().min(bytes - done);
-        // SAFETY: C promised so many bytes at the address, and the pattern is ours.
-        unsafe { copy_nonoverlapping(from.as_ptr(), at(to + done), now) };
-        done += now;
-    }
-}
 impl Work {
     fn run(&self, pattern: &[u8]) {
         match *self {
             Self::Nothing => {}
-            Self::Copy { to, from, bytes } => copy_bytes(to.get(), from.get(), bytes),
-            Self::Fill { to, .. } => fill_bytes(to.start().get(), to.bytes(), pattern, 0),
-            Self::FillRows { to, width, height, .. } => {
-                let rows = (0..height).map(|row| (to.start.get() + row * to.pitch, row * width));
-                rows.for_each(|(row, phase)| fill_bytes(row, width, pattern, phase));
-            }
-            Self::Rows { .. } | Self::Box(_) => {
-                let rows = self.rows();
-                // Away from what is still to be read, should the two overlap.
-                match rows.first().is_some_and(|(to, from, _)| to < from) {
-                    true => rows.iter().for_each(|&(to, from, n)| copy_bytes(to, from, n)),
-                    false => rows.iter().rev().for_each(|&(to, from, n)| copy_bytes(to, from, n)),
-                }
-            }
+            Self::Copy { to, from, bytes } => bytes::copy(to, from, bytes),
+            Self::Fill { to, .. } => bytes::fill(to.start(), pattern, to.bytes()),
+            Self::FillRows { to, width, height, .. } => bytes::fill_2d(to, pattern, width, height),
+            Self::Rows { to, from, width, height } => bytes::copy_2d(to, from, width, height),
+            // A box that leaves the address space is no memory of anybody's.
+            Self::Box(copy) => _ = bytes::execute::<OpenCl>(&Command::Copy3d(&copy)),
         }
     }
     /// The copies that it consists of: where to, where from, how many bytes.
@@ -102,16 +70,14 @@ unsafe extern "C" fn run(arguments: *mut c_void) {
 }
 fn submit_work(
     queue: &NativeQueue,
-    work: Work,
-    pattern: &[u8],
-    waits: Waits<'_>,
-    event: Made<'_>,
+    (work, pattern): (Work, &[u8]),
+    linked: Linked<'_>,
 ) -> Result<()> {
     let mut arguments = vec![0_u8; size_of::<Work>() + pattern.len()];
     // SAFETY: there is room for the work, at any alignment.
     unsafe { arguments.as_mut_ptr().cast::<Work>().write_unaligned(work) };
     arguments[size_of::<Work>()..].copy_from_slice(pattern);
-    queue.native(run, &mut arguments, waits, event)
+    queue.native(run, &mut arguments, linked)
 }
 
 /// What a queue's device can do of this.
@@ -133,10 +99,10 @@ impl Ability {
 ///
 /// # Errors
 /// The driver's own.
-pub fn behind(queue: &NativeQueue, can: Ability, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+pub fn behind(queue: &NativeQueue, can: Ability, linked: Linked<'_>) -> Result<()> {
     match can.has_native && !queue.is_in_order() {
-        true => submit_work(queue, Work::Nothing, &[], waits, event),
-        false => queue.marker(waits, event),
+        true => submit_work(queue, (Work::Nothing, &[]), linked),
+        false => queue.marker(linked),
     }
 }
 /// A command that does nothing but hold its place. One that is behind all before it, and has a list, is behind both.
@@ -147,26 +113,21 @@ pub fn place(
     queue: &NativeQueue,
     can: Ability,
     order: Order,
-    waits: Waits<'_>,
-    event: Made<'_>,
+    Linked { waits, event }: Linked<'_>,
 ) -> Result<()> {
     if queue.is_in_order() || order == Order::Free {
-        return behind(queue, can, waits, event);
+        return behind(queue, can, Linked { waits, event });
     }
-    let mut before = None;
-    let all: Vec<RawEvent>;
-    let (waits, _kept) = match waits.0 {
-        [] => (waits, None),
-        list => {
-            queue.marker(Waits(&[]), Made(Some(&mut before)))?;
-            let before = given(before)?;
-            all = list.iter().copied().chain([before.raw()]).collect();
-            (Waits(&all), Some(before))
-        }
-    };
+    let (mut before, mut all) = (None, waits.to_vec());
+    if !waits.is_empty() {
+        queue.marker(Linked::noted(&mut before))?;
+        all.extend(before);
+    }
+    let _kept = before.map(Own::given);
+    let linked = Linked { waits: &all, event };
     match order {
-        Order::Both => queue.barrier(waits, event),
-        _ => queue.marker(waits, event),
+        Order::Both => queue.barrier(linked),
+        _ => queue.marker(linked),
     }
 }
 /// Puts a command into a queue.
@@ -177,20 +138,19 @@ pub fn execute(
     queue: &NativeQueue,
     can: Ability,
     (command, order): (&Command<'_, OpenCl>, Order),
-    waits: Waits<'_>,
-    event: Made<'_>,
+    linked: Linked<'_>,
 ) -> Result<()> {
     let (work, pattern) = match *command {
-        Command::Barrier | Command::Timestamp => {
-            return place(queue, can, order, waits, event);
-        }
-        // Memory is where it is used.
-        Command::Prefetch { .. } | Command::Advise { .. } => {
-            return place(queue, can, order, waits, event);
+        // Hints are none here: memory is where it is used.
+        Command::Barrier
+        | Command::Timestamp
+        | Command::Prefetch { .. }
+        | Command::Advise { .. } => {
+            return place(queue, can, order, linked);
         }
         Command::Copy { to, from, bytes } => {
             if to.get().abs_diff(from.get()) >= bytes {
-                return queue.copy((to, from, bytes), waits, event);
+                return queue.copy((to, from, bytes), linked);
             }
             (Work::Copy { to, from, bytes }, None)
         }
@@ -202,7 +162,7 @@ pub fn execute(
             let (at, length) = (to.start(), pattern.bytes().len());
             let is_simple = length.is_power_of_two() && length <= 128;
             if is_simple && at.get().is_multiple_of(length) {
-                return queue.fill((at, pattern.bytes(), to.bytes()), waits, event);
+                return queue.fill((at, pattern.bytes(), to.bytes()), linked);
             }
             (Work::Fill { to, length }, Some(pattern))
         }
@@ -211,14 +171,14 @@ pub fn execute(
             (Work::FillRows { to, width, height, length }, Some(pattern))
         }
         Command::Launch(launch) => {
-            return launch.function.kernel.launch(queue.raw(), launch, waits, event);
+            return launch.function.kernel.launch(queue.raw(), launch, linked);
         }
         Command::ImageCopy(ImageCopy { to, from, region }) => {
             use ImageEnd::{Image, Memory};
             let (object, part, host) = match (to, from) {
                 (Image(to, into), Image(from, out)) => {
                     let (to, from) = ((to.object.raw(), *into), (from.object.raw(), *out));
-                    return queue.image_copy(from, to, *region, waits, event);
+                    return queue.image_copy(from, to, *region, linked);
                 }
                 (Image(to, origin), Memory(at, pitches)) => {
                     let host = mem::pitches(to.kind, at.get(), *pitches);
@@ -230,7 +190,7 @@ pub fn execute(
                 }
                 (Memory(..), Memory(..)) => return Error::unsupported("pixels without an image"),
             };
-            return queue.pixels(object, part, host, waits, event);
+            return queue.pixels(object, part, host, linked);
         }
         // These do not come here: the core or `lane.rs` makes others of them, or refuses.
         Command::HostCall(_)
@@ -241,23 +201,23 @@ pub fn execute(
         | Command::Native(_) => return Error::unsupported("this kind of command"),
     };
     if can.runs_work() {
-        return submit_work(queue, work, pattern.map_or(&[], Pattern::bytes), waits, event);
+        return submit_work(queue, (work, pattern.map_or(&[], Pattern::bytes)), linked);
     }
     if pattern.is_some() {
         return Error::unsupported("fills with patterns of such lengths");
     }
-    row_by_row(queue, &work, waits, event)
+    row_by_row(queue, &work, linked)
 }
 /// Copies that one command stands for, each by itself.
-fn row_by_row(queue: &NativeQueue, work: &Work, waits: Waits<'_>, event: Made<'_>) -> Result<()> {
+fn row_by_row(queue: &NativeQueue, work: &Work, linked: Linked<'_>) -> Result<()> {
     let mut all: Vec<Own<RawEvent>> = vec![];
     for (to, from, bytes) in work.rows() {
         let (to, from) = (Address::new(to), Address::new(from));
         let Some((to, from)) = to.zip(from) else { continue };
         let mut made = None;
-        queue.copy((to, from, bytes), waits, Made(Some(&mut made)))?;
+        queue.copy((to, from, bytes), Linked { waits: linked.waits, event: Some(&mut made) })?;
         all.push(given(made)?);
     }
-    let all: Vec<_> = all.iter().map(Own::raw).collect::<Vec<_>>();
-    queue.marker(Waits(&all), event)
+    let waits: Vec<_> = all.iter().map(Own::raw).collect();
+    queue.marker(Linked { waits: &waits, ..linked })
 }
