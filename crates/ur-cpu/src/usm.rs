@@ -1,6 +1,6 @@
 //! USM: pools get chunks of whole pages; without a pool each allocation is a block of the process's store.
 use super::{
-    Context, Cpu, Device,
+    Context, Cpu,
     backing::ALIGNMENT,
     bytes,
     device::{DriverContext, DriverDevice},
@@ -8,11 +8,7 @@ use super::{
 };
 use std::sync::Arc;
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
-use ur_core::{
-    memory::allocation::{Home, Usm},
-    over_driver::usm_pool::{self, HasUsm},
-};
-use ur_system::usm;
+use ur_core::over_driver::usm_pool::{self, HasUsm};
 
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool = usm_pool::UsmPool<Cpu>;
@@ -21,21 +17,7 @@ impl HasUsm for Cpu {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
     type DriverPools = ();
 
-    fn take(
-        context: Borrowed<'_, Context>,
-        usm: Usm,
-        device: Borrowed<'_, Device>,
-        request: (Home, usize, usize),
-    ) -> Result<UsmPtr> {
-        usm::take(context, usm, device, request)
-    }
-    fn take_alone(
-        device: Borrowed<'_, Device>,
-        request: (Home, usize, usize),
-        is_read_only: bool,
-    ) -> Result<UsmPtr> {
-        usm::take_alone::<Cpu>(device.driver(), request, is_read_only)
-    }
+    ur_system::takes_from_store!();
     fn memory_size(_: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
     }

@@ -1,7 +1,7 @@
 //! Memory: where devices reach the system's it is mappings of ours, which processes share, else the driver's. What is freed
 //! when, pools and all entries are the core's.
 use super::{
-    Context, Device, DriverDevice, OpenCl,
+    Context, DriverDevice, OpenCl,
     context::DriverContext,
     lane::{self, Moment},
     native::{
@@ -15,10 +15,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Borrowed,
 };
-use ur_core::{
-    memory::allocation::{Home, Usm},
-    over_driver::usm_pool::HasUsm,
-};
+use ur_core::over_driver::usm_pool::HasUsm;
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range};
 use ur_system::{
     backing::{ALIGNMENT, Block},
@@ -95,21 +92,7 @@ impl HasUsm for OpenCl {
     fn check_size(device: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         check_size(device, bytes, ErrorCode::InvalidUsmSize)
     }
-    fn take(
-        context: Borrowed<'_, Context>,
-        usm: Usm,
-        device: Borrowed<'_, Device>,
-        request: (Home, usize, usize),
-    ) -> Result<UsmPtr> {
-        usm::take(context, usm, device, request)
-    }
-    fn take_alone(
-        device: Borrowed<'_, Device>,
-        request: (Home, usize, usize),
-        is_read_only: bool,
-    ) -> Result<UsmPtr> {
-        usm::take_alone::<OpenCl>(device.driver(), request, is_read_only)
-    }
+    ur_system::takes_from_store!();
     fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(device.facts().memory[0]).unwrap_or(usize::MAX))
     }

@@ -12,18 +12,17 @@ use super::{
     },
 };
 use std::{
-    borrow::Borrow,
     sync::{
-        Arc, Mutex, OnceLock,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering::*},
     },
     time::Instant,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_adapter::error::{ErrorCode, Result};
 use ur_hal::{ErrorKind, Profile, Status, Times, Wait};
-use ur_ipc::arena::{Any, LocalWake, PendingSignal, Progress, wait_any};
-use ur_lock::locked;
+use ur_ipc::arena::{PendingSignal, Progress};
 use ur_mapping::PerProcess;
+use ur_system::owed::{Awaits, Watch};
 
 /// What became of something.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -318,61 +317,24 @@ impl Awaited {
             }
             return Ok(Self { events, behind, _stand_in: None });
         }
+        let thread = || WATCH.get().ready("causeway-opencl");
+        let watch = (!signals.is_empty()).then(thread).transpose()?;
         let stand_in = StandIn::new(context)?;
         if !there.is_empty() {
             behind.retain(Debt::is_of_others); // the others are seen with these
             behind.push(Debt::Seen(Arc::clone(&stand_in.outcome)));
         }
         there.iter().try_for_each(|(end, is_order)| stand_in.follow(end, *is_order))?;
-        signals
-            .into_iter()
-            .try_for_each(|signal| watch(Owed { signal, _stand_in: Arc::clone(&stand_in) }))?;
+        if let Some(watch) = watch {
+            signals.into_iter().for_each(|signal| watch.watch(signal, Arc::clone(&stand_in)));
+        }
         Ok(Self { events: vec![stand_in.event.raw()], behind, _stand_in: Some(stand_in) })
     }
 }
 
-/// A signal that is owed, and what queues wait for in its place.
-struct Owed {
-    signal: PendingSignal,
-    _stand_in: Arc<StandIn>,
-}
-impl Borrow<PendingSignal> for Owed {
-    fn borrow(&self) -> &PendingSignal {
-        &self.signal
-    }
-}
-/// The thread that waits for all of them, once it runs, and what it is not waiting for yet.
-#[derive(Default)]
-struct Watcher {
-    state: Mutex<(Vec<Owed>, bool)>,
-    wake: LocalWake,
-}
-static WATCHER: PerProcess<Watcher> = PerProcess::new();
-fn watch(owed: Owed) -> Result<()> {
-    let watcher = WATCHER.get();
-    let mut state = locked(&watcher.state);
-    if !state.1 {
-        let name = "causeway-opencl";
-        ur_mapping::start_thread(name, move || watcher.run())
-            .map_err(|why| Error::no_thread(name, &why))?;
-        state.1 = true;
-    }
-    state.0.push(owed);
-    drop(state);
-    watcher.wake.signal();
-    Ok(())
-}
-impl Watcher {
-    fn run(&self) {
-        let mut all: Vec<Owed> = vec![];
-        loop {
-            let Any::Ready(_) = wait_any(&all, &self.wake, None) else {
-                all.append(&mut locked(&self.state).0);
-                continue;
-            };
-            all.retain(|owed| owed.signal.progress() == Progress::Pending);
-        }
-    }
+static WATCH: PerProcess<Watch<StandIn>> = PerProcess::new();
+impl Awaits for StandIn {
+    fn ended(self: Arc<Self>, _: Progress) {} // it lets go
 }
 
 /// A point over an event that C made in this context.

@@ -280,6 +280,36 @@ pub fn is_shared<D: OverSystem>(context: &Context<D>) -> bool {
 #[doc(hidden)]
 pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping, ur_sys}; // for `system_memory`
 
+/// The methods of [`HasUsm`] by which a backend that is [`OverSystem`](crate::usm::OverSystem) takes memory.
+#[macro_export]
+macro_rules! takes_from_store {
+    () => {
+        fn take(
+            context: $crate::usm::ur_adapter::object::Borrowed<
+                '_,
+                $crate::usm::ur_core::over_driver::Context<Self>,
+            >,
+            usm: $crate::usm::ur_core::memory::allocation::Usm,
+            device: $crate::usm::ur_adapter::object::Borrowed<
+                '_,
+                $crate::usm::ur_core::over_driver::Device<Self>,
+            >,
+            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
+        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
+            $crate::usm::take(context, usm, device, request)
+        }
+        fn take_alone(
+            device: $crate::usm::ur_adapter::object::Borrowed<
+                '_,
+                $crate::usm::ur_core::over_driver::Device<Self>,
+            >,
+            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
+            is_read_only: bool,
+        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
+            $crate::usm::take_alone::<Self>(device.driver(), request, is_read_only)
+        }
+    };
+}
 /// Implements memory over the system's for a backend that is [`OverSystem`](crate::usm::OverSystem): virtual memory, the
 /// registration of host memory (which has no effect), sharing, and export.
 #[macro_export]

@@ -199,7 +199,7 @@ impl Job {
                 }
                 Dependency::Shared(debt) => {
                     let watcher = watcher.expect("`submit` asks for one if a debt is among them");
-                    remote::watch(watcher, debt.clone(), Arc::clone(self));
+                    watcher.watch(debt.clone(), Arc::clone(self));
                 }
             }
         }
