@@ -6,7 +6,13 @@ use std::{
     ffi::{CStr, c_char, c_void},
     fmt,
     ptr::{NonNull, null_mut, with_exposed_provenance_mut},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{
+            AtomicU64,
+            Ordering::{Acquire, Release},
+        },
+    },
 };
 use ur_adapter::{
     error::{Error, Result},
@@ -315,7 +321,8 @@ const LIBRARIES: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
 struct Found {
     library: Option<libloading::Library>,
     functions: Functions,
-    fork: u64,
+    /// 0 once the process exits, which no process has.
+    fork: AtomicU64,
 }
 impl Found {
     fn symbol_of(library: Option<&libloading::Library>, name: &CStr) -> Option<NonNull<c_void>> {
@@ -334,17 +341,25 @@ fn found() -> &'static Found {
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
         let library = LIBRARIES.into_iter().find_map(open);
         let functions = Functions::bind(|name| Found::symbol_of(library.as_ref(), name));
-        Found { library, functions, fork: ur_mapping::fork_count() }
+        Found { library, functions, fork: ur_mapping::fork_count().into() }
     })
 }
 /// The functions of OpenCL, whether there is an ICD loader or not.
 pub fn driver() -> &'static Functions {
     &found().functions
 }
-/// Whether this process was forked after the drivers were started: their threads are the parent's, and their locks may be held
-/// for ever.
-pub fn is_of_parent() -> bool {
-    found().fork != ur_mapping::fork_count()
+/// Whether this process was forked after the drivers were started, so that their threads are the parent's, and their locks may be held
+/// for ever; or exits.
+pub fn is_unusable() -> bool {
+    found().fork.load(Acquire) != ur_mapping::fork_count() // pairs with the Release in `leave`
+}
+/// Whether the process exits.
+pub fn is_left() -> bool {
+    found().fork.load(Acquire) == 0
+}
+/// Has the drivers used no more: the process exits.
+pub fn leave() {
+    found().fork.store(0, Release);
 }
 /// Has a function called when the process exits, before the libraries that were loaded until now end.
 pub fn at_exit(call: extern "C" fn()) {

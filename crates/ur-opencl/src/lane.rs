@@ -20,10 +20,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Object,
-};
+use ur_adapter::{error::Result, object::Object};
 use ur_hal::{Command, Completion, HostCall, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::locked;
@@ -100,15 +97,16 @@ struct Risks {
     barred: Vec<Debt>,
     /// What failed of which nobody was told yet.
     failed: Option<Outcome>,
-    /// The process exits, and the driver's queue is not to be used any more.
+    /// The process exits: no command comes any more.
+    is_closed: bool,
+    /// Nor is the driver's queue to be used, which has been released.
     is_released: bool,
 }
 impl Risks {
     /// # Errors
-    /// `UNINITIALIZED` if the process exits.
+    /// `UNINITIALIZED` if the driver's queue has been released.
     fn check(&self) -> Result<()> {
-        let why = "the process exits while this queue waits for another process";
-        if self.is_released { Err(Error::new(ErrorCode::Uninitialized, why)) } else { Ok(()) }
+        if self.is_released { Err(platform::exits()) } else { Ok(()) }
     }
     /// Forgets what is over, and notes what has failed.
     fn review(&mut self) -> &Self {
@@ -240,7 +238,9 @@ impl Lane {
         let is_timed_beside = profile != Profile::Off && !self.native.has_times();
         let timed = is_timed_beside.then(|| self.timed()).transpose()?;
         let mut risks = locked(&self.turn);
-        risks.check()?;
+        if risks.is_closed {
+            return Err(platform::exits().into());
+        }
         risks.review();
         let is_behind_all = self.native.is_in_order() || what.order != Order::Free;
         let before = if is_behind_all { &risks.owed } else { &risks.barred };
@@ -366,12 +366,15 @@ fn lanes(which: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
     all.iter().filter(|one| which(one)).cloned().collect()
 }
 /// Called when the process exits. Intel's runtime crashes or hangs at its end over a queue that still has commands, unless its
-/// handle was released: so all that depends on nobody else ends now, and queues with the rest are released.
+/// handle was released: so all that depends on nobody else ends now, and queues with the rest are released. It crashes also if
+/// threads still use it then, so that they are refused from here on.
 extern "C" fn leave() {
     /// Longer than commands take that depend on nobody. Functions of the application's may never end.
     const PATIENCE: Duration = Duration::from_secs(1);
     let until = Instant::now() + PATIENCE;
-    for lane in lanes(|one| !one.is_idle()) {
+    let all = lanes(|_| true);
+    all.iter().for_each(|lane| locked(&lane.turn).is_closed = true);
+    for lane in all.into_iter().filter(|one| !one.is_idle()) {
         let is_owed = !locked(&lane.turn).review().owed.is_empty();
         if !is_owed && lane.ends_by(Some(until)).is_ok_and(|is_over| is_over) {
             continue;
@@ -385,6 +388,7 @@ extern "C" fn leave() {
         drop(risks);
         std::mem::forget(lane); // its reference has been given back
     }
+    driver::leave();
 }
 /// What was submitted so far to queues of a context; 0: of all.
 pub(super) fn moments(context: usize) -> Vec<Moment> {

@@ -89,11 +89,19 @@ fn works<T>(what: &str, found: Result<T>) -> Option<T> {
 pub fn devices() -> impl Iterator<Item = &'static Arc<DriverDevice>> {
     found().iter().flat_map(|one| one.devices())
 }
+/// The error of whatever would use the drivers while the process exits.
+#[cold]
+pub(super) fn exits() -> Error {
+    let why = "the process exits: OpenCL is used no more";
+    Error::new(ErrorCode::Uninitialized, why)
+}
 /// # Errors
-/// `UNINITIALIZED` in a child that was forked after the drivers were started: their threads are the parent's.
+/// `UNINITIALIZED` in a child that was forked after the drivers were started: their threads are the parent's; and while the process
+/// exits.
 pub fn check_process() -> Result<()> {
-    match driver::is_of_parent() {
+    match driver::is_unusable() {
         false => Ok(()),
+        true if driver::is_left() => Err(exits()),
         true => Err(Error::new(
             ErrorCode::Uninitialized,
             "OpenCL was started before this process was forked and does not work in the child: fork \

@@ -87,6 +87,14 @@ pub fn cases() -> Vec<Case> {
                 any_order,
             ),
         ]);
+        if s.kind == "event" {
+            all.push(s.case(
+                s.open,
+                "the end of the exporter",
+                "an exporter ends while its threads enqueue, and after that the bytes open nothing",
+                busy_exit,
+            ));
+        }
         if s.has_bytes() {
             all.push(s.case(
                 s.open,
@@ -279,6 +287,18 @@ fn after_exit(b: &Bench, s: &Shared) -> Verdict {
     };
     importer.must(&format!("close {} there", s.kind))?;
     importer.ends()
+}
+fn busy_exit(b: &Bench, s: &Shared) -> Verdict {
+    let place = Place::new(b)?;
+    let mut importer = place.peer()?;
+    for _ in 0..4 {
+        let mut exporter = place.peer()?;
+        let ticket = exporter.shares(s.kind, "it")?;
+        exporter.begin("exit-busy")?;
+        exporter.ends()?;
+        importer.refused(&format!("open {} there {ticket}", s.kind), "INVALID_VALUE")?;
+    }
+    Ok(())
 }
 fn replayed(b: &Bench, s: &Shared) -> Verdict {
     let (place, mut exporter, mut importer, ticket) = Place::shared(b, s.kind)?;

@@ -101,7 +101,9 @@ impl Stage {
             ["record" | "run" | "call" | "calls" | "inherit", ..] => {
                 super::stage_queue::act(self, words)
             }
-            ["swarm" | "swarm-get" | "swarm-signal", ..] => super::stage_threads::act(self, words),
+            ["swarm" | "swarm-get" | "swarm-signal" | "exit-busy", ..] => {
+                super::stage_threads::act(self, words)
+            }
             _ => super::stage_process::act(self, words),
         }
     }

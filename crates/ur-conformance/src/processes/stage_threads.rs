@@ -6,11 +6,14 @@ use super::{
 use crate::{
     bench::{Bench, Usm, share::Kind},
     case::{Stop, Verdict},
-    ensure, must, same,
+    ensure,
+    families::kernel::idle_kernel,
+    must, same,
 };
 use std::{
     ffi::c_void,
     ptr::{null, null_mut, with_exposed_provenance_mut},
+    sync::atomic::{AtomicUsize, Ordering::SeqCst},
     time::{Duration, Instant},
 };
 use ur_sys::*;
@@ -107,6 +110,60 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
                 must!(b, enqueue_exp.host_task_exp(queue, call, none, null(), 1, list, no_event));
                 must!(b, event.release(last[0]));
                 b.signal(queue, event, &[])
+            })?;
+            ok()
+        }
+        // Ends this process while other threads of it enqueue commands and wait for them.
+        ["exit-busy"] => {
+            let rounds = [const { AtomicUsize::new(0) }; 5];
+            stage.bench.together(rounds.len(), |b, index| {
+                if index == 0 {
+                    let deadline = Instant::now() + PATIENCE;
+                    while rounds[1..].iter().any(|one| one.load(SeqCst) < 100) {
+                        ensure!(Instant::now() < deadline, "the threads enqueue nothing");
+                        std::thread::yield_now();
+                    }
+                    std::process::exit(0);
+                }
+                let queue = b.new_queue(ur_queue_flags_t::default())?;
+                let at = b.alloc(Usm::Device, 64)?;
+                let kernel = idle_kernel(b).ok();
+                let (byte, one) = (7_u8, [1_usize]);
+                let round = || -> Verdict {
+                    let (byte, one) = ((&raw const byte).cast(), one.as_ptr());
+                    let (mut event, no_arguments, none) = (ur_event_handle_t::NULL, null(), null());
+                    match kernel {
+                        Some(kernel) => must!(
+                            b,
+                            enqueue_exp.kernel_launch_with_args_exp(
+                                queue,
+                                kernel,
+                                1,
+                                null(),
+                                one,
+                                one,
+                                0,
+                                no_arguments,
+                                null(),
+                                0,
+                                none,
+                                &mut event,
+                            )
+                        ),
+                        None => {
+                            must!(b, enqueue.usm_fill(queue, at, 1, byte, 64, 0, none, &mut event))
+                        }
+                    }
+                    b.wait(&[event.0])?;
+                    must!(b, event.release(event));
+                    Ok(())
+                };
+                while round().is_ok() {
+                    rounds[index].fetch_add(1, SeqCst);
+                }
+                loop {
+                    std::thread::park(); // refused, since the process ends
+                }
             })?;
             ok()
         }

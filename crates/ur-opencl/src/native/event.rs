@@ -99,8 +99,10 @@ pub fn of_user(context: RawContext) -> Result<Own<RawEvent>> {
 /// Completes an event of the host's. Never as a failure: Intel's runtime crashes where a command of an out-of-order queue
 /// waits for one that fails. What failed is known to the points behind it ([`Debt`](crate::point::Debt)).
 pub fn settle(event: &Own<RawEvent>) {
-    // SAFETY: a live event of ours, which is completed once.
-    unsafe { driver().set_user_event_status(event.raw(), CL_COMPLETE) }.let_go();
+    if !is_unusable() {
+        // SAFETY: a live event of ours, which is completed once.
+        unsafe { driver().set_user_event_status(event.raw(), CL_COMPLETE) }.let_go();
+    }
 }
 /// Calls a function once the event is over, on a thread of the driver's: it must not call the driver.
 ///

@@ -98,7 +98,7 @@ impl Given {
 }
 impl Drop for Given {
     fn drop(&mut self) {
-        if is_of_parent() {
+        if is_unusable() {
             return;
         }
         let (context, at) = (self.context.raw(), self.at.as_ptr());

@@ -66,7 +66,7 @@ impl<R: Counted> Own<R> {
 }
 impl<R: Counted> Clone for Own<R> {
     fn clone(&self) -> Self {
-        if !is_of_parent() {
+        if !is_unusable() {
             self.0.retain().let_go();
         }
         Self(self.0)
@@ -74,7 +74,7 @@ impl<R: Counted> Clone for Own<R> {
 }
 impl<R: Counted> Drop for Own<R> {
     fn drop(&mut self) {
-        if !is_of_parent() {
+        if !is_unusable() {
             self.0.release().let_go();
         }
     }
