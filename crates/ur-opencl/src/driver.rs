@@ -271,7 +271,7 @@ functions! {
         enqueue_nd_range: "clEnqueueNDRangeKernel", fn(queue: RawQueue, kernel: RawKernel, dimensions: cl_uint, offset: Sizes, global: Sizes, local: Sizes, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_native: "clEnqueueNativeKernel", fn(queue: RawQueue, function: NativeFunction, args: *mut c_void, bytes: usize, mems: cl_uint, list: *const RawMem, places: *const *const c_void, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_read_image: "clEnqueueReadImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, to: *mut c_void, count: cl_uint, waits: Events, event: NewEvent);
-        enqueue_write_image: "clEnqueueWriteImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, from: *const c_void, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_write_image: "clEnqueueWriteImage", fn(queue: RawQueue, image: RawMem, blocking: cl_uint, origin: Sizes, region: Sizes, row: usize, slice: usize, from: *mut c_void, count: cl_uint, waits: Events, event: NewEvent);
         enqueue_copy_image: "clEnqueueCopyImage", fn(queue: RawQueue, from: RawMem, to: RawMem, out: Sizes, into: Sizes, region: Sizes, count: cl_uint, waits: Events, event: NewEvent);
     }
     given {

@@ -29,12 +29,14 @@ use ur_sys::*;
 /// What `ur_mem_handle_t` points at.
 pub type Mem = mem::Mem<OpenCl>;
 
-/// The bytes of a memory object and of its parts.
+/// The bytes of a memory object and of its parts: a buffer has an address, an image pixels.
 #[derive(Debug)]
 pub struct Storage {
     context: Owned<Context>,
-    /// Taken by drop.
-    place: Option<Place>,
+    /// Where they are, ours or C's, and how many.
+    bytes: Option<(UsmPtr, usize)>,
+    block: Option<Block<OpenCl>>,
+    pixels: Option<Arc<Pixels>>,
     /// The driver's object over the bytes, once C asks for one.
     object: OnceLock<Own<RawMem>>,
 }
@@ -45,60 +47,36 @@ pub struct Pixels {
     /// Which sides it has.
     pub(super) kind: ur_mem_type_t,
 }
-/// Where they are.
-#[derive(Debug)]
-enum Place {
-    /// At an address, which is ours or C's, and how many there are.
-    Bytes(UsmPtr, usize, #[expect(dead_code, reason = "held to be dropped")] Option<Block<OpenCl>>),
-    Image(Arc<Pixels>),
-}
 impl Storage {
     fn bytes(
         context: Owned<Context>,
-        (at, bytes): (UsmPtr, usize),
+        bytes: (UsmPtr, usize),
         block: Option<Block<OpenCl>>,
     ) -> Self {
-        Self { context, place: Some(Place::Bytes(at, bytes, block)), object: OnceLock::new() }
+        Self { context, bytes: Some(bytes), block, pixels: None, object: OnceLock::new() }
     }
     fn image(context: Owned<Context>, object: Own<RawMem>, image: &Image) -> Self {
-        let pixels = Arc::new(Pixels { object, kind: image.kind() });
-        Self { context, place: Some(Place::Image(pixels)), object: OnceLock::new() }
+        let pixels = Some(Arc::new(Pixels { object, kind: image.kind() }));
+        Self { context, bytes: None, block: None, pixels, object: OnceLock::new() }
     }
     /// What an image is to the driver.
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for a buffer.
     pub(super) fn pixels(&self) -> Result<&Arc<Pixels>> {
-        match &self.place {
-            Some(Place::Image(pixels)) => Ok(pixels),
-            _ => Err(ErrorCode::InvalidMemObject.into()),
-        }
-    }
-    /// Where the bytes of a buffer are.
-    ///
-    /// # Errors
-    /// `INVALID_MEM_OBJECT` for an image.
-    pub(super) fn base(&self) -> Result<UsmPtr> {
-        match &self.place {
-            Some(Place::Bytes(at, ..)) => Ok(*at),
-            _ => Err(ErrorCode::InvalidMemObject.into()),
-        }
+        self.pixels.as_ref().ok_or_else(|| ErrorCode::InvalidMemObject.into())
     }
     /// What it is to the driver.
     ///
     /// # Errors
     /// The driver's own.
     pub(super) fn object(&self) -> Result<RawMem> {
-        if let Some(object) = self.object.get() {
-            return Ok(object.raw());
+        let Some((at, bytes)) = self.bytes else { return Ok(self.pixels()?.object.raw()) };
+        if self.object.get().is_none() {
+            let made = buffer_over(self.context.raw(), at.into(), bytes)?;
+            let _ = self.object.set(made); // unless another thread did
         }
-        let (at, bytes) = match &self.place {
-            Some(Place::Bytes(at, bytes, _)) => (at, bytes),
-            Some(Place::Image(pixels)) => return Ok(pixels.object.raw()),
-            None => return Err(ErrorCode::InvalidMemObject.into()),
-        };
-        let made = buffer_over(self.context.raw(), (*at).into(), *bytes)?;
-        Ok(self.object.get_or_init(|| made).raw())
+        self.object.get().map(Own::raw).ok_or_else(|| ErrorCode::InvalidMemObject.into())
     }
 }
 impl mem::Storage<OpenCl> for Storage {
@@ -106,15 +84,16 @@ impl mem::Storage<OpenCl> for Storage {
         &self.context
     }
     fn host(&self) -> Option<UsmPtr> {
-        self.base().ok()
+        self.bytes.map(|(at, _)| at)
     }
 }
 impl Drop for Storage {
     /// Commands that were enqueued before may use it still; a block waits for them by itself.
     fn drop(&mut self) {
-        let (object, place) = (self.object.take(), self.place.take());
-        if object.is_some() || matches!(place, Some(Place::Image(_))) {
-            deferred_free::leave::<Memory>(self.context.as_handle().addr(), (object, place));
+        let (object, pixels) = (self.object.take(), self.pixels.take());
+        if object.is_some() || pixels.is_some() {
+            let left = (object, pixels, self.block.take());
+            deferred_free::leave::<Memory>(self.context.as_handle().addr(), left);
         }
     }
 }

@@ -128,6 +128,13 @@ pub fn names(program: &Own<RawProgram>) -> Result<Vec<CString>> {
     let names = all.split(';').filter(|name| !name.is_empty());
     Ok(names.filter_map(|name| CString::new(name).ok()).collect())
 }
+/// Whether there is something of the name that the driver was asked for.
+fn is_named(told: Outcome) -> Result<bool> {
+    match told.status() {
+        Some(CL_INVALID_ARG_VALUE | CL_INVALID_VALUE) => Ok(false),
+        _ => told.ok().map(|()| true),
+    }
+}
 /// Where a variable is on a device, and its bytes; `None` where there is none of that name.
 ///
 /// # Errors
@@ -142,10 +149,7 @@ pub fn variable(
     let (name, size, to) = (name.as_ptr(), &raw mut bytes, &raw mut at);
     // SAFETY: live; the name ends with a NUL and both are writable.
     let told = unsafe { extensions.get_variable(device, raw, name, size, to) };
-    match told.status() {
-        Some(CL_INVALID_ARG_VALUE | CL_INVALID_VALUE) => Ok(None),
-        _ => told.ok().map(|()| (!at.is_null()).then(|| (at.expose_provenance(), bytes))),
-    }
+    Ok((is_named(told)? && !at.is_null()).then(|| (at.expose_provenance(), bytes)))
 }
 /// The address of a function on a device; `None` where there is none of that name.
 ///
@@ -160,10 +164,7 @@ pub fn function(
     let (mut at, raw) = (0, program.raw());
     // SAFETY: live; the name ends with a NUL and the address is writable.
     let told = unsafe { extensions.get_function(device, raw, name.as_ptr(), &raw mut at) };
-    match told.status() {
-        Some(CL_INVALID_ARG_VALUE | CL_INVALID_VALUE) => Ok(None),
-        _ => told.ok().map(|()| (at != 0).then_some(at as usize)),
-    }
+    Ok((is_named(told)? && at != 0).then_some(at as usize))
 }
 /// A kernel of it; `None` where there is none of that name.
 ///

@@ -235,20 +235,13 @@ impl NativeQueue {
     ) -> Result<()> {
         let (queue, at, (count, waits, event)) = (self.raw(), place(at), linked.parts());
         let (from, region) = (origin.as_ptr(), region.as_ptr());
+        let copy = match writes {
+            true => Functions::enqueue_write_image,
+            false => Functions::enqueue_read_image,
+        };
         // SAFETY: live objects; C promised the memory that the pitches describe; events as above.
-        match writes {
-            // SAFETY: as said above.
-            true => unsafe {
-                driver().enqueue_write_image(
-                    queue, image, 0, from, region, row, slice, at, count, waits, event,
-                )
-            },
-            // SAFETY: as said above.
-            false => unsafe {
-                driver().enqueue_read_image(
-                    queue, image, 0, from, region, row, slice, at, count, waits, event,
-                )
-            },
+        unsafe {
+            copy(driver(), queue, image, 0, from, region, row, slice, at, count, waits, event)
         }
         .ok()
     }
