@@ -9,7 +9,7 @@ use std::{
     sync::{
         OnceLock,
         atomic::{
-            AtomicU64,
+            AtomicI32, AtomicU64,
             Ordering::{Acquire, Release},
         },
     },
@@ -323,6 +323,8 @@ struct Found {
     functions: Functions,
     /// 0 once the process exits, which no process has.
     fork: AtomicU64,
+    /// The thread that ends the process; 0 while there is none.
+    leaver: AtomicI32,
 }
 impl Found {
     fn symbol_of(library: Option<&libloading::Library>, name: &CStr) -> Option<NonNull<c_void>> {
@@ -341,23 +343,34 @@ fn found() -> &'static Found {
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
         let library = LIBRARIES.into_iter().find_map(open);
         let functions = Functions::bind(|name| Found::symbol_of(library.as_ref(), name));
-        Found { library, functions, fork: ur_mapping::fork_count().into() }
+        let (fork, leaver) = (ur_mapping::fork_count().into(), AtomicI32::new(0));
+        Found { library, functions, fork, leaver }
     })
 }
 /// The functions of OpenCL, whether there is an ICD loader or not.
 pub fn driver() -> &'static Functions {
     &found().functions
 }
-/// Whether this process was forked after the drivers were started, so that their threads are the parent's, and their locks may be held
-/// for ever; or exits.
+/// Whether this thread cannot use the drivers: the process was forked after they were started, so that their threads are the parent's,
+/// and their locks may be held for ever; or another thread ends the process.
 pub fn is_unusable() -> bool {
-    found().fork.load(Acquire) != ur_mapping::fork_count() // pairs with the Release in `leave`
+    // Pairs with the Release in `leave`.
+    found().fork.load(Acquire) != ur_mapping::fork_count() && !is_leaver()
 }
 /// Whether the process exits.
 pub fn is_left() -> bool {
     found().fork.load(Acquire) == 0
 }
-/// Has the drivers used no more: the process exits.
+/// Whether this thread ends the process. It may use the drivers until they end.
+#[cold]
+pub fn is_leaver() -> bool {
+    found().leaver.load(Acquire) == rustix::thread::gettid().as_raw_pid()
+}
+/// This thread ends the process.
+pub fn begin_to_leave() {
+    found().leaver.store(rustix::thread::gettid().as_raw_pid(), Release);
+}
+/// Has other threads use the drivers no more.
 pub fn leave() {
     found().fork.store(0, Release);
 }

@@ -97,7 +97,7 @@ struct Risks {
     barred: Vec<Debt>,
     /// What failed of which nobody was told yet.
     failed: Option<Outcome>,
-    /// The process exits: no command comes any more.
+    /// The process exits: no command of other threads comes any more.
     is_closed: bool,
     /// Nor is the driver's queue to be used, which has been released.
     is_released: bool,
@@ -238,7 +238,7 @@ impl Lane {
         let is_timed_beside = profile != Profile::Off && !self.native.has_times();
         let timed = is_timed_beside.then(|| self.timed()).transpose()?;
         let mut risks = locked(&self.turn);
-        if risks.is_closed {
+        if risks.is_closed && !driver::is_leaver() {
             return Err(platform::exits().into());
         }
         risks.review();
@@ -367,11 +367,15 @@ fn lanes(which: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
 }
 /// Called when the process exits. Intel's runtime crashes or hangs at its end over a queue that still has commands, unless its
 /// handle was released: so all that depends on nobody else ends now, and queues with the rest are released. It crashes also if
-/// threads still use it then, so that they are refused from here on.
+/// other threads still use it then, so that those are refused from here on.
 extern "C" fn leave() {
     /// Longer than commands take that depend on nobody. Functions of the application's may never end.
     const PATIENCE: Duration = Duration::from_secs(1);
+    if driver::is_unusable() {
+        return; // a forked child has no queues of its own
+    }
     let until = Instant::now() + PATIENCE;
+    driver::begin_to_leave();
     let all = lanes(|_| true);
     all.iter().for_each(|lane| locked(&lane.turn).is_closed = true);
     for lane in all.into_iter().filter(|one| !one.is_idle()) {
