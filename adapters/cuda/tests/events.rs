@@ -491,6 +491,32 @@ fn copies_of_memory_that_the_driver_does_not_know_never_have_the_caller_wait() {
     }
     must!(here, usm.free(here.context, on_device));
 }
+/// The driver registers the words' memory once: the first queue that uses it has it registered, and with the last one that
+/// goes it is registered no more.
+#[test]
+fn queues_of_many_threads_signal_shared_events_as_others_come_and_go() {
+    const THREADS: usize = 8;
+    let (turn, refused) = (std::sync::Barrier::new(THREADS), AtomicU32::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                let Some(here) = Side::cuda() else { return };
+                for _ in 0..40 {
+                    let queue = here.another_queue(ur_queue_flags_t::default());
+                    let mut event = here.made(ur_exp_event_flags_t::IPC_EXP);
+                    turn.wait(); // no panic until all have ended: the others would wait for ever
+                    let enqueue = here.table.enqueue.events_wait_with_barrier_ext.unwrap();
+                    let done = unsafe { enqueue(queue, null(), 0, null(), &mut event) };
+                    refused.fetch_add(u32::from(done != R::SUCCESS), Relaxed); // read after the threads
+                    of!(here, queue.finish(queue));
+                    of!(here, queue.release(queue));
+                    of!(here, event.release(event));
+                }
+            });
+        }
+    });
+    assert_eq!(refused.into_inner(), 0);
+}
 #[test]
 fn memory_is_filled_with_patterns_of_any_length() {
     let Some(here) = Side::cuda() else { return };

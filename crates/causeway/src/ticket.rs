@@ -289,7 +289,8 @@ impl<T> fmt::Debug for Export<T> {
     }
 }
 
-/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting.
+/// Threads that open beside the one that was called, at most, and tickets for which one is worth starting. They are for tickets
+/// that each wait for an answer of the exporter: drivers open one handle at a time, and take longer where threads take turns.
 const MOST_THREADS: usize = 3;
 const TICKETS_A_THREAD: usize = 16;
 
@@ -308,13 +309,13 @@ impl Context {
     pub fn open<T: Share>(&self, ticket: &Ticket<T>) -> Result<T> {
         T::open(self, ticket)
     }
-    /// Opens the objects of many tickets, in their order. This takes less time than opening them one by one: some threads ask the
-    /// exporter while others are in the driver, and one request asks for many tickets where the driver's handles are bytes.
+    /// Opens the objects of many tickets, in their order. This takes less time than opening them one by one: one request asks
+    /// for many tickets where the driver's handles are bytes; else some threads ask the exporter while others are in the driver.
     ///
     /// # Errors
     /// As [`open`](Self::open), for the first ticket that was found to be refused; what was opened by then is closed.
     pub fn open_all<T: Share + Send>(&self, tickets: &[Ticket<T>]) -> Result<Vec<T>> {
-        let _ahead = ur_ipc::Ahead::of(tickets.iter().map(Ticket::handle_bytes));
+        let ahead = ur_ipc::Ahead::of(tickets.iter().map(Ticket::handle_bytes));
         let next = AtomicUsize::new(0);
         let work = || {
             let mut opened = Vec::new();
@@ -327,7 +328,7 @@ impl Context {
             }
             Ok(opened)
         };
-        let threads = (tickets.len() / TICKETS_A_THREAD).min(MOST_THREADS);
+        let threads = ((tickets.len() - ahead.len()) / TICKETS_A_THREAD).min(MOST_THREADS);
         let mut all = thread::scope(|scope| {
             // One that cannot be started leaves its part to the others.
             let start = |_| ur_mapping::start_scoped_thread(scope, "causeway-open", work).ok();

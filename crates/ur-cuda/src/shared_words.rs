@@ -16,11 +16,12 @@ use super::{
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, Weak},
+    marker::PhantomData,
+    sync::{Arc, Condvar, Mutex, MutexGuard, Weak},
 };
 use ur_hal::{Error, ErrorKind, Result};
 use ur_ipc::arena::{Arena, Counter, DeviceWait, PendingSignal, Progress, protocol::word_of};
-use ur_lock::locked;
+use ur_lock::{locked, unpoisoned};
 
 /// Bytes of an arena that are registered with the driver at once.
 const PIECE: usize = 64 << 10;
@@ -28,13 +29,17 @@ const PIECE: usize = 64 << 10;
 pub(super) const WAITS_FOR_WORDS: &str = "a wait for an event that processes share, each replay of which would wait for \
                                           the same old signal,";
 
-/// By the id of the arena and the index of the piece.
-type Pieces<D> = BTreeMap<(u64, usize), Weak<Piece<D>>>;
-/// The pieces that are registered in this process.
-pub struct RegisteredPieces<D: Dialect>(Mutex<Pieces<D>>);
+/// The id of the arena and the index of the piece.
+type Key = (u64, usize);
+/// The pieces that are registered in this process. One that cannot be upgraded is just being registered, or
+/// unregistered: the driver refuses to register it a second time.
+pub struct RegisteredPieces<D: Dialect> {
+    pieces: Mutex<BTreeMap<Key, Weak<Piece<D>>>>,
+    changed: Condvar,
+}
 impl<D: Dialect> RegisteredPieces<D> {
     pub(super) const fn new() -> Self {
-        Self(Mutex::new(BTreeMap::new()))
+        Self { pieces: Mutex::new(BTreeMap::new()), changed: Condvar::new() }
     }
 }
 impl<D: Dialect> fmt::Debug for RegisteredPieces<D> {
@@ -46,9 +51,20 @@ impl<D: Dialect> fmt::Debug for RegisteredPieces<D> {
 /// A registered part of an arena; it keeps the arena alive.
 #[derive(Debug)]
 struct Piece<D: Dialect> {
-    /// Declared first, so that it is unregistered before the memory is unmapped.
+    /// Declared first, so that it is unregistered before others may register it and before it is unmapped.
     words: Words<D>,
+    _place: Place<D>,
     _arena: Arena,
+}
+/// A piece's place among the registered ones, which is free again when this is dropped.
+#[derive(Debug)]
+struct Place<D: Dialect>(Key, PhantomData<fn() -> D>);
+impl<D: Dialect> Drop for Place<D> {
+    fn drop(&mut self) {
+        let table = &D::statics().shared_words;
+        locked(&table.pieces).remove(&self.0);
+        table.changed.notify_all();
+    }
 }
 impl<D: Dialect> Piece<D> {
     /// The piece that contains the word at `address`; registers it if necessary.
@@ -61,22 +77,22 @@ impl<D: Dialect> Piece<D> {
         let (base, bytes) = arena.memory();
         let number = (address - base) / PIECE;
         let key = (arena.id(), number);
-        let pieces = || locked(&D::statics().shared_words.0);
-        if let Some(piece) = pieces().get(&key).and_then(Weak::upgrade) {
-            return Ok(piece);
-        }
-        let start = base + number * PIECE;
-        let words = match Words::register(on, context, start, PIECE.min(base + bytes - start)) {
-            Ok(words) => words,
-            // Another thread registered it meanwhile.
-            Err(error) => {
-                return pieces().get(&key).and_then(Weak::upgrade).ok_or(error);
+        let table = &D::statics().shared_words;
+        let mut pieces = locked(&table.pieces);
+        while let Some(there) = pieces.get(&key) {
+            if let Some(piece) = there.upgrade() {
+                return Ok(piece);
             }
-        };
-        let piece = Arc::new(Self { words, _arena: arena.clone() });
-        let mut pieces = pieces();
-        pieces.retain(|_, piece| piece.strong_count() > 0);
-        pieces.insert(key, Arc::downgrade(&piece));
+            pieces = unpoisoned(table.changed.wait(pieces));
+        }
+        pieces.insert(key, Weak::new());
+        drop(pieces);
+        let place = Place(key, PhantomData);
+        let start = base + number * PIECE;
+        let words = Words::register(on, context, start, PIECE.min(base + bytes - start))?;
+        let piece = Arc::new(Self { words, _place: place, _arena: arena.clone() });
+        locked(&table.pieces).insert(key, Arc::downgrade(&piece));
+        table.changed.notify_all();
         Ok(piece)
     }
 }

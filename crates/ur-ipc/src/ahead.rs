@@ -24,7 +24,7 @@ const AT_ONCE: usize = 64;
 /// dropped.
 ///
 /// It only saves time: each open succeeds or fails as without it.
-pub struct Ahead(#[expect(dead_code, reason = "kept alive")] Option<Arc<Set>>);
+pub struct Ahead(Option<Arc<Set>>);
 
 struct Set {
     tickets: Vec<[u8; ENVELOPE_LEN]>,
@@ -66,6 +66,14 @@ impl Ahead {
             sets.push(Arc::downgrade(&set));
         }
         Self(Some(set))
+    }
+    /// How many of the tickets may come together.
+    pub fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |set| set.tickets.len())
+    }
+    /// Whether each of the tickets is fetched by itself.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
