@@ -644,12 +644,12 @@ fn clocks(here: &Side) -> (u64, u64) {
 #[test]
 fn a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it() {
     let Some((clock, here)) = Clock::with_queue() else { return };
-    // The driver tells such a pause in steps of 4 ms: one time of a hundred it would be as near by chance. On a busy
-    // machine this thread is put off between the two clocks more often than not.
-    let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 20_000);
+    // The driver tells such a pause in steps of 4 ms: one time of two hundred it would be as near by chance. On a busy
+    // machine this thread is put off between the two clocks far more often than not.
+    let (pause, allowed) = (10 * 3600 * 1_000_000_000_u64, 10_000);
     let mut seen = vec![];
-    while seen.iter().filter(|off| **off <= allowed).count() < 4 {
-        assert!(seen.len() < 64, "{seen:?} ns off");
+    while seen.iter().filter(|off| **off <= allowed).count() < 3 {
+        assert!(seen.len() < 192, "{seen:?} ns off");
         let before = clocks(&here);
         clock.advance(pause);
         let after = clocks(&here);

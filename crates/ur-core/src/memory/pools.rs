@@ -133,7 +133,7 @@ impl<P: Identified> ByDevice<P> {
     /// The default pool of `device`, which `make` creates on first use.
     ///
     /// # Errors
-    /// Those of `make`; as for [`ProcessMutex::lock`].
+    /// Those of `make`; `UNINITIALIZED` in a forked child that inherited the pools.
     pub fn default_of(
         &self,
         device: Borrowed<'_, P::Device>,
@@ -144,7 +144,7 @@ impl<P: Identified> ByDevice<P> {
     /// The pool that the caller set for `device`, if it still exists; otherwise the default pool.
     ///
     /// # Errors
-    /// Those of `make`; as for [`ProcessMutex::lock`].
+    /// Those of `make`; `UNINITIALIZED` in a forked child that inherited the pools.
     pub fn current_of(
         &self,
         device: Borrowed<'_, P::Device>,
@@ -160,7 +160,7 @@ impl<P: Identified> ByDevice<P> {
     /// Makes `device` use `pool` from now on.
     ///
     /// # Errors
-    /// Those of `make`; as for [`ProcessMutex::lock`].
+    /// Those of `make`; `UNINITIALIZED` in a forked child that inherited the pools.
     pub fn choose(
         &self,
         device: Borrowed<'_, P::Device>,
