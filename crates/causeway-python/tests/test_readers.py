@@ -59,16 +59,22 @@ def send_and_end(give: Any, told: Any, inherited: Any, closes: bool) -> None:
     told.set()
 
 
-@ends_alone
-@pytest.mark.parametrize("is_duplex", [False, True])
-@pytest.mark.parametrize("closes", [False, True])
-def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool, closes: bool) -> None:
+def sent_by_a_process(method: str, is_duplex: bool, closes: bool) -> tuple[Any, Any]:
+    """The only reading end of what a process has sent, and the process, which ends then."""
     context = multiprocessing.get_context(method)
     (take, give), told = context.Pipe(is_duplex), context.Event()
     process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None, closes))
     process.start()
     give.close()
     assert told.wait(PATIENCE)
+    return take, process
+
+
+@ends_alone
+@pytest.mark.parametrize("is_duplex", [False, True])
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(method: str, is_duplex: bool, closes: bool) -> None:
+    take, process = sent_by_a_process(method, is_duplex, closes)
     take.close()
     assert ends(process)
 
@@ -76,12 +82,7 @@ def test_a_process_does_not_wait_for_ever_for_a_connection_that_nobody_has_open(
 @ends_alone
 @pytest.mark.parametrize("is_duplex", [False, True])
 def test_what_was_sent_through_a_connection_that_its_sender_has_closed_is_read_later(method: str, is_duplex: bool) -> None:
-    context = multiprocessing.get_context(method)
-    (take, give), told = context.Pipe(is_duplex), context.Event()
-    process = context.Process(target=send_and_end, args=(give, told, take if method == "fork" else None, True))
-    process.start()
-    give.close()
-    assert told.wait(PATIENCE)
+    take, process = sent_by_a_process(method, is_duplex, True)
     process.join(2)  # longer than it waits for what nobody can read
     assert take.recv().sum() == LARGE
     with pytest.raises(EOFError):

@@ -328,7 +328,7 @@ impl Context {
             }
             Ok(opened)
         };
-        let threads = ((tickets.len() - ahead.len()) / TICKETS_A_THREAD).min(MOST_THREADS);
+        let threads = ((tickets.len() - ahead.together()) / TICKETS_A_THREAD).min(MOST_THREADS);
         let mut all = thread::scope(|scope| {
             // One that cannot be started leaves its part to the others.
             let start = |_| ur_mapping::start_scoped_thread(scope, "causeway-open", work).ok();

@@ -68,12 +68,8 @@ impl Ahead {
         Self(Some(set))
     }
     /// How many of the tickets may come together.
-    pub fn len(&self) -> usize {
+    pub fn together(&self) -> usize {
         self.0.as_ref().map_or(0, |set| set.tickets.len())
-    }
-    /// Whether each of the tickets is fetched by itself.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }
 
