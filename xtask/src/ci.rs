@@ -470,7 +470,7 @@ fn offspring(root: u32) -> Vec<u32> {
 /// Forwards the output of a step as it comes, and returns the lines that show failures: readers look at the
 /// table at the end of a long log first, and should find the reason there.
 fn pass_on(pipe: impl Read, mut to: impl std::io::Write) -> Vec<String> {
-    const MOST: usize = 24;
+    const MOST: usize = 36;
     let (mut telling, mut tail, mut after) = (Vec::new(), VecDeque::new(), 0);
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let _unheard = to.write_all(&line).and_then(|()| to.write_all(b"\n"));
@@ -497,7 +497,10 @@ fn tells(line: &str) -> bool {
         "WARNING: ThreadSan",
         "has been running for over",
     ];
-    marks.iter().any(|mark| line.contains(mark)) || line.starts_with("error")
+    // The last two are pytest's: what a test raised, and its name.
+    let starts = ["error", "E   ", "FAILED "];
+    marks.iter().any(|mark| line.contains(mark))
+        || starts.iter().any(|start| line.starts_with(start))
 }
 
 /// Returns a command that runs in the repository's root, with the toolchain that the step names.
@@ -529,6 +532,14 @@ mod tests {
         assert_eq!(told.first().unwrap(), "test two ... FAILED");
         assert!(told.iter().any(|line| line.contains("assertion failed: a == b")), "{told:?}");
         assert!(!told.iter().any(|line| line.contains("one")), "{told:?}");
+    }
+    #[test]
+    fn what_pytest_says_of_a_failure_is_kept() {
+        let log = ".F.  [100%]\n>   assert line\nE   AssertionError: it ended with -9\n\nx.py:5: AssertionError\n\
+                   FAILED x.py::test_a - AssertionError: it ended with -9\nassert None is not None\n1 failed\n";
+        let told = pass_on(log.as_bytes(), Vec::new());
+        assert_eq!(told.first().unwrap(), "E   AssertionError: it ended with -9");
+        assert!(told.iter().any(|line| line.starts_with("FAILED x.py::test_a")), "{told:?}");
     }
     #[test]
     fn what_hangs_is_ended_with_all_that_it_started_and_named() {
