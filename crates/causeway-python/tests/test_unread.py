@@ -83,6 +83,20 @@ def test_what_a_queue_has_not_written_is_dropped() -> None:
     queue.join_thread()
 
 
+def test_nobody_waits_for_what_a_queue_has_dropped_to_be_done() -> None:
+    queue = multiprocessing.JoinableQueue()
+    queue.put(bytes(FULL))
+    assert becomes(lambda: bool(queue._reader.poll(0)))  # its thread waits for who reads
+    queue.put(cw.empty(4))
+    cw_multiprocessing.give_up(queue)
+    queue.get(timeout=PATIENCE)
+    queue.task_done()
+    joins = threading.Thread(target=queue.join, daemon=True)
+    joins.start()
+    joins.join(PATIENCE)
+    assert not joins.is_alive()
+
+
 def test_what_the_thread_of_a_queue_has_in_hand_is_given_up() -> None:
     queue = multiprocessing.Queue()
     with queue._wlock:
@@ -129,9 +143,10 @@ def put_and_end(queue: Any) -> None:
     assert becomes(lambda: cw_multiprocessing.outstanding() == 1)
 
 
-def test_a_process_does_not_wait_for_what_its_queue_cannot_write() -> None:
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
+def test_a_process_does_not_wait_for_what_its_queue_cannot_write(kind: str) -> None:
     context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
+    queue = getattr(context, kind)()
     with queue._wlock:
         process = context.Process(target=put_and_end, args=(queue,))
         process.start()
@@ -187,7 +202,7 @@ def put(queue):
     while not queue._reader.poll(0) and time.monotonic() < deadline:
         time.sleep(0.01)
 context = multiprocessing.get_context("fork")
-process = context.Process(target=put, args=(context.Queue(),))
+process = context.Process(target=put, args=(getattr(context, sys.argv[1])(),))
 process.start()
 process.join(20)
 print(process.exitcode)
@@ -204,8 +219,9 @@ def test_an_executor_that_was_made_before_gives_up_too(peer: Any) -> None:
     assert [program.hear(), program.hear()] == ["BrokenProcessPool", "0"]
 
 
-def test_a_queue_that_was_cancelled_before_is_not_waited_for(peer: Any) -> None:
-    assert peer(QUEUE_BEFORE).hear() == "0"
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
+def test_a_queue_that_was_cancelled_before_is_not_waited_for(peer: Any, kind: str) -> None:
+    assert peer(QUEUE_BEFORE, kind).hear() == "0"
 
 
 @pytest.mark.parametrize("is_duplex", [False, True])

@@ -105,22 +105,26 @@ def _writer_of(through: Any) -> Any:
 def _knows_what_queues_write() -> None:
     """Has what the thread of a queue is about to write known to go there, and a queue that is not waited for be so at its end."""
     plain_feed: Any = getattr(queues.Queue, "_feed")
-    plain_put, plain_cancel = queues.Queue.put, queues.Queue.cancel_join_thread
+    plain_cancel = queues.Queue.cancel_join_thread
 
     def feed(buffer: Any, notempty: Any, send_bytes: Any, *others: Any) -> None:
         plain_feed(Fed(buffer, Written.to(send_bytes.__self__)), notempty, send_bytes, *others)
 
-    def put(self: Any, *arguments: Any, **options: Any) -> None:
-        if self._joincancelled:
-            Written.to(_writer_of(self)).wait_for_nobody()
-        plain_put(self, *arguments, **options)
+    def looks_first(plain_put: Any) -> Any:
+        def put(self: Any, *arguments: Any, **options: Any) -> None:
+            if self._joincancelled:
+                Written.to(_writer_of(self)).wait_for_nobody()
+            plain_put(self, *arguments, **options)
+
+        return put
 
     def cancel_join_thread(self: Any) -> None:
         plain_cancel(self)
         Written.to(_writer_of(self)).wait_for_nobody()
 
     setattr(queues.Queue, "_feed", staticmethod(feed))
-    setattr(queues.Queue, "put", put)
+    for kind in [queues.Queue, queues.JoinableQueue]:
+        setattr(kind, "put", looks_first(kind.put))
     setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
 
 
@@ -217,3 +221,5 @@ def _drop_unwritten(queue: Any) -> None:
             buffer.append(end)
     for _ in range(count):
         queue._sem.release()  # there is room for others
+        if isinstance(queue, queues.JoinableQueue):
+            queue.task_done()  # which nobody else will say of it
