@@ -388,6 +388,8 @@ fn what_a_library_allocated_crosses_by_the_drivers_old_handle() {
     let ticket = share(&cuda, pointer).unwrap();
     beside(&cuda, |driver| assert_eq!(unsafe { driver.free(at) }.status(), Some(0)));
     assert_eq!(open(&cuda, ticket.bytes()), Err(R::ERROR_INVALID_VALUE), "it was freed");
+    let why = ur_adapter::error::last_error().unwrap_or_default();
+    assert!(why.contains("reason freed"), "{why}");
     assert!(share(&cuda, pointer).is_err());
 }
 /// Virtual memory of a library's, of two granules.

@@ -400,16 +400,11 @@ fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<
 pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
     all::<D>().get(object).is_some()
 }
-/// The address and length in bytes of a shared object, if it is unchanged from `offset` on.
-///
-/// # Errors
-/// `INVALID_VALUE` if the memory was freed.
-pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
-    let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all::<D>().get(object).cloned(); // the lock is not held during driver queries
-    let is_there = |one: &Shared| is_there::<D>(one, one.base.saturating_add(offset));
-    let shared = shared.filter(is_there).ok_or_else(freed)?;
-    Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
+/// The address and length in bytes of a shared object, if it is unchanged from `offset` on; `None` if it was freed.
+pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Option<(UsmPtr, usize)> {
+    let shared = all::<D>().get(object).cloned()?; // the lock is not held during driver queries
+    let is_same = is_there::<D>(&shared, shared.base.saturating_add(offset));
+    Some((UsmPtr::from_addr(shared.base as usize).filter(|_| is_same)?, shared.bytes))
 }
 /// What the driver reports for an address that is not in memory of this adapter.
 ///

@@ -188,7 +188,7 @@ impl<D: Dialect> Shares for Family<D> {
     fn is_foreign_live(object: u64) -> bool {
         foreign::is_live::<D>(object)
     }
-    fn find_foreign(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
+    fn find_foreign(object: u64, offset: u64) -> Option<(UsmPtr, usize)> {
         foreign::find::<D>(object, offset)
     }
 }

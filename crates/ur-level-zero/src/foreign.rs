@@ -16,7 +16,7 @@ use super::{
 };
 use std::sync::{Arc, Mutex, MutexGuard};
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{ErrorCode, Result},
     memory::UsmPtr,
     object::{Backend, Borrowed},
     share::Located,
@@ -119,15 +119,10 @@ pub(super) fn is_live(object: u64) -> bool {
     let there = memory::known(&shared.context, shared.base);
     there.is_ok_and(|there| there.is_some_and(|there| there.id == shared.id))
 }
-/// The address and the length in bytes of a shared object.
-///
-/// # Errors
-/// `INVALID_VALUE` if the memory was freed.
-pub(super) fn find(object: u64) -> Result<(UsmPtr, usize)> {
-    let freed = || Error::new(ErrorCode::InvalidValue, "the memory was freed");
-    let shared = all().get(object).cloned(); // the lock is not held during driver queries
-    let shared = shared.filter(|_| is_live(object)).ok_or_else(freed)?;
-    Ok((UsmPtr::from_addr(shared.base as usize).ok_or_else(freed)?, shared.bytes))
+/// The address and the length in bytes of a shared object; `None` if it was freed.
+pub(super) fn find(object: u64) -> Option<(UsmPtr, usize)> {
+    let shared = all().get(object).cloned()?; // the lock is not held during driver queries
+    Some((UsmPtr::from_addr(shared.base as usize).filter(|_| is_live(object))?, shared.bytes))
 }
 /// What the driver reports for an address that is not in memory of this adapter.
 ///

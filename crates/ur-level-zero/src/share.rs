@@ -117,7 +117,7 @@ impl Shares for LevelZero {
     fn is_foreign_live(object: u64) -> bool {
         foreign::is_live(object)
     }
-    fn find_foreign(object: u64, _: u64) -> Result<(UsmPtr, usize)> {
+    fn find_foreign(object: u64, _: u64) -> Option<(UsmPtr, usize)> {
         foreign::find(object)
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 };
 use std::{fmt, sync::Arc};
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{Error, ErrorCode, Reason, Result},
     memory::UsmPtr,
     object::{Borrowed, Owned},
     share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
@@ -109,13 +109,10 @@ pub trait Shares: HasUsm + HasPhysicalMemory + HasPeers {
         false
     }
     /// The address and the size in bytes of memory that other code allocated, of which the byte at `offset` will be
-    /// used.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if it no longer exists.
-    fn find_foreign(object: u64, offset: u64) -> Result<(UsmPtr, usize)> {
+    /// used; `None` if it was freed.
+    fn find_foreign(object: u64, offset: u64) -> Option<(UsmPtr, usize)> {
         let _ = (object, offset);
-        Error::refuse(ErrorCode::InvalidValue, "the memory was freed")
+        None
     }
 }
 /// Imported memory of another process.
@@ -298,7 +295,14 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
                     let whole = of(hold.allocation());
                     (Open::Local(hold), whole, offset)
                 }
-                None => (Open::Foreign(object), D::find_foreign(object, offset)?, offset),
+                None => {
+                    let whole = D::find_foreign(object, offset).ok_or_else(|| {
+                        let why =
+                            "the memory was freed: keep it until all who need it have opened it";
+                        Error::new(ErrorCode::InvalidValue, why).because(Reason::Freed)
+                    })?;
+                    (Open::Foreign(object), whole, offset)
+                }
             },
             Opened::Remote(remote) => {
                 D::admit(&remote, &device, &home)?;
