@@ -455,7 +455,7 @@ try:
     for array in receiver:
         print(int(np.asarray(array)[0]))
 except KeyboardInterrupt:
-    print("interrupted", *np.asarray(receiver.receive()))
+    print("interrupted", *np.asarray(receiver.receive(timeout=None)))
 """, channel.ticket)  # fmt: skip
 
     def hear() -> str:
