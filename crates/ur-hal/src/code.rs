@@ -78,6 +78,8 @@ pub struct Geometry {
     pub local: [u32; 3],
     /// The index of the first item.
     pub offset: [usize; 3],
+    /// How many dimensions the caller named, 1 to 3, which kernels may ask for; the others have one item.
+    pub dimensions: u32,
 }
 impl Geometry {
     /// The groups, for a driver whose limits fit into 32 bits.
@@ -245,7 +247,9 @@ mod tests {
     }
     #[test]
     fn offsets_have_32_bits_where_kernels_take_no_more() {
-        let offset = |offset| Geometry { groups: [1; 3], local: [1; 3], offset }.offset_words();
+        let offset = |offset| {
+            Geometry { groups: [1; 3], local: [1; 3], offset, dimensions: 3 }.offset_words()
+        };
         assert_eq!(offset([0; 3]).unwrap(), None);
         assert_eq!(offset([0, 9, 0]).unwrap(), Some([0, 9, 0]));
         assert_eq!(offset([1 << 32, 0, 0]).unwrap_err().kind(), ErrorKind::InvalidValue);

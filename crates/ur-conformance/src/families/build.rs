@@ -54,7 +54,7 @@ fn release(b: &Bench, program: ur_program_handle_t) -> Verdict {
     must!(b, program.release(program));
     Ok(())
 }
-fn backend(b: &Bench) -> Verdict<ur_backend_t> {
+pub fn backend(b: &Bench) -> Verdict<ur_backend_t> {
     let (_, platform) = (b.device()?, b.platform()?);
     Ok(ur_backend_t(info!(b, platform.get_info(platform, ur_platform_info_t::BACKEND), u32)))
 }

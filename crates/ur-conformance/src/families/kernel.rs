@@ -4,7 +4,11 @@ use crate::{
     bench::{Bench, Usm},
     case::{Case, Stop, Verdict},
     cases, ensure,
-    families::{memory, program::new_program},
+    families::{
+        build::backend,
+        memory,
+        program::{new_program, of_text},
+    },
     info, must, refused, same,
 };
 use std::{
@@ -20,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         "urKernelRelease", "a kernel keeps its program", "a kernel runs after its program was released", outlives;
         "urEnqueueKernelLaunchWithArgsExp", "every item runs once", "every item of a range runs once, in one to three dimensions", ranges;
         "urEnqueueKernelLaunchWithArgsExp", "ids start at the offset", "an offset moves the range", offset;
+        "urEnqueueKernelLaunchWithArgsExp", "workDim: the number of dimensions of the range", "a kernel of OpenCL's is told of as many dimensions as were named", dimensions;
         "urEnqueueKernelLaunchWithArgsExp", "groups of the size that is asked for", "a size of groups that divides the range is taken", groups;
         "urEnqueueKernelLaunchWithArgsExp", "UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE", "groups larger than the device allows are refused", groups_too_large;
         "urEnqueueKernelLaunchWithArgsExp", "arguments are as they were at the call", "values that change after the launch do not change it", captured;
@@ -200,6 +205,24 @@ fn offset(b: &Bench) -> Verdict {
     launch(b, kernel, pointer(at), 9, &how)?;
     has(b, at, 9, |id| (2..6).contains(&id[0]) && (1..4).contains(&id[1]) && id[2] == 0)?;
     release(b, kernel)?;
+    b.free(at)
+}
+fn dimensions(b: &Bench) -> Verdict {
+    const TELLS: &str =
+        "kernel void add(global uint *array, uint value) { array[get_work_dim()] += value; }";
+    if backend(b)? != ur_backend_t::OPENCL {
+        return Err(Stop::skipped("kernels of OpenCL C alone ask for it here"));
+    }
+    let program = of_text(b, b.context()?, TELLS)?;
+    must!(b, program.build(b.context()?, program, null()));
+    let (kernel, at) = (named(b, program, c"add")?, array(b)?);
+    for (count, value) in [(1, 5), (2, 6), (3, 7)] {
+        launch(b, kernel, pointer(at), value, &Launch::over(&[1; 3][..count]))?;
+    }
+    let told = numbers(&b.read(at, 4 * size_of::<u32>())?);
+    same!(told, [0, 5, 6, 7], "what was added to the element of each number");
+    release(b, kernel)?;
+    must!(b, program.release(program));
     b.free(at)
 }
 fn groups(b: &Bench) -> Verdict {

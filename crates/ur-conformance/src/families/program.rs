@@ -125,7 +125,11 @@ fn takes_il(b: &Bench) -> Verdict<bool> {
     Ok(told != ur_result_t::SUCCESS || length > 1)
 }
 /// Creates a program from OpenCL C, not built, on adapters that accept it as intermediate code.
-fn of_text(b: &Bench, context: ur_context_handle_t, text: &str) -> Verdict<ur_program_handle_t> {
+pub fn of_text(
+    b: &Bench,
+    context: ur_context_handle_t,
+    text: &str,
+) -> Verdict<ur_program_handle_t> {
     let mut program = ur_program_handle_t::NULL;
     let (il, bytes) = (text.as_ptr().cast(), text.len());
     let code = ask!(b, program.create_with_il(context, il, bytes, null(), &mut program));

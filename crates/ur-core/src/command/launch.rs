@@ -102,7 +102,8 @@ where
     on.limits().check_groups(&range, groups)?;
     cluster.map_or(Ok(()), |cluster| check_cluster(cluster, groups))?;
     let local = [local[0] as u32, local[1] as u32, local[2] as u32]; // none is larger than the device's limit
-    let geometry = Geometry { groups, local, offset: range.offset };
+    let dimensions = asked.global.len() as u32; // 1 to 3
+    let geometry = Geometry { groups, local, offset: range.offset, dimensions };
     let launch = Launch {
         function: on.function(),
         geometry,

@@ -75,23 +75,21 @@ impl Kernel {
         launch: &Launch<'_, OpenCl>,
         linked: Linked<'_>,
     ) -> Result<()> {
-        let Geometry { groups, local, offset } = launch.geometry;
+        let Geometry { groups, local, offset, dimensions } = launch.geometry;
         let local = local.map(|n| n as usize);
         let global = [0, 1, 2].map(|d| groups[d] * local[d]);
-        // As many dimensions as have more than one item, so that kernels are told of no more.
-        let dimensions =
-            (0..3).rev().find(|&d| global[d] > 1 || offset[d] > 0).map_or(1, |d| d + 1);
         // What nobody sets needs no lock.
         let _turn = (!launch.arguments.is_empty()).then(|| self.turn());
         let mut each = (0..).zip(launch.arguments);
         each.try_for_each(|(index, argument)| self.set(index, argument))?;
-        let (raw, count) = (self.raw(), dimensions as u32);
+        let raw = self.raw();
         let (offset, global, local) = (offset.as_ptr(), global.as_ptr(), local.as_ptr());
         let (waiting, waits, event) = linked.parts();
         // SAFETY: live objects; three sizes each; as many events as are told; the event's place is writable or null.
         unsafe {
-            driver()
-                .enqueue_nd_range(queue, raw, count, offset, global, local, waiting, waits, event)
+            driver().enqueue_nd_range(
+                queue, raw, dimensions, offset, global, local, waiting, waits, event,
+            )
         }
         .ok()
     }
