@@ -222,11 +222,16 @@ impl Core {
     /// What is owed, if the latest signal has not come yet.
     pub(super) fn owed(self: &Arc<Self>) -> Option<Pending> {
         let last = self.board.get().and_then(SignalRecord::last);
-        if let Some((by, count)) = last.filter(|(by, _)| *by != Process::this()) {
+        let own = locked(&self.own).clone();
+        // This process has others of the same event if it has opened it more than once.
+        let is_own = |&(by, count): &(Process, u64)| {
+            by == Process::this() && own.as_ref().is_some_and(|own| own.count >= count)
+        };
+        if let Some((by, count)) = last.filter(|last| !is_own(last)) {
             let owed = PendingRemote { core: Arc::clone(self), by, count };
             return (owed.came(0) != Some(true)).then_some(Pending::Other(owed));
         }
-        let own = locked(&self.own).clone()?;
+        let own = own?;
         // Another process may have seen it come before what is behind it did: then it has come here, too.
         let has_come = || self.came(own.count, 0) == Some(true);
         if !has_come() && own.signal.status() != Status::Complete {
@@ -248,10 +253,10 @@ impl Core {
 pub enum Pending {
     /// This process's: what its queue signals behind it.
     Own(Arc<Signal>),
-    /// Another's.
+    /// Another's, or of another handle.
     Other(PendingRemote),
 }
-/// A signal that another process has submitted and that has not come.
+/// A signal that another process has submitted, or this one through another handle, and that has not come.
 #[derive(Clone, Debug)]
 pub struct PendingRemote {
     core: Arc<Core>,

@@ -189,8 +189,10 @@ fn signal(
     let plain = Submission { waits, profile: Profile::Off, ..wanted };
     let (how, mut count) = (How { at_once: true, ..How::default() }, 0);
     let submitted = work.append(&plain, how, |list, _| {
+        list.signal(core.event().raw())?;
+        // Not before: whoever sees the number takes the driver's event for that signal's.
         count = core.sign();
-        list.signal(core.event().raw())
+        Ok(())
     });
     match submitted {
         Ok(signal) => core.signed(count, signal),

@@ -14,6 +14,7 @@ pub fn cases() -> Vec<Case> {
         "urIPCOpenEventHandleExp", "the latest signal is everyone's state", "a third party's signal is the state of all", latest;
         "urIPCOpenEventHandleExp", "wait lists of other processes", "a command of another process waits for the signal", waits;
         "urIPCOpenEventHandleExp", "a host wait of another process", "a host wait in another process ends when the signal comes", host_wait;
+        "urIPCOpenEventHandleExp", "state is shared both ways", "what a process signals through one handle, it waits for through another", twice;
         "urIPCOpenEventHandleExp", "a dependency is captured at submission", "a later signal neither releases nor delays a waiter of another process", captured;
         "urIPCOpenEventHandleExp", "an opened event is an ordinary event", "an opened event has a count of one and is retained, released and shared no further", ordinary;
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_INVALID_EVENT: the event was not created as shareable between processes", "an event made without the flag is INVALID_EVENT", not_shareable;
@@ -66,6 +67,26 @@ fn signalled(one: &mut Peer, of_one: &str, two: &mut Peer, of_two: &str) -> Verd
     two.must(&format!("wait {of_two}"))?;
     one.says(&format!("status {of_one}"), "COMPLETE")?;
     two.says(&format!("status {of_two}"), "COMPLETE")
+}
+fn twice(b: &Bench) -> Verdict {
+    let (_place, mut exporter, mut importer, ticket) = Place::shared(b, "event")?;
+    exporter.must(&format!("open event again {ticket}"))?;
+    importer.must(&format!("open event there {ticket}"))?;
+    importer.must(&format!("open event again {ticket}"))?;
+    for (peer, first) in [(&mut exporter, "it"), (&mut importer, "there")] {
+        for [signals, waits] in [[first, "again"], ["again", first]] {
+            peer.must("gate q held")?;
+            peer.must(&format!("signal q {signals}"))?;
+            peer.says(&format!("status {waits}"), "SUBMITTED")?;
+            peer.must(&format!("follow r after {waits}"))?;
+            let status = peer.must("status after")?;
+            ensure!(status != "COMPLETE", "a command did not wait behind {waits}");
+            peer.must("ungate held")?;
+            peer.must(&format!("wait {waits}"))?;
+            peer.must("wait after")?;
+        }
+    }
+    Ok(())
 }
 fn latest(b: &Bench) -> Verdict {
     let (place, mut exporter, mut importer, ticket) = Place::shared(b, "event")?;
