@@ -116,9 +116,8 @@ impl InOrder {
             shared.work();
         })
     }
-}
-impl Drop for InOrder {
-    fn drop(&mut self) {
+    /// Ends the thread once all submitted commands are executed.
+    pub(super) fn close(&self) {
         let mut lane = self.shared.lock();
         lane.closed = true;
         self.shared.wake(lane);

@@ -122,3 +122,11 @@ impl Queue {
         }
     }
 }
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // In a forked child there is no thread to end, and one of the parent's may have held the lock at the fork.
+        if let (Discipline::InOrder(queue), Ok(())) = (&self.discipline, self.check_fork()) {
+            queue.close();
+        }
+    }
+}
