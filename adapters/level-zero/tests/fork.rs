@@ -107,6 +107,63 @@ fn what_a_child_releases_stays_the_parents() {
     zero.free(memory);
 }
 
+#[test]
+fn a_child_is_refused_what_would_call_the_driver() {
+    if !is_inside("a_child_is_refused_what_would_call_the_driver", &[("ZE_SOFTWARE_TRACE", "1")]) {
+        return;
+    }
+    let _alone = alone();
+    let Some(zero) = Zero::new() else { return };
+    let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
+    let (il, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
+    let create = |program| call!(program.create_with_il(zero.context, il, bytes, null(), program));
+    assert_eq!(create(&mut program), R::SUCCESS);
+    let (page, mut at) = (2_usize << 20, null_mut());
+    let reserve = |at| call!(virtual_mem.reserve(zero.context, null(), page, at));
+    assert_eq!(reserve(&mut at), R::SUCCESS);
+    let stype = ur_structure_type_t::PHYSICAL_MEM_PROPERTIES;
+    let flags = ur_physical_mem_flags_t::default();
+    let properties = ur_physical_mem_properties_t { stype, pNext: null_mut(), flags };
+    let mut memory = ur_physical_mem_handle_t::NULL;
+    let make =
+        |memory| call!(physical_mem.create(zero.context, zero.device, page, &properties, memory));
+    assert_eq!(make(&mut memory), R::SUCCESS);
+    let said = said_by_a_child(|| {
+        let access = ur_virtual_mem_access_flags_t::READ_WRITE;
+        let (mut sampler, mut buffer) = (ur_sampler_handle_t::NULL, ur_mem_handle_t::NULL);
+        let sampled = ur_sampler_desc_t {
+            stype: ur_structure_type_t::SAMPLER_DESC,
+            pNext: null_mut(),
+            normalizedCoords: false,
+            addressingMode: ur_sampler_addressing_mode_t::NONE,
+            filterMode: ur_sampler_filter_mode_t::NEAREST,
+        };
+        let (mut usm, flags) = (null_mut(), ur_mem_flags_t::READ_WRITE);
+        let codes = [
+            create(&mut program.clone()),
+            call!(program.build(zero.context, program, null())),
+            reserve(&mut at.clone()),
+            make(&mut memory.clone()),
+            call!(virtual_mem.map(zero.context, at, page, memory, 0, access)),
+            call!(virtual_mem.unmap(zero.context, at, page)),
+            call!(virtual_mem.free(zero.context, at, page)),
+            call!(sampler.create(zero.context, &sampled, &mut sampler)),
+            call!(mem.buffer_create(zero.context, flags, page, null(), &mut buffer)),
+            call!(usm.host_alloc(zero.context, null(), NO_POOL, 64, &mut usm)),
+        ];
+        for (place, code) in codes.into_iter().enumerate() {
+            if code != R::ERROR_UNINITIALIZED {
+                eprintln!("call {place}: {code:?}");
+            }
+        }
+    });
+    assert_eq!(said, "", "the child called the driver, or was not refused");
+    assert_eq!(call!(virtual_mem.free(zero.context, at, page)), R::SUCCESS);
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
+    assert_eq!(call!(program.release(program)), R::SUCCESS);
+}
+const NO_POOL: ur_usm_pool_handle_t = ur_usm_pool_handle_t::NULL;
+
 /// The parent's in-order queue, idle or with a command that is held up, and its out-of-order one.
 #[test]
 fn a_child_is_refused_whatever_it_asks_of_a_queue() {

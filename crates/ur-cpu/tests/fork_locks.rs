@@ -133,8 +133,7 @@ fn commands_of_a_queue() {
     let ur = Any(Ur::new());
     for flags in [ur_queue_flags_t::default(), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
         let queue = Any(ur.new_queue(flags));
-        let barrier =
-            || call!(enqueue.events_wait_with_barrier(*queue, 0, null(), NO_EVENT));
+        let barrier = || call!(enqueue.events_wait_with_barrier(*queue, 0, null(), NO_EVENT));
         inherit(barrier, barrier, || call!(queue.release(*queue)));
     }
 }

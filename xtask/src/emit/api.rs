@@ -31,7 +31,7 @@ pub fn trait_name(table: &Table) -> String {
 fn module(spec: &Spec) -> String {
     let mut s = String::from(
         "//! The traits of an adapter, one for each table. The default of every method returns\n\
-         //! `UNSUPPORTED_FEATURE`, so an adapter implements only what it supports.\nuse crate::object::Body;\n\n",
+         //! `UNSUPPORTED_FEATURE`, so an adapter implements only what it supports.\nuse crate::{error::Result, object::Body};\n\n",
     );
     for t in &spec.tables {
         let (file, name) = (names::member(&t.name), trait_name(t));
@@ -44,6 +44,11 @@ fn module(spec: &Spec) -> String {
     for h in spec.handles.iter().filter(|h| h.name != "LoaderConfig") {
         let _ = writeln!(s, "    /// The object behind `{}`.\n    type {}: Body;", h.c, h.name);
     }
+    s.push_str(
+        "    /// Checks that the adapter works in this process, which an entry asks first that may call the driver.\n    ///\n    \
+         /// # Errors\n    /// `UNINITIALIZED` where it does not: in a forked child of the process that started the driver.\n    \
+         #[inline]\n    fn check_usable() -> Result<()> {\n        Ok(())\n    }\n",
+    );
     let all: Vec<_> = spec.tables.iter().map(trait_name).collect();
     let _ = writeln!(
         s,

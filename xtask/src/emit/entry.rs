@@ -113,6 +113,9 @@ fn function(spec: &Spec, table: &Table, entry: &Entry) -> String {
     let nulls: String = args.iter().map(|a| nulled(spec, a)).collect();
     let keep = if nulls.is_empty() { "" } else { "let code = " };
     let mut s = format!("{head} {{\n    {keep}enter_as::<A::Adapter>(\"{}\", || {{\n", entry.name);
+    if shape::checks_process(table, entry) {
+        s.push_str("        A::check_usable()?;\n");
+    }
     args.iter().for_each(|a| s.push_str(&handles(entry, a)));
     args.iter().for_each(|a| s.push_str(&presence(a)));
     args.iter().for_each(|a| s.push_str(&values(spec, a)));

@@ -1,6 +1,6 @@
 //! The Rust type of each C parameter. Traits and shims use the same classification, so it is made once, here.
 use super::{c_name, rust_type};
-use crate::model::{Direction, Entry, EnumKind, Param, Role, Spec, Type};
+use crate::model::{Direction, Entry, EnumKind, Param, Role, Spec, Table, Type};
 use crate::names;
 
 /// One argument of a trait method, or one of its results.
@@ -234,6 +234,16 @@ pub fn overrides(entry: &Entry) -> bool {
         entry.name.as_str(),
         "urAdapterGetLastError" | "urAdapterSetLoggerCallback" | "urAdapterSetLoggerCallbackLevel"
     )
+}
+/// Whether an entry asks first whether the adapter works in this process: all but those that look where they call the driver
+/// because a program calls them for every command, those of the adapter itself, and what forked children may still give back.
+pub fn checks_process(table: &Table, entry: &Entry) -> bool {
+    const ELSEWHERE: [&str; 5] =
+        ["urEventWait", "urEventGetInfo", "urQueueFlush", "urQueueFinish", "urKernelSetArg"];
+    let is_of_command = table.member.starts_with("Enqueue")
+        || ELSEWHERE.iter().any(|name| entry.name.starts_with(name));
+    let gives_back = entry.name.starts_with("urIPCPut") || entry.name.contains("Destroy");
+    !is_of_command && !gives_back && table.member != "Adapter"
 }
 /// For entries that only count references: the kind of handle, and whether the entry releases.
 pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {

@@ -92,6 +92,7 @@ unsafe extern "C" fn bindless_images_image_allocate_exp<A: BindlessImagesExpApi>
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImageAllocateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -119,6 +120,7 @@ unsafe extern "C" fn bindless_images_image_free_exp<A: BindlessImagesExpApi>(
     image_mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImageFreeExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -138,6 +140,7 @@ unsafe extern "C" fn bindless_images_unsampled_image_create_exp<A: BindlessImage
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesUnsampledImageCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -174,6 +177,7 @@ unsafe extern "C" fn bindless_images_sampled_image_create_exp<A: BindlessImagesE
     image: *mut ur_exp_image_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesSampledImageCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -225,6 +229,7 @@ unsafe extern "C" fn bindless_images_image_copy_exp<A: BindlessImagesExpApi>(
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImageCopyExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(src)?;
@@ -288,6 +293,7 @@ unsafe extern "C" fn bindless_images_image_get_info_exp<A: BindlessImagesExpApi>
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImageGetInfoExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
@@ -316,6 +322,7 @@ unsafe extern "C" fn bindless_images_get_image_memory_handle_type_support_exp<
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesGetImageMemoryHandleTypeSupportExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -353,6 +360,7 @@ unsafe extern "C" fn bindless_images_get_image_unsampled_handle_support_exp<
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesGetImageUnsampledHandleSupportExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -390,6 +398,7 @@ unsafe extern "C" fn bindless_images_get_image_sampled_handle_support_exp<
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesGetImageSampledHandleSupportExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -424,6 +433,7 @@ unsafe extern "C" fn bindless_images_mipmap_get_level_exp<A: BindlessImagesExpAp
     image_mem_ret: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesMipmapGetLevelExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -444,6 +454,7 @@ unsafe extern "C" fn bindless_images_mipmap_free_exp<A: BindlessImagesExpApi>(
     mem: ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesMipmapFreeExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -463,6 +474,7 @@ unsafe extern "C" fn bindless_images_import_external_memory_exp<A: BindlessImage
     external_mem: *mut ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImportExternalMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -496,6 +508,7 @@ unsafe extern "C" fn bindless_images_map_external_array_exp<A: BindlessImagesExp
     image_mem: *mut ur_exp_image_mem_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesMapExternalArrayExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -533,6 +546,7 @@ unsafe extern "C" fn bindless_images_map_external_linear_memory_exp<A: BindlessI
     ret_mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesMapExternalLinearMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -560,6 +574,7 @@ unsafe extern "C" fn bindless_images_release_external_memory_exp<A: BindlessImag
     external_mem: ur_exp_external_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesReleaseExternalMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -578,6 +593,7 @@ unsafe extern "C" fn bindless_images_free_mapped_linear_memory_exp<A: BindlessIm
     mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesFreeMappedLinearMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -596,6 +612,7 @@ unsafe extern "C" fn bindless_images_supports_importing_handle_type_exp<A: Bindl
     supported_ret: *mut ur_bool_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesSupportsImportingHandleTypeExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(supported_ret)?;
@@ -619,6 +636,7 @@ unsafe extern "C" fn bindless_images_import_external_semaphore_exp<A: BindlessIm
     external_semaphore: *mut ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesImportExternalSemaphoreExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -648,6 +666,7 @@ unsafe extern "C" fn bindless_images_release_external_semaphore_exp<A: BindlessI
     external_semaphore: ur_exp_external_semaphore_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesReleaseExternalSemaphoreExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -671,6 +690,7 @@ unsafe extern "C" fn bindless_images_wait_external_semaphore_exp<A: BindlessImag
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesWaitExternalSemaphoreExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -706,6 +726,7 @@ unsafe extern "C" fn bindless_images_signal_external_semaphore_exp<A: BindlessIm
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urBindlessImagesSignalExternalSemaphoreExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -53,6 +53,7 @@ unsafe extern "C" fn command_buffer_create_exp<A: CommandBufferExpApi>(
     command_buffer: *mut ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -99,6 +100,7 @@ unsafe extern "C" fn command_buffer_finalize_exp<A: CommandBufferExpApi>(
     command_buffer: ur_exp_command_buffer_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferFinalizeExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         A::command_buffer_finalize_exp(command_buffer)?;
@@ -125,6 +127,7 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_exp<A: CommandBufferExp
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendKernelLaunchExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -211,6 +214,7 @@ unsafe extern "C" fn command_buffer_append_kernel_launch_with_args_exp<A: Comman
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendKernelLaunchWithArgsExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -297,6 +301,7 @@ unsafe extern "C" fn command_buffer_append_usm_memcpy_exp<A: CommandBufferExpApi
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendUSMMemcpyExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(dst)?;
@@ -361,6 +366,7 @@ unsafe extern "C" fn command_buffer_append_usm_fill_exp<A: CommandBufferExpApi>(
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendUSMFillExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -433,6 +439,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_exp<A: CommandBufferE
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferCopyExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -496,6 +503,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_exp<A: CommandBuffer
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferWriteExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -558,6 +566,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_exp<A: CommandBufferE
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferReadExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -625,6 +634,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_copy_rect_exp<A: CommandBu
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferCopyRectExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -697,6 +707,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_write_rect_exp<A: CommandB
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferWriteRectExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -769,6 +780,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_read_rect_exp<A: CommandBu
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferReadRectExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -837,6 +849,7 @@ unsafe extern "C" fn command_buffer_append_mem_buffer_fill_exp<A: CommandBufferE
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendMemBufferFillExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -899,6 +912,7 @@ unsafe extern "C" fn command_buffer_append_usm_prefetch_exp<A: CommandBufferExpA
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendUSMPrefetchExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -963,6 +977,7 @@ unsafe extern "C" fn command_buffer_append_usm_advise_exp<A: CommandBufferExpApi
     command: *mut ur_exp_command_buffer_command_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendUSMAdviseExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(memory)?;
@@ -1023,6 +1038,7 @@ unsafe extern "C" fn command_buffer_append_native_command_exp<A: CommandBufferEx
     sync_point: *mut ur_exp_command_buffer_sync_point_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferAppendNativeCommandExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1062,6 +1078,7 @@ unsafe extern "C" fn command_buffer_update_kernel_launch_exp<A: CommandBufferExp
     update_kernel_launch: *const ur_exp_command_buffer_update_kernel_launch_desc_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferUpdateKernelLaunchExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if num_kernel_updates == 0 {
@@ -1084,6 +1101,7 @@ unsafe extern "C" fn command_buffer_update_signal_event_exp<A: CommandBufferExpA
     signal_event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferUpdateSignalEventExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         shim::present(signal_event)?;
@@ -1101,6 +1119,7 @@ unsafe extern "C" fn command_buffer_update_wait_events_exp<A: CommandBufferExpAp
     event_wait_list: *const ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferUpdateWaitEventsExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command = unsafe { shim::handle::<A::ExpCommandBufferCommand>(command.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -1121,6 +1140,7 @@ unsafe extern "C" fn command_buffer_get_info_exp<A: CommandBufferExpApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferGetInfoExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         if prop_name.name().is_none() {
@@ -1139,6 +1159,7 @@ unsafe extern "C" fn command_buffer_get_native_handle_exp<A: CommandBufferExpApi
     native_command_buffer: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urCommandBufferGetNativeHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_buffer = unsafe { shim::handle::<A::ExpCommandBuffer>(command_buffer.0) }?;
         shim::present(native_command_buffer)?;

@@ -32,6 +32,7 @@ unsafe extern "C" fn context_create<A: ContextApi>(
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urContextCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let properties = unsafe { shim::optional_record(properties) };
         shim::present(context)?;
@@ -73,6 +74,7 @@ unsafe extern "C" fn context_get_info<A: ContextApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urContextGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if prop_name.name().is_none() {
@@ -91,6 +93,7 @@ unsafe extern "C" fn context_get_native_handle<A: ContextApi>(
     native_context: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urContextGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(native_context)?;
@@ -111,6 +114,7 @@ unsafe extern "C" fn context_create_with_native_handle<A: ContextApi>(
     context: *mut ur_context_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urContextCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -133,6 +137,7 @@ unsafe extern "C" fn context_set_extended_deleter<A: ContextApi>(
     user_data: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urContextSetExtendedDeleter", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         let deleter = deleter.ok_or(ErrorCode::InvalidNullPointer)?;

@@ -34,6 +34,7 @@ unsafe extern "C" fn device_get<A: DeviceApi>(
     num_devices: *mut u32,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceGet", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if device_type.name().is_none() {
@@ -61,6 +62,7 @@ unsafe extern "C" fn device_get_info<A: DeviceApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         if prop_name.name().is_none() {
@@ -94,6 +96,7 @@ unsafe extern "C" fn device_partition<A: DeviceApi>(
     num_devices_ret: *mut u32,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDevicePartition", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -118,6 +121,7 @@ unsafe extern "C" fn device_select_binary<A: DeviceApi>(
     selected_binary: *mut u32,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceSelectBinary", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(selected_binary)?;
@@ -139,6 +143,7 @@ unsafe extern "C" fn device_get_native_handle<A: DeviceApi>(
     native_device: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         shim::present(native_device)?;
@@ -157,6 +162,7 @@ unsafe extern "C" fn device_create_with_native_handle<A: DeviceApi>(
     device: *mut ur_device_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -177,6 +183,7 @@ unsafe extern "C" fn device_get_global_timestamps<A: DeviceApi>(
     host_timestamp: *mut u64,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceGetGlobalTimestamps", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         let (device_timestamp_result, host_timestamp_result) =

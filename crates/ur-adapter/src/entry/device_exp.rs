@@ -15,6 +15,7 @@ pub const fn table<A: DeviceExpApi>() -> ur_device_exp_dditable_t {
 // `urDeviceWaitExp`
 unsafe extern "C" fn device_wait_exp<A: DeviceExpApi>(device: ur_device_handle_t) -> ur_result_t {
     enter_as::<A::Adapter>("urDeviceWaitExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?.own()?;
         A::device_wait_exp(device)?;

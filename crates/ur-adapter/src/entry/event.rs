@@ -56,6 +56,7 @@ unsafe extern "C" fn event_get_profiling_info<A: EventApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urEventGetProfilingInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         if prop_name.name().is_none() {
@@ -108,6 +109,7 @@ unsafe extern "C" fn event_get_native_handle<A: EventApi>(
     native_event: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urEventGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(native_event)?;
@@ -126,6 +128,7 @@ unsafe extern "C" fn event_create_with_native_handle<A: EventApi>(
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urEventCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -146,6 +149,7 @@ unsafe extern "C" fn event_set_callback<A: EventApi>(
     user_data: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urEventSetCallback", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         let notify = notify.ok_or(ErrorCode::InvalidNullPointer)?;

@@ -21,6 +21,7 @@ unsafe extern "C" fn event_create_exp<A: EventExpApi>(
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urEventCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -33,6 +33,7 @@ unsafe extern "C" fn graph_create_exp<A: GraphExpApi>(
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(graph)?;
@@ -49,6 +50,7 @@ unsafe extern "C" fn graph_instantiate_graph_exp<A: GraphExpApi>(
     exec_graph: *mut ur_exp_executable_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphInstantiateGraphExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(exec_graph)?;
@@ -90,6 +92,7 @@ unsafe extern "C" fn graph_is_empty_exp<A: GraphExpApi>(
     result: *mut bool,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphIsEmptyExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(result)?;
@@ -106,6 +109,7 @@ unsafe extern "C" fn graph_get_id_exp<A: GraphExpApi>(
     graph_id: *mut u64,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphGetIdExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(graph_id)?;
@@ -123,6 +127,7 @@ unsafe extern "C" fn graph_set_destruction_callback_exp<A: GraphExpApi>(
     user_data: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphSetDestructionCallbackExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         if callback.is_none() {
@@ -140,6 +145,7 @@ unsafe extern "C" fn graph_dump_contents_exp<A: GraphExpApi>(
     file_path: *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphDumpContentsExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(file_path)?;
@@ -156,6 +162,7 @@ unsafe extern "C" fn graph_get_native_handle_exp<A: GraphExpApi>(
     native_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphGetNativeHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let graph = unsafe { shim::handle::<A::ExpGraph>(graph.0) }?;
         shim::present(native_graph)?;
@@ -172,6 +179,7 @@ unsafe extern "C" fn graph_executable_graph_get_native_handle_exp<A: GraphExpApi
     native_executable_graph: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urGraphExecutableGraphGetNativeHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let executable_graph =
             unsafe { shim::handle::<A::ExpExecutableGraph>(executable_graph.0) }?;

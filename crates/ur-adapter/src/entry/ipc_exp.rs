@@ -35,6 +35,7 @@ unsafe extern "C" fn ipc_get_mem_handle_exp<A: IpcExpApi>(
     ipc_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCGetMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -75,6 +76,7 @@ unsafe extern "C" fn ipc_open_mem_handle_exp<A: IpcExpApi>(
     mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCOpenMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -97,6 +99,7 @@ unsafe extern "C" fn ipc_close_mem_handle_exp<A: IpcExpApi>(
     mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCCloseMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -114,6 +117,7 @@ unsafe extern "C" fn ipc_get_phys_mem_handle_exp<A: IpcExpApi>(
     ipc_phys_mem_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCGetPhysMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -158,6 +162,7 @@ unsafe extern "C" fn ipc_open_phys_mem_handle_exp<A: IpcExpApi>(
     phys_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCOpenPhysMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -181,6 +186,7 @@ unsafe extern "C" fn ipc_close_phys_mem_handle_exp<A: IpcExpApi>(
     phys_mem: ur_physical_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCClosePhysMemHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -199,6 +205,7 @@ unsafe extern "C" fn ipc_get_event_handle_exp<A: IpcExpApi>(
     ipc_event_handle_data_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCGetEventHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let event = unsafe { shim::handle::<A::Event>(event.0) }?;
         shim::present(ipc_event_handle_data)?;
@@ -236,6 +243,7 @@ unsafe extern "C" fn ipc_open_event_handle_exp<A: IpcExpApi>(
     event: *mut ur_event_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urIPCOpenEventHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(ipc_event_handle_data)?;

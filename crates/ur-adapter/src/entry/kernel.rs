@@ -39,6 +39,7 @@ unsafe extern "C" fn kernel_create<A: KernelApi>(
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(kernel_name)?;
@@ -61,6 +62,7 @@ unsafe extern "C" fn kernel_get_info<A: KernelApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         if prop_name.name().is_none() {
@@ -83,6 +85,7 @@ unsafe extern "C" fn kernel_get_group_info<A: KernelApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetGroupInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -107,6 +110,7 @@ unsafe extern "C" fn kernel_get_sub_group_info<A: KernelApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetSubGroupInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -139,6 +143,7 @@ unsafe extern "C" fn kernel_get_native_handle<A: KernelApi>(
     native_kernel: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         shim::present(native_kernel)?;
@@ -158,6 +163,7 @@ unsafe extern "C" fn kernel_create_with_native_handle<A: KernelApi>(
     kernel: *mut ur_kernel_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -183,6 +189,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size<A: KernelApi>(
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetSuggestedLocalWorkSize", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -225,6 +232,7 @@ unsafe extern "C" fn kernel_get_suggested_local_work_size_with_args<A: KernelApi
     suggested_local_work_size: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelGetSuggestedLocalWorkSizeWithArgs", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -270,6 +278,7 @@ unsafe extern "C" fn kernel_set_exec_info<A: KernelApi>(
     prop_value: *const c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelSetExecInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -291,6 +300,7 @@ unsafe extern "C" fn kernel_set_specialization_constants<A: KernelApi>(
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelSetSpecializationConstants", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         if count == 0 {
@@ -313,6 +323,7 @@ unsafe extern "C" fn kernel_suggest_max_cooperative_group_count<A: KernelApi>(
     group_count_ret: *mut u32,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urKernelSuggestMaxCooperativeGroupCount", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let kernel = unsafe { shim::handle::<A::Kernel>(kernel.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -36,6 +36,7 @@ unsafe extern "C" fn mem_image_create<A: MemApi>(
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemImageCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -95,6 +96,7 @@ unsafe extern "C" fn mem_buffer_create<A: MemApi>(
     buffer: *mut ur_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemBufferCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -157,6 +159,7 @@ unsafe extern "C" fn mem_buffer_partition<A: MemApi>(
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemBufferPartition", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let buffer = unsafe { shim::handle::<A::Mem>(buffer.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -185,6 +188,7 @@ unsafe extern "C" fn mem_get_native_handle<A: MemApi>(
     native_mem: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let mem = unsafe { shim::handle::<A::Mem>(mem.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -205,6 +209,7 @@ unsafe extern "C" fn mem_buffer_create_with_native_handle<A: MemApi>(
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemBufferCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -227,6 +232,7 @@ unsafe extern "C" fn mem_image_create_with_native_handle<A: MemApi>(
     mem: *mut ur_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemImageCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -258,6 +264,7 @@ unsafe extern "C" fn mem_get_info<A: MemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {
@@ -279,6 +286,7 @@ unsafe extern "C" fn mem_image_get_info<A: MemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemImageGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {

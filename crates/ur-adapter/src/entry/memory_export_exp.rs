@@ -29,6 +29,7 @@ unsafe extern "C" fn memory_export_alloc_exportable_memory_exp<A: MemoryExportEx
     mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemoryExportAllocExportableMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -60,6 +61,7 @@ unsafe extern "C" fn memory_export_free_exportable_memory_exp<A: MemoryExportExp
     mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemoryExportFreeExportableMemoryExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -80,6 +82,7 @@ unsafe extern "C" fn memory_export_export_memory_handle_exp<A: MemoryExportExpAp
     mem_handle_ret: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemoryExportExportMemoryHandleExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -29,6 +29,7 @@ unsafe extern "C" fn physical_mem_create<A: PhysicalMemApi>(
     physical_mem: *mut ur_physical_mem_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPhysicalMemCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -73,6 +74,7 @@ unsafe extern "C" fn physical_mem_get_info<A: PhysicalMemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPhysicalMemGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let physical_mem = unsafe { shim::handle::<A::PhysicalMem>(physical_mem.0) }?;
         if prop_name.name().is_none() {

@@ -30,6 +30,7 @@ unsafe extern "C" fn platform_get<A: PlatformApi>(
     num_platforms: *mut u32,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGet", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         if num_entries == 0 && !platforms.is_null() {
@@ -56,6 +57,7 @@ unsafe extern "C" fn platform_get_info<A: PlatformApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if prop_name.name().is_none() {
@@ -74,6 +76,7 @@ unsafe extern "C" fn platform_get_native_handle<A: PlatformApi>(
     native_platform: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(native_platform)?;
@@ -92,6 +95,7 @@ unsafe extern "C" fn platform_create_with_native_handle<A: PlatformApi>(
     platform: *mut ur_platform_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let adapter = unsafe { shim::handle::<A::Adapter>(adapter.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -111,6 +115,7 @@ unsafe extern "C" fn platform_get_api_version<A: PlatformApi>(
     version: *mut ur_api_version_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGetApiVersion", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(version)?;
@@ -128,6 +133,7 @@ unsafe extern "C" fn platform_get_backend_option<A: PlatformApi>(
     platform_option: *mut *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGetBackendOption", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         shim::present(frontend_option)?;

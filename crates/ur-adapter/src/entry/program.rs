@@ -40,6 +40,7 @@ unsafe extern "C" fn program_create_with_il<A: ProgramApi>(
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramCreateWithIL", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(il)?;
@@ -78,6 +79,7 @@ unsafe extern "C" fn program_create_with_binary<A: ProgramApi>(
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramCreateWithBinary", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -117,6 +119,7 @@ unsafe extern "C" fn program_build<A: ProgramApi>(
     options: *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramBuild", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -135,6 +138,7 @@ unsafe extern "C" fn program_compile<A: ProgramApi>(
     options: *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramCompile", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -155,6 +159,7 @@ unsafe extern "C" fn program_link<A: ProgramApi>(
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
     let code = enter_as::<A::Adapter>("urProgramLink", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;
@@ -197,6 +202,7 @@ unsafe extern "C" fn program_get_function_pointer<A: ProgramApi>(
     function_pointer: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramGetFunctionPointer", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -222,6 +228,7 @@ unsafe extern "C" fn program_get_global_variable_pointer<A: ProgramApi>(
     global_variable_pointer_ret: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramGetGlobalVariablePointer", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let device = unsafe { shim::handle::<A::Device>(device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -254,6 +261,7 @@ unsafe extern "C" fn program_get_info<A: ProgramApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if prop_name.name().is_none() {
@@ -276,6 +284,7 @@ unsafe extern "C" fn program_get_build_info<A: ProgramApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramGetBuildInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -297,6 +306,7 @@ unsafe extern "C" fn program_set_specialization_constants<A: ProgramApi>(
     spec_constants: *const ur_specialization_constant_info_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramSetSpecializationConstants", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if count == 0 {
@@ -315,6 +325,7 @@ unsafe extern "C" fn program_get_native_handle<A: ProgramApi>(
     native_program: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         shim::present(native_program)?;
@@ -333,6 +344,7 @@ unsafe extern "C" fn program_create_with_native_handle<A: ProgramApi>(
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

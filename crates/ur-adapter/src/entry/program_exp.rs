@@ -26,6 +26,7 @@ unsafe extern "C" fn program_dynamic_link_exp<A: ProgramExpApi>(
     programs: *const ur_program_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramDynamicLinkExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         if count == 0 {
@@ -47,6 +48,7 @@ unsafe extern "C" fn program_build_exp<A: ProgramExpApi>(
     options: *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramBuildExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -70,6 +72,7 @@ unsafe extern "C" fn program_compile_exp<A: ProgramExpApi>(
     options: *const c_char,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urProgramCompileExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let program = unsafe { shim::handle::<A::Program>(program.0) }?;
         if flags.unknown_bits() != 0 {
@@ -96,6 +99,7 @@ unsafe extern "C" fn program_link_exp<A: ProgramExpApi>(
     program: *mut ur_program_handle_t,
 ) -> ur_result_t {
     let code = enter_as::<A::Adapter>("urProgramLinkExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(program)?;

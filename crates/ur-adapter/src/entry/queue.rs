@@ -33,6 +33,7 @@ unsafe extern "C" fn queue_get_info<A: QueueApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if prop_name.name().is_none() {
@@ -53,6 +54,7 @@ unsafe extern "C" fn queue_create<A: QueueApi>(
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -103,6 +105,7 @@ unsafe extern "C" fn queue_get_native_handle<A: QueueApi>(
     native_queue: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -124,6 +127,7 @@ unsafe extern "C" fn queue_create_with_native_handle<A: QueueApi>(
     queue: *mut ur_queue_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

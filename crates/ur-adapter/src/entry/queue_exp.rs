@@ -23,6 +23,7 @@ unsafe extern "C" fn queue_begin_graph_capture_exp<A: QueueExpApi>(
     queue: ur_queue_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueBeginGraphCaptureExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         A::queue_begin_graph_capture_exp(queue)?;
@@ -36,6 +37,7 @@ unsafe extern "C" fn queue_begin_capture_into_graph_exp<A: QueueExpApi>(
     graph: ur_exp_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueBeginCaptureIntoGraphExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -51,6 +53,7 @@ unsafe extern "C" fn queue_end_graph_capture_exp<A: QueueExpApi>(
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueEndGraphCaptureExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(graph)?;
@@ -67,6 +70,7 @@ unsafe extern "C" fn queue_is_graph_capture_enabled_exp<A: QueueExpApi>(
     result: *mut bool,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueIsGraphCaptureEnabledExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(result)?;
@@ -83,6 +87,7 @@ unsafe extern "C" fn queue_get_graph_exp<A: QueueExpApi>(
     graph: *mut ur_exp_graph_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueGetGraphExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         shim::present(graph)?;

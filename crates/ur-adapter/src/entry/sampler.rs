@@ -29,6 +29,7 @@ unsafe extern "C" fn sampler_create<A: SamplerApi>(
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urSamplerCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -68,6 +69,7 @@ unsafe extern "C" fn sampler_get_info<A: SamplerApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urSamplerGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         if prop_name.name().is_none() {
@@ -86,6 +88,7 @@ unsafe extern "C" fn sampler_get_native_handle<A: SamplerApi>(
     native_sampler: *mut ur_native_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urSamplerGetNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         shim::present(native_sampler)?;
@@ -104,6 +107,7 @@ unsafe extern "C" fn sampler_create_with_native_handle<A: SamplerApi>(
     sampler: *mut ur_sampler_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urSamplerCreateWithNativeHandle", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

@@ -35,6 +35,7 @@ unsafe extern "C" fn usm_host_alloc<A: UsmApi>(
     mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMHostAlloc", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -67,6 +68,7 @@ unsafe extern "C" fn usm_device_alloc<A: UsmApi>(
     mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMDeviceAlloc", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -101,6 +103,7 @@ unsafe extern "C" fn usm_shared_alloc<A: UsmApi>(
     mem: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMSharedAlloc", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -131,6 +134,7 @@ unsafe extern "C" fn usm_free<A: UsmApi>(
     mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMFree", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -150,6 +154,7 @@ unsafe extern "C" fn usm_get_mem_alloc_info<A: UsmApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMGetMemAllocInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -171,6 +176,7 @@ unsafe extern "C" fn usm_pool_create<A: UsmApi>(
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolCreate", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -207,6 +213,7 @@ unsafe extern "C" fn usm_pool_get_info<A: UsmApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         if prop_name.name().is_none() {

@@ -38,6 +38,7 @@ unsafe extern "C" fn usm_pool_create_exp<A: UsmExpApi>(
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolCreateExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -82,6 +83,7 @@ unsafe extern "C" fn usm_pool_get_default_device_pool_exp<A: UsmExpApi>(
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolGetDefaultDevicePoolExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -102,6 +104,7 @@ unsafe extern "C" fn usm_pool_get_info_exp<A: UsmExpApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolGetInfoExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         if prop_name.name().is_none() {
@@ -125,6 +128,7 @@ unsafe extern "C" fn usm_pool_set_info_exp<A: UsmExpApi>(
     prop_size: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolSetInfoExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let pool = unsafe { shim::handle::<A::UsmPool>(pool.0) }?;
         shim::present(prop_value)?;
@@ -144,6 +148,7 @@ unsafe extern "C" fn usm_pool_set_device_pool_exp<A: UsmExpApi>(
     pool: ur_usm_pool_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolSetDevicePoolExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -162,6 +167,7 @@ unsafe extern "C" fn usm_pool_get_device_pool_exp<A: UsmExpApi>(
     pool: *mut ur_usm_pool_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolGetDevicePoolExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -182,6 +188,7 @@ unsafe extern "C" fn usm_pool_trim_to_exp<A: UsmExpApi>(
     min_bytes_to_keep: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPoolTrimToExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -206,6 +213,7 @@ unsafe extern "C" fn usm_pitched_alloc_exp<A: UsmExpApi>(
     result_pitch: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMPitchedAllocExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -249,6 +257,7 @@ unsafe extern "C" fn usm_context_memcpy_exp<A: UsmExpApi>(
     size: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMContextMemcpyExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(dst)?;
@@ -269,6 +278,7 @@ unsafe extern "C" fn usm_host_alloc_unregister_exp<A: UsmExpApi>(
     host_mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMHostAllocUnregisterExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -286,6 +296,7 @@ unsafe extern "C" fn usm_host_alloc_register_exp<A: UsmExpApi>(
     properties: *const ur_exp_usm_host_alloc_register_properties_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMHostAllocRegisterExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(host_mem)?;
@@ -312,6 +323,7 @@ unsafe extern "C" fn usm_import_exp<A: UsmExpApi>(
     size: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMImportExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;
@@ -327,6 +339,7 @@ unsafe extern "C" fn usm_release_exp<A: UsmExpApi>(
     mem: *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUSMReleaseExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(mem)?;

@@ -25,6 +25,7 @@ unsafe extern "C" fn usm_p2p_enable_peer_access_exp<A: UsmP2pExpApi>(
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUsmP2PEnablePeerAccessExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -40,6 +41,7 @@ unsafe extern "C" fn usm_p2p_disable_peer_access_exp<A: UsmP2pExpApi>(
     peer_device: ur_device_handle_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUsmP2PDisablePeerAccessExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -59,6 +61,7 @@ unsafe extern "C" fn usm_p2p_peer_access_get_info_exp<A: UsmP2pExpApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urUsmP2PPeerAccessGetInfoExp", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let command_device = unsafe { shim::handle::<A::Device>(command_device.0) }?;
         // SAFETY: forwarded from the C caller's own contract.

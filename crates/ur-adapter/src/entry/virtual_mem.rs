@@ -35,6 +35,7 @@ unsafe extern "C" fn virtual_mem_granularity_get_info<A: VirtualMemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemGranularityGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -63,6 +64,7 @@ unsafe extern "C" fn virtual_mem_reserve<A: VirtualMemApi>(
     start_ret: *mut *mut c_void,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemReserve", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start_ret)?;
@@ -81,6 +83,7 @@ unsafe extern "C" fn virtual_mem_free<A: VirtualMemApi>(
     size: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemFree", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -100,6 +103,7 @@ unsafe extern "C" fn virtual_mem_map<A: VirtualMemApi>(
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemMap", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         // SAFETY: forwarded from the C caller's own contract.
@@ -121,6 +125,7 @@ unsafe extern "C" fn virtual_mem_unmap<A: VirtualMemApi>(
     size: usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemUnmap", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -138,6 +143,7 @@ unsafe extern "C" fn virtual_mem_set_access<A: VirtualMemApi>(
     flags: ur_virtual_mem_access_flags_t,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemSetAccess", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;
@@ -161,6 +167,7 @@ unsafe extern "C" fn virtual_mem_get_info<A: VirtualMemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urVirtualMemGetInfo", || {
+        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let context = unsafe { shim::handle::<A::Context>(context.0) }?;
         shim::present(start)?;

@@ -229,7 +229,6 @@ impl<D: HasStreams> EventExpApi for OverDriver<D> {
     ) -> Result<Owned<Event<D>>> {
         use ur_exp_event_flags_t as F;
         context.check(device)?;
-        D::check_process()?;
         if desc.flags.contains(F::IPC_EXP | F::ENABLE_PROFILING) {
             return Error::refuse(
                 ErrorCode::InvalidValue,

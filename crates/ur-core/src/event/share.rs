@@ -34,7 +34,6 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
         }
     }
     fn offer_event(event: Borrowed<'_, Event<D>>) -> Result<Offer> {
-        D::check_process()?;
         let State::Shared(shared) = &event.state else { return Err(no_offer()) };
         let Origin::Made { object, device } = &shared.origin else { return Err(no_offer()) };
         let payload = match &shared.what {
@@ -66,7 +65,6 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
         context: Borrowed<'_, Context<D>>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<Event<D>>> {
-        D::check_process()?;
         let context = context.own()?;
         let (shared_events, device) = (SharedEvents::<D>::get(), &context.driver_devices()[0]);
         let (what, origin) = if D::event_sharing(device) == EventSharing::Points {

@@ -40,7 +40,6 @@ impl<D: Contexts> AdapterApi for OverDriver<D> {
 }
 impl<D: Contexts> PlatformApi for OverDriver<D> {
     fn platform_get(_adapter: Borrowed<'_, Adapter<D>>) -> Result<Vec<Owned<Platform<D>>>> {
-        D::check_fork()?;
         Ok(platforms().to_vec())
     }
     fn platform_get_info(
@@ -74,7 +73,6 @@ impl<D: Contexts> PlatformApi for OverDriver<D> {
         _adapter: Borrowed<'_, Adapter<D>>,
         _properties: Option<&ur_platform_native_properties_t>,
     ) -> Result<Owned<Platform<D>>> {
-        D::check_fork()?;
         if !D::HAS_HANDLES {
             return own_handle::find(native);
         }

@@ -26,7 +26,6 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
         devices: &[Borrowed<'_, Device<D>>],
         _properties: Option<&ur_context_properties_t>,
     ) -> Result<Owned<Context<D>>> {
-        D::check_fork()?;
         let Some(first) = devices.first() else {
             return Error::refuse(ErrorCode::InvalidValue, "a context needs a device");
         };
@@ -65,7 +64,6 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
         devices: &[Borrowed<'_, Device<D>>],
         properties: Option<&ur_context_native_properties_t>,
     ) -> Result<Owned<Context<D>>> {
-        D::check_fork()?;
         if !D::HAS_HANDLES {
             let context: Owned<Context<D>> = own_handle::find(native)?;
             devices.iter().try_for_each(|device| context.check(*device))?;

@@ -26,7 +26,6 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         platform: Borrowed<'_, Platform<D>>,
         kind: ur_device_type_t,
     ) -> Result<Vec<Owned<Device<D>>>> {
-        D::check_fork()?;
         let mut all = platform.roots().to_vec();
         match kind {
             ur_device_type_t::ALL => {}
@@ -40,7 +39,6 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         name: ur_device_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        D::check_fork()?;
         let told = D::tell(device.driver(), name, answer)?
             || device_info::answer::<D>(device, name, answer)?;
         if told { Ok(()) } else { Err(untold(name)) }
@@ -63,7 +61,6 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         _adapter: Borrowed<'_, D::Adapter>,
         _properties: Option<&ur_device_native_properties_t>,
     ) -> Result<Owned<Device<D>>> {
-        D::check_fork()?;
         if !D::HAS_HANDLES {
             return own_handle::find(native);
         }
@@ -87,7 +84,6 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
     }
     /// The device's clock and the host's clock, in nanoseconds.
     fn device_get_global_timestamps(device: Borrowed<'_, Device<D>>) -> Result<(u64, u64)> {
-        D::check_fork()?;
         let clocks = D::clocks(device.driver())?;
         Ok((clocks.device, clocks.host))
     }

@@ -63,7 +63,6 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         size: usize,
         handle_type: ur_exp_external_mem_type_t,
     ) -> Result<UsmPtr> {
-        D::check_fork()?;
         context.check(device)?;
         let form = D::form(&device, handle_type)?;
         D::check_size(&device, size)
@@ -82,7 +81,6 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
         mem: UsmPtr,
     ) -> Result<()> {
-        D::check_fork()?;
         context.check(device)?;
         let check = |memory: &D::Memory| match memory.is_exportable() {
             true => Ok(()),
@@ -101,7 +99,6 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         mem: UsmPtr,
         to: *mut c_void,
     ) -> Result<()> {
-        D::check_fork()?;
         context.check(device)?;
         let form = D::form(&device, handle_type)?;
         let is_it = |found: &Allocation<D::Memory>| {

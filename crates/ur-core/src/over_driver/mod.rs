@@ -72,6 +72,10 @@ impl<D: Contexts> Objects for $t<D> {
     type ExpGraph = <D as Objects>::ExpGraph;
     type ExpExecutableGraph = <D as Objects>::ExpExecutableGraph;
     type UsmPool = <D as Objects>::UsmPool;
+    #[inline]
+    fn check_usable() -> Result<()> {
+        D::check_fork()
+    }
 }
 )* } }
 objects_of_driver!(OverDriver Lacking);

@@ -254,7 +254,6 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         D::shares_memory(context)
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
-        D::check_fork()?;
         let Some(found) = Allocation::<D::Memory>::find(at) else {
             return D::locate_foreign(context, at);
         };
@@ -280,7 +279,6 @@ impl<D: Shares> SharesMemory for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<UsmPtr> {
-        D::check_fork()?;
         context.check(device)?;
         let import = |arrived, home: &Home<D>| {
             deferred_free::sweep::<D::Memory>();
@@ -344,7 +342,6 @@ impl<D: Shares> SharesPhysicalMemory for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
         ticket: &[u8; ENVELOPE_LEN],
     ) -> Result<Owned<PhysicalMem<D>>, Refusal> {
-        D::check_fork()?;
         context.check(device)?;
         let import = |arrived, home: &Home<D>| -> Result<_, Refusal> {
             Ok(OpenedPhysical(D::import_physical(context, home, arrived)?))

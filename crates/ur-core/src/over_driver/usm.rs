@@ -47,7 +47,6 @@ pub fn allocate<D: HasUsm>(
     Wish { device, desc, pool }: Wish<'_, D>,
     size: usize,
 ) -> Result<UsmPtr> {
-    D::check_fork()?; // else a child would get memory of its parent's
     device.map_or(Ok(()), |device| context.check(device))?;
     let chosen = device.unwrap_or_else(|| context.devices()[0].borrow());
     D::check_size(&chosen, size)?;
@@ -153,7 +152,6 @@ impl<D: HasUsm> UsmApi for OverDriver<D> {
         allocate(Usm::Shared, context, Wish { device: Some(device), desc, pool }, size)
     }
     fn usm_free(context: Borrowed<'_, Context<D>>, mem: UsmPtr) -> Result<()> {
-        D::check_fork()?;
         free::<D>(&context, mem)
     }
     fn usm_get_mem_alloc_info(
@@ -294,7 +292,6 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         src: UsmPtr,
         size: usize,
     ) -> Result<()> {
-        D::check_fork()?;
         check_range::<Allocation<D::Memory>>(dst, size, Access::ReadWrite)?;
         check_range::<Allocation<D::Memory>>(src, size, Access::Read)?;
         D::wait(handle(&context))?;

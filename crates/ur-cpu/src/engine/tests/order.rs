@@ -171,7 +171,8 @@ fn a_ticket_for_all_queues_is_for_one_context() {
 
 #[test]
 fn a_queue_from_before_a_fork_refuses_its_child() {
-    let queue = Queue { fork: ur_mapping::fork_count().wrapping_add(1), ..in_order() };
+    let mut queue = in_order();
+    queue.fork = queue.fork.wrapping_add(1);
     let code = |error: Error| error.kind();
     assert_eq!(queue.send([], barrier()).map_err(code).unwrap_err(), ErrorKind::Uninitialized);
     assert_eq!(queue.finish().map_err(code), Err(ErrorKind::Uninitialized));
