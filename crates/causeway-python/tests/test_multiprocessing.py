@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from typing import Any
@@ -207,6 +208,38 @@ def test_a_sender_hears_of_what_its_receiver_gave_up(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(_causeway, "open", fail_once)
     with pytest.raises(failure):
         other.recv()
+    assert settled()
+
+
+@pytest.mark.parametrize("failure", [cw.Unreachable, cw.NotPermitted, cw.OutOfMemory])
+def test_where_nothing_can_be_shared_arrays_go_as_numpy_sends_them(monkeypatch: pytest.MonkeyPatch, failure: type[Exception]) -> None:
+    def fails(_: object) -> Any:
+        raise failure("a test")
+
+    one, other = multiprocessing.Pipe()
+    shareable = cw.array(np.ones(LARGE)).numpy()
+    monkeypatch.setattr(_causeway, "standing", fails)
+    with pytest.warns(RuntimeWarning, match="cannot share memory.*: a test"):
+        sender = threading.Thread(target=one.send, args=(np.full(LARGE, 3.0),))
+        sender.start()
+        assert other.recv().sum() == 3 * LARGE
+        sender.join()
+    with pytest.raises(failure):  # which is the same memory in every process, or nothing
+        one.send(shareable)
+
+
+def test_elements_lie_and_types_are_as_numpy_sends_them() -> None:
+    one, other = multiprocessing.Pipe()
+    cube = np.arange(8000.0 * 6).reshape(40, 60, 20)
+    noted = np.dtype("float64", metadata={"a": 1})
+    for array in [cube.transpose(2, 0, 1), cube[:, :, ::-1], cube[::2], cube.T, np.asfortranarray(cube), cube.astype(noted)]:
+        plain = pickle.loads(pickle.dumps(array, 4))
+        sender = threading.Thread(target=one.send, args=(array,))
+        sender.start()
+        received = other.recv()
+        sender.join()
+        assert np.array_equal(received, array) and received.flags.forc
+        assert (received.strides, received.dtype.metadata) == (plain.strides, plain.dtype.metadata)
     assert settled()
 
 

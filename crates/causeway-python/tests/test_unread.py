@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import resource
 import threading
 from typing import Any
 
@@ -12,7 +13,7 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
-from causeway_ipc import _other_end
+from causeway_ipc import _other_end, _outbox
 from conftest import PATIENCE, becomes, settled
 
 cw_multiprocessing.install()
@@ -143,6 +144,27 @@ def put_and_end(queue: Any) -> None:
     assert becomes(lambda: cw_multiprocessing.outstanding() == 1)
 
 
+def put_more_than_there_may_be(queue: Any) -> None:
+    _outbox._PLACES = 16
+    for number in range(40):
+        queue.put([cw.array(np.full(4, number)) for _ in range(3)])
+    queue.put(None)
+
+
+def test_a_queue_waits_with_what_is_more_than_may_be_on_its_way() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=put_more_than_there_may_be, args=(queue,))
+    process.start()
+    try:
+        received = iter(lambda: queue.get(timeout=PATIENCE), None)
+        assert [[int(array[0]) for array in arrays] for arrays in received] == [[number] * 3 for number in range(40)]
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
+
+
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
 def test_a_process_does_not_wait_for_what_its_queue_cannot_write(kind: str) -> None:
     context = multiprocessing.get_context("spawn")
@@ -239,6 +261,16 @@ def test_whether_the_other_end_of_a_closed_connection_is_open_anywhere(is_duplex
     assert other.is_open()
     os.close(again)
     assert not other.is_open()
+
+
+def test_closed_pipes_leave_descriptors_to_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_other_end._Pipe, "_descriptors", set())
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (80, 80))
+    pipes = [multiprocessing.Pipe(duplex=False) for _ in range(20)]
+    others = [_other_end.of(give.fileno()) for _, give in pipes]
+    assert [other is not None for other in others] == [True] * 10 + [False] * 10
+    del others
+    assert _other_end.of(pipes[0][1].fileno()) is not None
 
 
 def test_of_a_file_there_is_no_other_end() -> None:

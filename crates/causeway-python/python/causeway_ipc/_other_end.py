@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import select
 import socket
 import stat
 import struct
 from typing import Protocol
 
+_PART = 8
+"""What part of the descriptors that this process may have is used for pipes."""
 _ALL = 0xFFFFFFFF
 # Of linux/sock_diag.h and linux/unix_diag.h.
 _NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2
@@ -44,10 +47,15 @@ def hangs_up(handle: int) -> bool:
 
 
 class _Pipe:
-    """A pipe that was written to."""
+    """A pipe that was written to. It has a descriptor, so there are only so many: of further ones it is not known."""
+
+    _descriptors: set[int] = set()
 
     def __init__(self, handle: int) -> None:
+        if len(self._descriptors) >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] // _PART:
+            raise OSError(errno.EMFILE, "the others are for the program")
         self._place = os.open(f"/proc/self/fd/{handle}", os.O_PATH)  # names the pipe, and is no end of it
+        self._descriptors.add(self._place)
 
     def is_open(self) -> bool:
         try:
@@ -61,6 +69,7 @@ class _Pipe:
 
     def __del__(self, close=os.close) -> None:  # type: ignore[no-untyped-def]
         if (place := getattr(self, "_place", None)) is not None:
+            self._descriptors.discard(place)  # before another has the number
             close(place)
 
 

@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from multiprocessing import process, util
 from typing import Any, NamedTuple
 
@@ -34,7 +35,9 @@ _SWEEP = 0.5
 _LONGEST = 2.0
 """Seconds between looks for memory that no other process has open any more."""
 _FEW = 8
-"""How many of such memories each message has looked at."""
+"""How many of such memories are looked at for each message."""
+_PART = 4
+"""What part of what is on its way comes to a look for what has arrived: so a message costs as many looks at others."""
 _NOTICE = 5.0
 """Seconds after which a process that ends and waits for its receivers says so; one that no parent waits for ends then."""
 _ANSWER = 4096
@@ -93,6 +96,8 @@ class Outbox:
         self._sent: dict[int, _Sent] = {}
         self._open: list[Array] = []
         self._numbers = itertools.count(1)
+        self._posted = 0
+        """Since the last look."""
         self._pause = _SWEEP
 
     def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
@@ -102,7 +107,9 @@ class Outbox:
             answer = _causeway.empty([_ANSWER], "uint8", None)
             answer.memoryview()[0] = 0
             answers = _causeway.standing(answer)[0]
-        self._sweep()
+        self._posted += 1
+        if self._posted * _PART > len(self._sent):
+            self._sweep()
         number = self._take(kept, ready, answer, current())
         self._pause = _SWEEP
         if not self._looking.locked():
@@ -111,18 +118,23 @@ class Outbox:
         return receive, (ticket, self._ticket.ticket, number, answers)
 
     def _take(self, *sent: Any) -> int:
-        for number in itertools.islice(self._numbers, _PLACES):
-            mine, place = _Sent(number, *sent), number % _PLACES
-            if self._sent.setdefault(place, mine) is mine:
-                self._marks[place] = _mark(number, _UNDER_WAY)
-                return number
         message = sent[-1]
-        if message is not None and all(other.message is message for other in self._sent.copy().values()):
-            raise LimitReached(
-                f"one message can have at most {_PLACES} arrays and events: send them in several, or one array that has them as its parts,"
-                " or the ticket of share_many({name: array, …}), which opens all of them"
-            )
-        raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
+        while True:
+            for number in itertools.islice(self._numbers, _PLACES):
+                mine, place = _Sent(number, *sent), number % _PLACES
+                if self._sent.setdefault(place, mine) is mine:
+                    self._marks[place] = _mark(number, _UNDER_WAY)
+                    return number
+            if message is not None and all(other.message is message for other in self._sent.copy().values()):
+                raise LimitReached(
+                    f"one message can have at most {_PLACES} arrays and events: send them in several, or one array that has them as its parts,"
+                    " or the ticket of share_many({name: array, …}), which opens all of them"
+                )
+            # The thread of a queue waits, as for a pipe that is full: the queue would lose what it has not written.
+            parent = process.parent_process()
+            if message is None or message is not thread.fed or not self._awaited() or not (parent is None or parent.is_alive()):
+                raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
+            time.sleep(0.002)
 
     def outstanding(self) -> int:
         self._sweep()
@@ -148,10 +160,11 @@ class Outbox:
         if self._sweeping.locked():
             return  # another thread looks, or this one, which a handler has interrupted
         with self._sweeping:
+            posted, self._posted = self._posted, 0
             for place, sent in self._sent.copy().items():
                 self._look_at(place, sent)
             # A few of them each time, more than come: what is closed is given back as fast as others are sent.
-            few = len(self._open) if all_open else _FEW
+            few = len(self._open) if all_open else _FEW * max(posted, 1)
             self._open = self._open[few:] + _causeway.open_elsewhere(self._open[:few])
 
     def _look_at(self, place: int, sent: _Sent) -> None:
@@ -279,9 +292,14 @@ def closes(connection: Any) -> None:
         written.closes(connection._handle)
 
 
-def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
+def offered(obj: object, ready: Pending | None = None) -> Callable[[], tuple[Any, ...]]:
+    """What sends an array, which is in shareable memory by now, copied if need be."""
     ticket, array, of_another = _causeway.standing(obj)
-    return _ours().post(ticket, array, ready, of_another)
+    return partial(_ours().post, ticket, array, ready, of_another)
+
+
+def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
+    return offered(obj, ready)()
 
 
 def send_event(event: Event, ready: Pending | None = None) -> tuple[Any, ...]:

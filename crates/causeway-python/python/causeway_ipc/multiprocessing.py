@@ -10,15 +10,18 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from functools import lru_cache
+import warnings
+from collections.abc import Callable
+from functools import lru_cache, partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from . import _causeway, _hooks, _outbox
 from ._causeway import Array, Event, Pending, limit
-from ._errors import Forked, InvalidUse, Unsupported
+from ._errors import CausewayError, Forked, InvalidUse, Unsupported
 from ._hooks import give_up as give_up
 from ._lost import lost_in_pools
+from ._outbox import offered
 from ._outbox import outstanding as outstanding
 from ._outbox import send as _send
 from ._outbox import send_event as _send_event
@@ -65,13 +68,17 @@ def _torch_of(array: Array, requires_grad: bool, parameter: bool) -> Any:
 
 
 class _Remade:
-    """Pickles as a call with what `_send` makes of an array."""
+    """Pickles as a call with what sending an array makes of it."""
 
-    def __init__(self, array: object, ready: Pending | None = None) -> None:
-        self.array, self.ready = array, ready
+    def __init__(self, send: Callable[[], tuple[Any, ...]]) -> None:
+        self._send = send
+
+    @classmethod
+    def of(cls, array: object, ready: Pending | None = None) -> _Remade:
+        return cls(partial(_send, array, ready))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _send(self.array, self.ready)
+        return self._send()
 
 
 class _Ready:
@@ -117,7 +124,7 @@ def _reduce_device(array: Any, device: str, stream: object, view_of: Any) -> tup
         shared[...] = array  # on the stream
         array = shared
     ready = _ready_on(device)
-    return _Remade(array, ready.record(stream)), ready.export.ticket
+    return _Remade.of(array, ready.record(stream)), ready.export.ticket
 
 
 @lru_cache(maxsize=64)
@@ -198,11 +205,30 @@ def _reduce_torch_event(event: Any) -> tuple[Any, ...]:
 
 
 def _reduce_numpy(array: Any) -> Any:
-    is_shareable = _is_shareable(array)
+    is_shareable = None if array.dtype.metadata else _is_shareable(array)  # which no ticket has
     if is_shareable is None or array.nbytes == 0 or (array.nbytes < _SMALL and not is_shareable):
         return array.__reduce_ex__(4)
-    # What is read-only where it lies would be written through the receiver's view, elements of `broadcast_to` many at once.
-    return _numpy_of, (_Remade(array), is_shareable and not array.flags.writeable)
+    if is_shareable:
+        # What is read-only where it lies would be written through the receiver's view, elements of `broadcast_to` many at once.
+        return _numpy_of, (_Remade.of(array), not array.flags.writeable)
+    try:
+        return _numpy_of, (_Remade(offered(_in_order(array))), False)
+    except CausewayError as error:
+        warnings.warn(
+            f"this process cannot share memory, and sends arrays as without causeway_ipc.multiprocessing.install(), by copies in its messages: {error}",
+            RuntimeWarning,
+            stacklevel=1,
+        )
+        return array.__reduce_ex__(4)
+
+
+def _in_order(array: Any) -> Any:
+    """An array whose elements lie in C's order or Fortran's, as NumPy pickles them: any other in C's."""
+    if array.flags.forc:
+        return array
+    copy = _causeway.empty(list(array.shape), _dtype_of(array), None)
+    copy.numpy()[...] = array
+    return copy
 
 
 def install(*, linger: float | None = None) -> None:
@@ -210,7 +236,8 @@ def install(*, linger: float | None = None) -> None:
 
     - Arrays in shareable memory (`causeway_ipc.empty`, and what NumPy or PyTorch made of one) are shared in place. What was received can be
       sent on, in place too; once the process that allocated it has ended, a copy is sent, which is no more open than the array was.
-    - Other NumPy arrays are copied into shareable memory: once, and not through a pipe.
+    - Other NumPy arrays are copied into shareable memory: once, and not through a pipe. Where the process cannot share memory, it says so
+      by a warning, and they go as NumPy sends them.
     - Arrays of CuPy, if it is imported by now, in shareable memory of their device, likewise: copied there, on their stream, unless
       they are there. An event orders the receiver's stream behind the sender's; no host waits.
     - Tensors and storages of PyTorch on CUDA devices likewise. Others in the host's own memory go as PyTorch sends them.
@@ -260,7 +287,7 @@ def _install_torch(torch: Any) -> None:
                 if data.device.type == "cuda" and data.numel() and _can_be_on_device(data):
                     return _torch_of_device, (*_reduce_torch_device(data), tensor.requires_grad, is_parameter)
                 if data.device.type == "cpu" and _is_shareable(data):
-                    return _torch_of, (_Remade(data), tensor.requires_grad, is_parameter)
+                    return _torch_of, (_Remade.of(data), tensor.requires_grad, is_parameter)
             return torchs_own(tensor) if torchs_own else tensor.__reduce_ex__(4)
 
         reduce._is_causeway = True  # type: ignore[attr-defined]
@@ -274,7 +301,7 @@ def _install_torch(torch: Any) -> None:
             if data.device.type == "cuda":
                 return _storage_of_device, _reduce_torch_device(data)
             if _is_shareable(data):
-                return _storage_of, (_Remade(data),)
+                return _storage_of, (_Remade.of(data),)
         return torchs_own_storage(storage)
 
     if torchs_own_storage is not None and not getattr(torchs_own_storage, "_is_causeway", False):
