@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
 use super::cl::*;
 use std::{
-    ffi::{CStr, c_char, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     fmt,
     ptr::{NonNull, null_mut, with_exposed_provenance_mut},
     sync::{
@@ -374,11 +374,38 @@ pub fn begin_to_leave() {
 pub fn leave() {
     found().fork.store(0, Release);
 }
-/// Has a function called when the process exits, before the libraries that were loaded until now end.
-pub fn at_exit(call: extern "C" fn()) {
-    // SAFETY: the function is there as long as this library is; the C library calls it before it unloads that.
-    let _full = unsafe { libc::atexit(call) }; // without memory for that, the exit is as it would be without it
+/// A function that is called when the process exits, with its exit status.
+pub type AtExit = extern "C" fn(c_int, *mut c_void);
+/// Has a function called when the process exits, before the libraries that were loaded until now end. This library must not be
+/// unloaded from then on: it is linked so.
+pub fn at_exit(call: AtExit) {
+    // SAFETY: the C library's function, by its prototype.
+    unsafe extern "C" {
+        fn on_exit(call: AtExit, word: *mut c_void) -> c_int;
+    }
+    // SAFETY: the function is there as long as the process is.
+    let _full = unsafe { on_exit(call, null_mut()) }; // without memory for that, the exit is as it would be without it
 }
+/// With which status the process exits, once the drivers must not see their own end: [`NOT_EXITING`] until then.
+static STATUS: AtomicI32 = AtomicI32::new(NOT_EXITING);
+/// No exit status, of which the system keeps eight bits.
+const NOT_EXITING: i32 = i32::MIN;
+/// Has the process end without the ends of the libraries that were loaded after this one, the drivers among them. All functions
+/// that are called at exit have been called then, and what C's streams hold is written.
+pub fn skip_ends(status: c_int) {
+    STATUS.store(status & 0xff, Release);
+}
+/// The end of this library. Libraries end in the order in which they were loaded, after all functions that are called at exit.
+extern "C" fn end() {
+    let status = STATUS.load(Acquire);
+    if status != NOT_EXITING {
+        // SAFETY: within an exit the C library goes on with what is left of it: it writes out its streams and ends the process.
+        unsafe { libc::exit(status) };
+    }
+}
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
 /// Whether there is an ICD loader.
 pub fn is_there() -> bool {
     found().library.is_some()

@@ -14,6 +14,7 @@ use super::{
     point::{Awaited, Debt, End, Outcome, failed, failure, outcome},
 };
 use std::{
+    ffi::{c_int, c_void},
     sync::{
         Arc, Mutex, Once, OnceLock, Weak,
         atomic::{AtomicBool, AtomicU64, Ordering::*},
@@ -365,10 +366,11 @@ fn lanes(which: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
     all.retain(|one| !(one.is_gone.load(Acquire) && one.is_idle()));
     all.iter().filter(|one| which(one)).cloned().collect()
 }
-/// Called when the process exits. Intel's runtime crashes or hangs at its end over a queue that still has commands, unless its
-/// handle was released: so all that depends on nobody else ends now, and queues with the rest are released. It crashes also if
-/// other threads still use it then, so that those are refused from here on.
-extern "C" fn leave() {
+/// Called when the process exits. All that depends on nobody else ends now. Intel's runtime crashes or hangs at its end where commands
+/// are left, by what they wait for and in what queues: so it does not see its end then. Where it was loaded before this library, it does;
+/// queues that are released by then spare it some of that. It crashes also if other threads still use it, so that those are refused from
+/// here on.
+extern "C" fn leave(status: c_int, _: *mut c_void) {
     /// Longer than commands take that depend on nobody. Functions of the application's may never end.
     const PATIENCE: Duration = Duration::from_secs(1);
     if driver::is_unusable() {
@@ -383,6 +385,7 @@ extern "C" fn leave() {
         if !is_owed && lane.ends_by(Some(until)).is_ok_and(|is_over| is_over) {
             continue;
         }
+        driver::skip_ends(status);
         let mut risks = locked(&lane.turn);
         risks.is_released = true;
         lane.sent.store(u64::MAX, Release);

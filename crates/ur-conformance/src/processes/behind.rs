@@ -19,6 +19,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueHostTaskExp", "a command whose dependency has failed", "a function behind a dead signal is not reported as called", task;
         "urEnqueueCommandBufferExp", "executions of a command buffer run one after the other", "an execution follows one behind a dead signal, and does not fail with it", executions;
         "urQueueRelease", "commands that never run keep no process", "a process ends with commands behind a signal that does not come", pending;
+        "urEnqueueEventsWaitWithBarrier", "commands that never run keep no process", "a process ends with barriers behind a signal that does not come", barred;
         "urEventRelease", "UR_RESULT_ERROR_UNINITIALIZED in a forked child, or as in its parent", "forked children ask, await and release what they inherited, and do not hang", inherited;
         "urEnqueueHostTaskExp", "a function is called or the call fails", "a function that no thread can be started for is called or refused", no_thread;
         "urEnqueueEventsWaitWithBarrierExt, urEnqueueHostTaskExp", "what was submitted runs without a wait", "signals and functions of out-of-order queues come though no thread of their process waits", unattended;
@@ -98,6 +99,19 @@ fn executions(b: &Bench) -> Verdict {
     importer.must("wait second")?;
     importer.says("status second", "COMPLETE")?;
     importer.must("finish s")?;
+    Ok(())
+}
+fn barred(b: &Bench) -> Verdict {
+    for queue in ["r", "ooo"] {
+        let (_place, _exporter, mut importer) = owed(b)?;
+        importer.must(&format!("fence {queue} first there"))?;
+        importer.must(&format!("call {queue} second there"))?;
+        importer.must(&format!("fence {queue} third first"))?;
+        importer.must(&format!("follow {queue} fourth second there"))?;
+        importer.must("reusable mine")?;
+        importer.must(&format!("signal {queue} mine third"))?;
+        importer.ends()?;
+    }
     Ok(())
 }
 fn pending(b: &Bench) -> Verdict {

@@ -1,4 +1,4 @@
-//! Commands of a peer about what stands in its queues: recorded commands, functions of the host's, and a forked child that has
+//! Commands of a peer about what stands in its queues: barriers, recorded commands, functions of the host's, and a forked child that has
 //! inherited it all.
 #![expect(unsafe_code, reason = "fork, and the C caller")]
 use super::stage::{Said, Stage, number, ok, wrong};
@@ -68,6 +68,17 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
                     &mut event
                 )
             );
+            stage.check(code)?;
+            stage.objects.insert(name.into(), (Kind::Event, event.0));
+            ok()
+        }
+        // A barrier behind these events.
+        ["fence", queue, name, ref after @ ..] => {
+            let (queue, after) = (stage.queue(queue)?, stage.raws(after)?);
+            let (list, mut event) = (after.as_ptr().cast(), ur_event_handle_t::NULL);
+            let (count, list) = (after.len() as u32, if after.is_empty() { null() } else { list });
+            let b = &stage.bench;
+            let code = ask!(b, enqueue.events_wait_with_barrier(queue, count, list, &mut event));
             stage.check(code)?;
             stage.objects.insert(name.into(), (Kind::Event, event.0));
             ok()
