@@ -263,3 +263,31 @@ fn a_reusable_event_is_not_signalled_by_a_device_that_does_not_reach_its_own() {
     assert_eq!(call!(event.release(event)), R::SUCCESS);
     assert_eq!(call!(queue.release(there)), R::SUCCESS);
 }
+
+/// What a driver can do is found out once, by trying: what has run out then says nothing of it.
+#[test]
+fn a_shortage_when_the_driver_is_tried_passes() {
+    let name = "a_shortage_when_the_driver_is_tried_passes";
+    // The first event that it is tried with, and the first that is shared: for the queue, which does without.
+    for fails in [1, 2] {
+        let names = ["zeEventCounterBasedCreate", "zexCounterBasedEventCreate2"];
+        let fails = names.map(|name| format!("{name}:{fails}=0x70000003")).join(",");
+        if !is_inside(name, &[("ZE_SOFTWARE_FAIL", &fails)]) {
+            continue;
+        }
+        let Some(zero) = Zero::new() else { return };
+        let stype = ur_structure_type_t::EXP_EVENT_DESC;
+        let flags = ur_exp_event_flags_t::IPC_EXP;
+        let desc = ur_exp_event_desc_t { stype, pNext: null_mut(), flags };
+        let make = || {
+            let mut event = ur_event_handle_t::NULL;
+            let made = call!(event_exp.create_exp(zero.context, zero.device, &desc, &mut event));
+            if made == R::SUCCESS {
+                assert_eq!(call!(event.release(event)), R::SUCCESS);
+            }
+            made
+        };
+        assert_eq!(make(), R::SUCCESS);
+        return;
+    }
+}

@@ -118,7 +118,7 @@ impl ContextEvents {
         let make = || {
             let counters = match pooled || !options().counters {
                 true => Counters::default(),
-                false => Counters::of(device.platform().raw(), raw),
+                false => Counters::of(device.platform().raw(), raw).unwrap_or_default(),
             };
             let mut devices = vec![raw];
             let others = context.devices().iter().map(|one| one.raw());

@@ -128,12 +128,13 @@ fn batching(is_asked_for: bool) -> Batching {
 }
 
 /// The driver's support of counter-based events for `device`.
-fn counters(device: &DriverDevice) -> Counters {
+fn counters(device: &DriverDevice) -> ur_hal::Result<Counters> {
     Counters::of(device.platform().raw(), device.raw())
 }
 /// Whether events of `device` can be shared between processes.
 pub(super) fn has_sharing(device: &DriverDevice) -> bool {
-    counters(device).sharing.is_some()
+    // If it cannot be found out now, it is when an event is made.
+    counters(device).map_or(true, |counters| counters.sharing.is_some())
 }
 
 /// Enqueues a barrier, unless it would have no effect.
@@ -305,7 +306,7 @@ impl Streams for LevelZero {
         device: &Arc<DriverDevice>,
         is_shareable: bool,
     ) -> ur_hal::Result<Option<Point>> {
-        let counters = counters(device);
+        let counters = counters(device)?;
         let event = counters.reusable(context.native(), device.raw(), is_shareable)?;
         let sharing = counters.sharing.filter(|_| is_shareable);
         let event = event.map(|event| EventKind::Counter(Arc::new(event)));
@@ -339,7 +340,7 @@ impl Streams for LevelZero {
         device: &Arc<DriverDevice>,
         arrived: Remote<ImportPayload>,
     ) -> ur_hal::Result<Point> {
-        let sharing = counters(device).sharing.ok_or_else(|| {
+        let sharing = counters(device)?.sharing.ok_or_else(|| {
             let why = "this driver cannot share events between processes: a newer one may";
             ur_hal::Error::new(ErrorKind::Unsupported, why)
         })?;

@@ -9,7 +9,7 @@ use super::{
     event::{AdoptedEvent, CounterEvent},
 };
 use std::sync::Arc;
-use ur_hal::{Result, made};
+use ur_hal::{Error, ErrorKind, Result, made};
 use ur_lock::PerKey;
 use ze_sys::*;
 
@@ -56,9 +56,12 @@ pub struct Counters {
 
 impl Counters {
     /// What `driver`, to which `device` belongs, supports.
-    pub fn of(driver: RawDriver, device: RawDevice) -> Self {
+    ///
+    /// # Errors
+    /// The driver's, if something has run out so that it cannot be tried now.
+    pub fn of(driver: RawDriver, device: RawDevice) -> Result<Self> {
         static KNOWN: PerKey<RawDriver, Counters> = PerKey::new();
-        KNOWN.of(driver, || Self::find(driver, device).unwrap_or_default())
+        KNOWN.get(driver, || Self::find(driver, device).or_else(unless_ran_out))
     }
     /// A new event that can be signalled repeatedly; with `shared` it can be shared between processes. `None`
     /// if the driver has no counter-based events.
@@ -79,11 +82,11 @@ impl Counters {
     fn find(raw: RawDriver, device: RawDevice) -> Result<Self> {
         let context = NativeContext::create(raw, &[device])?;
         let try_out = |(maker, sharing)| Self::try_out(&context, device, maker, sharing);
-        let core = newer().and_then(try_out);
+        let core = newer().map_or(Ok(None), try_out)?;
         if core.is_some_and(|core| core.sharing.is_some()) {
             return Ok(core.unwrap_or_default());
         }
-        Ok(match (core, older(raw).and_then(try_out)) {
+        Ok(match (core, older(raw).map_or(Ok(None), try_out)?) {
             (_, Some(zex)) if zex.sharing.is_some() => zex,
             (Some(core), _) => core,
             (None, zex) => zex.unwrap_or_default(),
@@ -94,20 +97,33 @@ impl Counters {
         device: RawDevice,
         maker: Maker,
         sharing: Option<Sharing>,
-    ) -> Option<Self> {
+    ) -> Result<Option<Self>> {
         let shares = ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE | ZE_EVENT_COUNTER_BASED_FLAG_IPC;
         let make = |flags| {
-            let raw = made(|to| maker.make(context.raw(), device, flags, to)).ok()?;
-            Some(AdoptedEvent::adopted(raw, true, ()))
+            let raw = made(|to| maker.make(context.raw(), device, flags, to))?;
+            Ok(Some(AdoptedEvent::adopted(raw, true, ())))
         };
-        make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE)?;
-        let sharing = sharing.filter(|sharing| {
-            let Some(event) = make(shares) else { return false };
+        if make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE).or_else(unless_ran_out)?.is_none() {
+            return Ok(None);
+        }
+        let try_sharing = |sharing: Sharing| {
+            let Some(event) = make(shares)? else { return Ok(None) };
             let mut ipc = ze_ipc_event_counter_based_handle_t::default();
             // SAFETY: an owned event with the flag; `ipc` is writable.
-            unsafe { (sharing.get)(event.raw(), &raw mut ipc) == ZE_RESULT_SUCCESS }
-        });
-        Some(Self { maker: Some(maker), sharing })
+            let status = unsafe { (sharing.get)(event.raw(), &raw mut ipc) };
+            Outcome::new("the driver's handle of an event", Some(status)).ok()?;
+            Ok(Some(sharing))
+        };
+        let sharing = sharing.map_or(Ok(None), |one| try_sharing(one).or_else(unless_ran_out))?;
+        Ok(Some(Self { maker: Some(maker), sharing }))
+    }
+}
+/// What there is if the driver fails: nothing, unless something has run out, which says nothing of what it can do.
+fn unless_ran_out<T: Default>(error: Error) -> Result<T> {
+    use ErrorKind::{OutOfDeviceMemory, OutOfHostMemory, OutOfResources};
+    match error.kind() {
+        OutOfDeviceMemory | OutOfHostMemory | OutOfResources => Err(error),
+        _ => Ok(T::default()),
     }
 }
 impl Maker {
