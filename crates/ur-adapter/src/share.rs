@@ -154,7 +154,13 @@ pub fn freed(object: u64, kind: Kind) {
 }
 
 fn supported(is: bool, entry: &'static str) -> Result<()> {
-    if is { Ok(()) } else { Error::unsupported(entry) }
+    let why = || {
+        format!(
+            "{entry}: the context's devices do not share this with other processes \
+             (UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP and its like say what a device shares)"
+        )
+    };
+    Error::unless(is, ErrorCode::UnsupportedFeature, why)
 }
 fn refused<T>(why: impl Into<std::borrow::Cow<'static, str>>) -> Result<T> {
     Err(Error::new(ErrorCode::InvalidValue, why))

@@ -88,6 +88,7 @@ fn of_native(context: &Owned<Context>, native: ur_native_handle_t) -> Result<Own
 
 impl BufferBackend for Cpu {
     type Storage = Storage;
+    type Part = ();
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,

@@ -24,6 +24,7 @@ pub type Mem<D> = mem::Mem<Family<D>>;
 
 impl<D: Dialect> BufferBackend for Family<D> {
     type Storage = Storage<D>;
+    type Part = ();
     fn buffer(
         context: Owned<Context<D>>,
         flags: ur_mem_flags_t,

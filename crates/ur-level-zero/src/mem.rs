@@ -36,6 +36,7 @@ pub fn kernel_argument(mem: &Mem, device: &Owned<Device>) -> Result<usize> {
 }
 impl BufferBackend for LevelZero {
     type Storage = Storage;
+    type Part = ();
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,

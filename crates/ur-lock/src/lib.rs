@@ -2,6 +2,7 @@
 //! where C called (`ur_adapter::entry`), so a panic must not turn every later call into another one: whoever holds
 //! one of these locks keeps what it guards consistent after each statement that can panic.
 mod per_key;
+mod shared;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,6 +10,7 @@ use std::{
 };
 
 pub use per_key::PerKey;
+pub use shared::Shared;
 
 /// The result of a lock or of a condition variable, poisoned or not.
 pub fn unpoisoned<T>(result: LockResult<T>) -> T {

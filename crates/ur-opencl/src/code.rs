@@ -141,7 +141,8 @@ impl Modules for OpenCl {
         let group = group.and_then(|all| <[usize; 3]>::try_from(all).ok()).filter(|g| *g != [0; 3]);
         let items = one(CL_KERNEL_WORK_GROUP_SIZE);
         let of_items = [items.unwrap_or(1), 1, 1];
-        let sub = |name| native::of_sub_group(raw, device, name, of_items);
+        let extensions = function.target.context.extensions();
+        let sub = |name| native::of_sub_group(extensions, (raw, device), name, of_items);
         let sub_groups = sub(CL_KERNEL_COMPILE_NUM_SUB_GROUPS).filter(|&n| n != 0);
         Ok(FunctionFacts {
             items,
@@ -186,8 +187,10 @@ impl Modules for OpenCl {
         Ok(names.iter().try_for_each(|name| function.kernel.reach(all, *name))?)
     }
 }
-fn options(flags: &str) -> Result<CString> {
-    CString::new(flags).map_err(|_| {
+/// The options of a build. Of what a kernel of OpenCL C takes, some drivers tell only where they were asked to keep it.
+fn options(code: &Code, flags: &str) -> Result<CString> {
+    let keeps = if matches!(code, Code::Source(_)) { " -cl-kernel-arg-info" } else { "" };
+    CString::new([flags, keeps].concat()).map_err(|_| {
         Error::new(ErrorKind::InvalidValue, "the options of a build have a NUL inside")
     })
 }
@@ -213,7 +216,7 @@ fn made(
     log: &mut String,
     make: fn(&Own<RawProgram>, RawDevice, &CStr) -> ur_adapter::error::Result<()>,
 ) -> Result<Own<RawProgram>> {
-    let options = options(piece.flags)?;
+    let options = options(piece.code, piece.flags)?;
     let program = created(target, piece)?;
     let done = make(&program, target.device, &options);
     note(log, &program, target.device);

@@ -4,7 +4,7 @@ use super::{
     cl::*,
     context::DriverContext,
     device_info,
-    driver::{RawContext, RawDevice, driver},
+    driver::{RawContext, RawDevice},
     lane,
     native::{
         device as native, event,
@@ -75,7 +75,7 @@ impl Facts {
                 Reach::System
             }
             () if extensions.has("device_alloc") => Reach::Usm,
-            () if svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0 && driver().has("svm_alloc") => {
+            () if svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER != 0 && extensions.has("svm_alloc") => {
                 Reach::Svm
             }
             () => Reach::None,
@@ -174,7 +174,8 @@ impl OpensDevices for OpenCl {
     }
     fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
         let own = || (now_on(device.clock()), now_on(ClockId::Monotonic));
-        let (device, host) = native::clocks(device.raw()).unwrap_or_else(own);
+        let (device, host) =
+            native::clocks(device.platform.extensions(), device.raw()).unwrap_or_else(own);
         Ok(Clocks { device, host })
     }
     fn open(devices: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
@@ -294,7 +295,8 @@ fn now_on(clock: ClockId) -> u64 {
 }
 /// The time on a device's clock, in nanoseconds.
 pub(super) fn now(device: &DriverDevice) -> u64 {
-    native::clocks(device.raw()).map_or_else(|| now_on(device.clock()), |(own, _)| own)
+    let told = native::clocks(device.platform.extensions(), device.raw());
+    told.map_or_else(|| now_on(device.clock()), |(own, _)| own)
 }
 /// By which of the host's clocks a driver notes when commands end: the one that read the same just before and after.
 fn clock_of(device: &DriverDevice) -> Result<Option<ClockId>> {

@@ -22,7 +22,7 @@ use ur_adapter::{
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     $(#[$doc])*
     #[repr(transparent)]
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
     pub struct $name(NonNull<c_void>);
     // SAFETY: a name that the driver gave; OpenCL's objects may be used from any thread but for kernels' arguments, which
     // `native/kernel.rs` guards.
@@ -133,14 +133,18 @@ unsafe fn bound<F>(symbol: Option<NonNull<c_void>>) -> Option<F> {
     // SAFETY: as said above; both are of one size.
     symbol.map(|at| unsafe { std::mem::transmute_copy(&at) })
 }
-/// A table of functions, each with the name of another one that does the same where there is no such function: `status` are those that return one, `given` those that return something and put a status behind
+/// A version of OpenCL: ten times the first number, and the second.
+pub type Version = u32;
+/// The oldest version that a platform may be of: all functions of [`Functions`] are in it.
+pub const OLDEST: Version = 12;
+/// A table of functions, each with the version that it is `since`, where that is asked about, and with the name of another one that does the same where there is no such function: `status` are those that return one, `given` those that return something and put a status behind
 /// their last argument, `plain` those that return neither.
 macro_rules! functions {
     (
         $(#[$doc:meta])* $table:ident ($find:ident);
-        status { $($name:ident: $symbol:literal $(or $second:literal)?, fn($($arg:ident: $ty:ty),*);)* }
-        given { $($make:ident: $makes:literal $(or $or:literal)?, fn($($its:ident: $of:ty),*) -> $what:ty;)* }
-        plain { $($other:ident: $others:literal, fn($($own:ident: $is:ty),*) -> $back:ty;)* }
+        status { $($name:ident: $symbol:literal $(since $version:literal)? $(or $second:literal since $later:literal)?, fn($($arg:ident: $ty:ty),*);)* }
+        given { $($make:ident: $makes:literal $(since $age:literal)? $(or $or:literal since $or_age:literal)?, fn($($its:ident: $of:ty),*) -> $what:ty;)* }
+        plain { $($other:ident: $others:literal $(since $plain_age:literal)?, fn($($own:ident: $is:ty),*) -> $back:ty;)* }
     ) => {
         $(#[$doc])*
         pub struct $table {
@@ -149,18 +153,19 @@ macro_rules! functions {
             $($other: Option<unsafe extern "C" fn($($is),*) -> $back>,)*
         }
         impl $table {
-            fn bind($find: impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Self {
-                let name = |symbol: &str| $find(&std::ffi::CString::new(symbol).ok()?);
+            fn bind($find: impl Fn(&CStr, Option<Version>) -> Option<NonNull<c_void>>) -> Self {
+                let name = |symbol: &str, since| $find(&std::ffi::CString::new(symbol).ok()?, since);
                 // SAFETY: each symbol's prototype is the one in the table below.
                 unsafe {
                     Self {
-                        $($name: bound(name($symbol)$(.or_else(|| name($second)))?),)*
-                        $($make: bound(name($makes)$(.or_else(|| name($or)))?),)*
-                        $($other: bound(name($others)),)*
+                        $($name: bound(name($symbol, None$(.or(Some($version)))?)$(.or_else(|| name($second, Some($later))))?),)*
+                        $($make: bound(name($makes, None$(.or(Some($age)))?)$(.or_else(|| name($or, Some($or_age))))?),)*
+                        $($other: bound(name($others, None$(.or(Some($plain_age)))?)),)*
                     }
                 }
             }
             /// Whether there is the function of that row; nothing but a look where the row is a constant.
+            #[allow(dead_code, reason = "of what every platform has nothing is asked")]
             #[inline(always)]
             pub fn has(&self, row: &str) -> bool {
                 match row {
@@ -220,7 +225,7 @@ macro_rules! functions {
     };
 }
 functions! {
-    /// The functions of OpenCL; those that the loader lacks are `None` and answer so.
+    /// The functions of OpenCL that every platform has; those that the loader lacks are `None` and answer so.
     Functions(find);
     status {
         get_platform_ids: "clGetPlatformIDs", fn(room: cl_uint, platforms: *mut Option<RawPlatform>, count: *mut cl_uint);
@@ -230,7 +235,6 @@ functions! {
         create_sub_devices: "clCreateSubDevices", fn(device: RawDevice, rule: *const isize, room: cl_uint, parts: *mut Option<RawDevice>, count: *mut cl_uint);
         retain_device: "clRetainDevice", fn(device: RawDevice);
         release_device: "clReleaseDevice", fn(device: RawDevice);
-        get_device_and_host_timer: "clGetDeviceAndHostTimer", fn(device: RawDevice, device_time: *mut u64, host_time: *mut u64);
         get_context_info: "clGetContextInfo", fn(context: RawContext, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         retain_context: "clRetainContext", fn(context: RawContext);
         release_context: "clReleaseContext", fn(context: RawContext);
@@ -251,14 +255,12 @@ functions! {
         compile_program: "clCompileProgram", fn(program: RawProgram, count: cl_uint, devices: *const RawDevice, options: *const c_char, headers: cl_uint, inputs: *const RawProgram, names: *const *const c_char, callback: *const c_void, data: *mut c_void);
         get_program_info: "clGetProgramInfo", fn(program: RawProgram, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         get_program_build_info: "clGetProgramBuildInfo", fn(program: RawProgram, device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
-        set_program_specialization_constant: "clSetProgramSpecializationConstant", fn(program: RawProgram, number: cl_uint, size: usize, value: *const c_void);
         retain_kernel: "clRetainKernel", fn(kernel: RawKernel);
         release_kernel: "clReleaseKernel", fn(kernel: RawKernel);
         set_kernel_arg: "clSetKernelArg", fn(kernel: RawKernel, index: cl_uint, size: usize, value: *const c_void);
-        set_kernel_exec_info: "clSetKernelExecInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, value: *const c_void);
+        get_kernel_arg_info: "clGetKernelArgInfo", fn(kernel: RawKernel, index: cl_uint, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         get_kernel_info: "clGetKernelInfo", fn(kernel: RawKernel, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         get_kernel_work_group_info: "clGetKernelWorkGroupInfo", fn(kernel: RawKernel, device: RawDevice, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
-        get_kernel_sub_group_info: "clGetKernelSubGroupInfo", fn(kernel: RawKernel, device: RawDevice, name: cl_uint, given: usize, from: *const c_void, size: usize, to: *mut c_void, length: *mut usize);
         wait_for_events: "clWaitForEvents", fn(count: cl_uint, events: Events);
         get_event_info: "clGetEventInfo", fn(event: RawEvent, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
         get_event_profiling_info: "clGetEventProfilingInfo", fn(event: RawEvent, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
@@ -276,9 +278,9 @@ functions! {
     }
     given {
         create_context: "clCreateContext", fn(properties: *const isize, count: cl_uint, devices: *const RawDevice, callback: *const c_void, data: *mut c_void) -> RawContext;
-        create_queue: "clCreateCommandQueueWithProperties", fn(context: RawContext, device: RawDevice, properties: *const u64) -> RawQueue;
         create_queue_of_1_2: "clCreateCommandQueue", fn(context: RawContext, device: RawDevice, properties: u64) -> RawQueue;
         create_buffer: "clCreateBuffer", fn(context: RawContext, flags: u64, bytes: usize, host: *mut c_void) -> RawMem;
+        create_sub_buffer: "clCreateSubBuffer", fn(buffer: RawMem, flags: u64, kind: cl_uint, region: *const [usize; 2]) -> RawMem;
         create_image: "clCreateImage", fn(context: RawContext, flags: u64, format: *const [cl_uint; 2], desc: *const cl_image_desc, host: *mut c_void) -> RawMem;
         create_sampler: "clCreateSampler", fn(context: RawContext, normalized: cl_uint, addressing: cl_uint, filter: cl_uint) -> RawSampler;
         create_program_with_source: "clCreateProgramWithSource", fn(context: RawContext, count: cl_uint, texts: *const *const c_char, lengths: Sizes) -> RawProgram;
@@ -288,30 +290,37 @@ functions! {
         create_user_event: "clCreateUserEvent", fn(context: RawContext) -> RawEvent;
     }
     plain {
-        svm_alloc: "clSVMAlloc", fn(context: RawContext, flags: u64, bytes: usize, align: cl_uint) -> *mut c_void;
-        svm_free: "clSVMFree", fn(context: RawContext, at: *mut c_void) -> ();
         extension: "clGetExtensionFunctionAddressForPlatform", fn(platform: RawPlatform, name: *const c_char) -> *mut c_void;
     }
 }
 functions! {
-    /// The functions of extensions, of which each platform has its own, and those of OpenCL that do the same.
+    /// The functions that not every platform has: those of extensions, of which each has its own, and those of later versions of OpenCL. An
+    /// ICD loader calls the latter also where the platform has none, at no address.
     Extensions(find);
     status {
         free: "clMemBlockingFreeINTEL", fn(context: RawContext, at: *mut c_void);
         get_mem_alloc_info: "clGetMemAllocInfoINTEL", fn(context: RawContext, at: *const c_void, name: cl_uint, size: usize, to: *mut c_void, length: *mut usize);
-        set_kernel_arg_pointer: "clSetKernelArgMemPointerINTEL" or "clSetKernelArgSVMPointer", fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
-        enqueue_memcpy: "clEnqueueMemcpyINTEL" or "clEnqueueSVMMemcpy", fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
-        enqueue_mem_fill: "clEnqueueMemFillINTEL" or "clEnqueueSVMMemFill", fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        set_kernel_arg_pointer: "clSetKernelArgMemPointerINTEL" or "clSetKernelArgSVMPointer" since 20, fn(kernel: RawKernel, index: cl_uint, at: *const c_void);
+        enqueue_memcpy: "clEnqueueMemcpyINTEL" or "clEnqueueSVMMemcpy" since 20, fn(queue: RawQueue, blocking: cl_uint, to: *mut c_void, from: *const c_void, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
+        enqueue_mem_fill: "clEnqueueMemFillINTEL" or "clEnqueueSVMMemFill" since 20, fn(queue: RawQueue, to: *mut c_void, pattern: *const c_void, length: usize, bytes: usize, count: cl_uint, waits: Events, event: NewEvent);
         get_variable: "clGetDeviceGlobalVariablePointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, bytes: *mut usize, at: *mut *mut c_void);
         get_function: "clGetDeviceFunctionPointerINTEL", fn(device: RawDevice, program: RawProgram, name: *const c_char, at: *mut u64);
+        get_device_and_host_timer: "clGetDeviceAndHostTimer" since 21, fn(device: RawDevice, device_time: *mut u64, host_time: *mut u64);
+        set_program_specialization_constant: "clSetProgramSpecializationConstant" since 22, fn(program: RawProgram, number: cl_uint, size: usize, value: *const c_void);
+        set_kernel_exec_info: "clSetKernelExecInfo" since 20, fn(kernel: RawKernel, name: cl_uint, size: usize, value: *const c_void);
+        get_kernel_sub_group_info: "clGetKernelSubGroupInfo" since 21, fn(kernel: RawKernel, device: RawDevice, name: cl_uint, given: usize, from: *const c_void, size: usize, to: *mut c_void, length: *mut usize);
     }
     given {
         host_alloc: "clHostMemAllocINTEL", fn(context: RawContext, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
         device_alloc: "clDeviceMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
         shared_alloc: "clSharedMemAllocINTEL", fn(context: RawContext, device: RawDevice, properties: *const u64, bytes: usize, align: cl_uint) -> NonNull<c_void>;
-        create_program_with_il: "clCreateProgramWithILKHR" or "clCreateProgramWithIL", fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
+        create_program_with_il: "clCreateProgramWithILKHR" or "clCreateProgramWithIL" since 21, fn(context: RawContext, code: *const c_void, bytes: usize) -> RawProgram;
+        create_queue: "clCreateCommandQueueWithProperties" since 20, fn(context: RawContext, device: RawDevice, properties: *const u64) -> RawQueue;
     }
-    plain {}
+    plain {
+        svm_alloc: "clSVMAlloc" since 20, fn(context: RawContext, flags: u64, bytes: usize, align: cl_uint) -> *mut c_void;
+        svm_free: "clSVMFree" since 20, fn(context: RawContext, at: *mut c_void) -> ();
+    }
 }
 
 /// What the ICD loader is called, newest first.
@@ -342,7 +351,7 @@ fn found() -> &'static Found {
         // SAFETY: runs the library's initialisers; asking for this adapter is asking for that.
         let open = |name| unsafe { libloading::Library::new(name) }.ok();
         let library = LIBRARIES.into_iter().find_map(open);
-        let functions = Functions::bind(|name| Found::symbol_of(library.as_ref(), name));
+        let functions = Functions::bind(|name, _| Found::symbol_of(library.as_ref(), name));
         let (fork, leaver) = (ur_mapping::fork_count().into(), AtomicI32::new(0));
         Found { library, functions, fork, leaver }
     })
@@ -411,12 +420,16 @@ pub fn is_there() -> bool {
     found().library.is_some()
 }
 impl Extensions {
-    /// Those of a platform.
-    pub fn of(platform: RawPlatform) -> Self {
-        Self::bind(|name| {
-            // SAFETY: a live platform, and a name that ends with a NUL.
-            let own = unsafe { driver().extension(platform, name.as_ptr()) };
-            own.and_then(NonNull::new).or_else(|| found().symbol(name))
+    /// Those of a platform of this version.
+    pub fn of(platform: RawPlatform, version: Version) -> Self {
+        Self::bind(|name, since| match since {
+            Some(since) if since > version => None,
+            Some(_) => found().symbol(name),
+            None => {
+                // SAFETY: a live platform, and a name that ends with a NUL.
+                let own = unsafe { driver().extension(platform, name.as_ptr()) };
+                own.and_then(NonNull::new)
+            }
         })
     }
 }

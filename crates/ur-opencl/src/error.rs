@@ -25,6 +25,7 @@ statuses! {
     CL_IMAGE_FORMAT_MISMATCH = -9 => UnsupportedImageFormat, "the images have different formats";
     CL_IMAGE_FORMAT_NOT_SUPPORTED = -10 => UnsupportedImageFormat, "the device has no images of that format";
     CL_BUILD_PROGRAM_FAILURE = -11 => ProgramBuildFailure, "the program does not compile: see its build log";
+    CL_MISALIGNED_SUB_BUFFER_OFFSET = -13 => MisalignedSubBufferOffset, "the part does not begin at a multiple of the alignment that the device needs (UR_DEVICE_INFO_MEM_BASE_ADDR_ALIGN, in bits)";
     CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST = -14 => InEventListExecStatus, "what a command waits for has failed";
     CL_COMPILE_PROGRAM_FAILURE = -15 => ProgramBuildFailure, "the program does not compile: see its build log";
     CL_LINKER_NOT_AVAILABLE = -16 => CompilerNotAvailable, "this driver links nothing: pass a binary";

@@ -6,7 +6,7 @@ use super::{
     memory::{self, Memory, check_size},
     native::{
         image,
-        memory::{Reach, buffer_over},
+        memory::{Reach, buffer_over, buffer_part},
         own::{Own, Tells},
         queue::Linked,
     },
@@ -100,6 +100,8 @@ impl Drop for Storage {
 
 impl BufferBackend for OpenCl {
     type Storage = Storage;
+    /// The driver's object over its bytes.
+    type Part = OnceLock<Own<RawMem>>;
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,
@@ -122,7 +124,7 @@ impl BufferBackend for OpenCl {
         given: bool,
     ) -> Result<Owned<Mem>> {
         let (raw, kind) = known(&context, native)?;
-        let host = UsmPtr::from_addr(raw.number(CL_MEM_HOST_PTR)? as usize);
+        let host = host(raw)?;
         let uses = raw.number(CL_MEM_FLAGS)? & CL_MEM_USE_HOST_PTR != 0;
         let Some(at) = host.filter(|_| uses && kind == CL_MEM_OBJECT_BUFFER) else {
             let why = "only buffers over memory of the host's (CL_MEM_USE_HOST_PTR) can be adopted";
@@ -180,7 +182,26 @@ impl BufferBackend for OpenCl {
         Mem::of_image(storage, image)
     }
     fn native_mem(mem: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
-        Ok(mem.storage().object()?.addr() as ur_native_handle_t)
+        let whole = mem.storage().object()?;
+        let Some(part) = mem.part() else { return Ok(whole.addr() as ur_native_handle_t) };
+        if part.get().is_none() {
+            let made = buffer_part(whole, mem.origin(), mem.bytes())?;
+            let _ = part.set(made); // unless another thread did
+        }
+        part.get()
+            .map(|part| part.raw().addr() as ur_native_handle_t)
+            .ok_or_else(|| ErrorCode::InvalidMemObject.into())
+    }
+}
+/// Where a buffer is in the host's memory. Of a part Intel's runtime tells another place, so that the whole is asked for it.
+fn host(raw: RawMem) -> Result<Option<UsmPtr>> {
+    let at = |of: RawMem| Ok(UsmPtr::from_addr(of.number(CL_MEM_HOST_PTR)? as usize));
+    match RawMem::from_addr(raw.number(CL_MEM_ASSOCIATED_MEMOBJECT)? as usize) {
+        Some(whole) => {
+            let offset = raw.number(CL_MEM_OFFSET)? as usize;
+            at(whole)?.map(|at| at.offset(offset)).transpose()
+        }
+        None => at(raw),
     }
 }
 /// A memory object that C made in this context, and its kind.

@@ -3,7 +3,7 @@ use super::{
     DriverDevice,
     cl::*,
     device,
-    driver::{self, Extensions, RawPlatform},
+    driver::{self, Extensions, RawPlatform, Version},
     native::{device as native, own::Tells},
 };
 use std::{
@@ -67,15 +67,28 @@ fn found() -> &'static [Arc<DriverPlatform>] {
     })
 }
 fn platform(raw: RawPlatform) -> Result<Option<Arc<DriverPlatform>>> {
-    // What a platform says of its version is not believed: what it lacks is found out when it is called.
     raw.text(CL_PLATFORM_NAME)?;
-    let extensions = Arc::new(Extensions::of(raw));
+    let extensions = Arc::new(Extensions::of(raw, version(&raw.text(CL_PLATFORM_VERSION)?)?));
     let platform = Arc::new(DriverPlatform { raw, extensions, devices: OnceLock::new() });
     let make = |raw| works("a device", device::root(&platform, raw));
     let devices: Vec<_> = native::devices(raw)?.into_iter().filter_map(make).collect();
     let has_any = !devices.is_empty();
     let _ = platform.devices.set(devices); // the one that set it is this
     Ok(has_any.then_some(platform))
+}
+/// The version of a platform, from what it says of it: "OpenCL 3.0 " and what it likes.
+///
+/// # Errors
+/// `UNSUPPORTED_VERSION` for one that is too old, and for what is none.
+fn version(said: &str) -> Result<Version> {
+    let number = said.strip_prefix("OpenCL ").and_then(|rest| rest.split(' ').next());
+    let parts = number.and_then(|number| number.split_once('.'));
+    let parts = parts.and_then(|(one, two)| Some((one.parse().ok()?, two.parse::<u8>().ok()?)));
+    let version = parts.map(|(one, two): (u8, u8)| Version::from(one) * 10 + Version::from(two));
+    version.filter(|version| *version >= driver::OLDEST).ok_or_else(|| {
+        let why = format!("{said:?} is its version: 1.2 or later is needed");
+        Error::new(ErrorCode::UnsupportedVersion, why)
+    })
 }
 /// What was found of a platform or a device; one that fails is logged and left out.
 fn works<T>(what: &str, found: Result<T>) -> Option<T> {
@@ -120,4 +133,21 @@ pub(super) fn compiler_option(option: &[u8]) -> Option<&'static CStr> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_before_1_2_and_what_is_none_are_refused() {
+        let told = |said| version(said).ok();
+        assert_eq!(told("OpenCL 1.2"), Some(12));
+        assert_eq!(told("OpenCL 3.0 LINUX"), Some(30));
+        for none in
+            ["OpenCL 1.1 x", "OpenCL 1.0", "", "OpenCL", "OpenCL x.y", "OpenCL 999.9", "3.0"]
+        {
+            assert_eq!(told(none), None, "{none}");
+        }
+    }
 }

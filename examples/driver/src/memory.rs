@@ -63,6 +63,7 @@ impl HasUsm for Example {
 }
 impl BufferBackend for Example {
     type Storage = Bytes<Self>;
+    type Part = ();
     fn buffer(
         context: Owned<Context>,
         flags: ur_mem_flags_t,

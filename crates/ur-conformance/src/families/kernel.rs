@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueKernelLaunchWithArgsExp", "every item runs once", "every item of a range runs once, in one to three dimensions", ranges;
         "urEnqueueKernelLaunchWithArgsExp", "ids start at the offset", "an offset moves the range", offset;
         "urEnqueueKernelLaunchWithArgsExp", "workDim: the number of dimensions of the range", "a kernel of OpenCL's is told of as many dimensions as were named", dimensions;
+        "urEnqueueKernelLaunchWithArgsExp", "UR_RESULT_ERROR_INVALID_KERNEL_ARGS", "kernels of OpenCL's are not given values for addresses, nor anything else for samplers", other_arguments;
         "urEnqueueKernelLaunchWithArgsExp", "groups of the size that is asked for", "a size of groups that divides the range is taken", groups;
         "urEnqueueKernelLaunchWithArgsExp", "UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE", "groups larger than the device allows are refused", groups_too_large;
         "urEnqueueKernelLaunchWithArgsExp", "arguments are as they were at the call", "values that change after the launch do not change it", captured;
@@ -222,6 +223,29 @@ fn dimensions(b: &Bench) -> Verdict {
     let told = numbers(&b.read(at, 4 * size_of::<u32>())?);
     same!(told, [0, 5, 6, 7], "what was added to the element of each number");
     release(b, kernel)?;
+    must!(b, program.release(program));
+    b.free(at)
+}
+fn other_arguments(b: &Bench) -> Verdict {
+    use ur_exp_kernel_arg_type_t as Kind;
+    const TAKES: &str = "kernel void at(global uint *array, uint value) { array[0] += value; }
+        kernel void with(sampler_t how, uint value) {}";
+    if backend(b)? != ur_backend_t::OPENCL {
+        return Err(Stop::skipped("what kernels of OpenCL C take is known to their driver alone"));
+    }
+    let program = of_text(b, b.context()?, TAKES)?;
+    must!(b, program.build(b.context()?, program, null()));
+    let (text, at) = ([7_u64], array(b)?);
+    let value = ur_exp_kernel_arg_value_t { value: text.as_ptr().cast() };
+    let value = ur_exp_kernel_arg_properties_t { size: 8, ..argument(0, Kind::VALUE, value) };
+    for (name, first) in [(c"at", value), (c"with", value), (c"with", pointer(at))] {
+        let kernel = named(b, program, name)?;
+        let how = Launch::over(&[1]);
+        let (code, _) = launch_code(b, b.queue()?, kernel, first, &1, &how)?;
+        let wanted = ur_result_t::ERROR_INVALID_KERNEL_ARGS;
+        b.was_refused("urEnqueueKernelLaunchWithArgsExp", code, wanted)?;
+        release(b, kernel)?;
+    }
     must!(b, program.release(program));
     b.free(at)
 }

@@ -28,6 +28,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueMemImageWrite, urEnqueueMemImageRead", "an image holds what is written", "a whole image and a part of it are written and read", image_holds;
         "urEnqueueMemImageCopy", "a part of an image goes to another", "a rectangle is copied and nothing beside it", image_copy;
         "urMemGetNativeHandle, urMemBufferCreateWithNativeHandle", "a native handle leads back", "a buffer made of a native handle shows the bytes", native;
+        "urMemGetNativeHandle, urMemBufferCreateWithNativeHandle", "a native handle leads back", "a buffer made of a part's native handle shows the part's bytes", native_part;
     }
 }
 const READ_WRITE: ur_mem_flags_t = ur_mem_flags_t::READ_WRITE;
@@ -284,5 +285,23 @@ fn native(b: &Bench) -> Verdict {
     must!(b, mem.buffer_create_with_native_handle(native, context, null(), &mut again));
     crate::bench::exists(again.0)?;
     release(b, again)?;
+    release(b, buffer)
+}
+fn native_part(b: &Bench) -> Verdict {
+    let (context, device) = (b.context()?, b.device()?);
+    let buffer = b.new_buffer(READ_WRITE, 65_536)?;
+    write(b, buffer, 0, &[1; 65_536])?;
+    let part = part_of(b, buffer, 4096, 8192)?;
+    write(b, part, 0, &[2; 8192])?;
+    let (mut native, mut again) = (0, ur_mem_handle_t::NULL);
+    must!(b, mem.get_native_handle(part, device, &mut native));
+    must!(b, mem.buffer_create_with_native_handle(native, context, null(), &mut again));
+    let size = info!(b, mem.get_info(again, ur_mem_info_t::SIZE), usize);
+    ensure!(size >= 8192, "what was made of the part has {size} bytes"); // an address has no size of its own
+    same!(read(b, again, 0, 8192)?, vec![2; 8192], "its bytes");
+    write(b, again, 100, &[3; 50])?;
+    same!(read(b, buffer, 4196, 50)?, vec![3; 50], "what was written there, in the buffer");
+    release(b, again)?;
+    release(b, part)?;
     release(b, buffer)
 }

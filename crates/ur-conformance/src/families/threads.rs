@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         "urMemBufferPartition, urMemRelease", "parts of one buffer", "eight threads make and release parts of one buffer", partitions;
         "urKernelCreate, urEnqueueKernelLaunchWithArgsExp", "kernels of one program are apart", "eight threads launch kernels of their own, with arguments of their own", own_kernels;
         "urEnqueueKernelLaunchWithArgsExp", "arguments belong to their launch", "eight threads launch one kernel with arguments of their own", one_kernel;
+        "urKernelCreateWithNativeHandle, urEnqueueKernelLaunchWithArgsExp", "arguments belong to their launch", "eight threads launch kernels of one native handle with arguments of their own", one_native_kernel;
         "urProgramBuild", "a program is built once", "eight threads build one program, and each finds its kernels", build;
         "urVirtualMemReserve, urVirtualMemMap, urVirtualMemUnmap, urVirtualMemFree", "mappings of several threads", "eight threads map one object, each at a place of its own", mappings;
         "urCommandBufferCreateExp, urCommandBufferAppendUSMFillExp, urEnqueueCommandBufferExp", "command buffers are apart", "eight threads record and run command buffers of their own in one queue", recordings;
@@ -204,7 +205,15 @@ fn adds_up(b: &Bench, at: *mut c_void, index: usize) -> Verdict {
 }
 /// In every round, adds the round's number times `index + 1` to every item.
 fn launches(b: &Bench, of: ur_kernel_handle_t, index: usize) -> Verdict {
-    let (at, queue) = (array(b)?, b.queue()?);
+    launches_in(b, b.queue()?, of, index)
+}
+fn launches_in(
+    b: &Bench,
+    queue: ur_queue_handle_t,
+    of: ur_kernel_handle_t,
+    index: usize,
+) -> Verdict {
+    let at = array(b)?;
     for round in 0..LAUNCHES {
         let value = round * (index as u32 + 1);
         let second = ur_exp_kernel_arg_value_t { value: (&raw const value).cast() };
@@ -251,6 +260,26 @@ fn one_kernel(b: &Bench) -> Verdict {
     let handle = sent(of.0);
     b.together(THREADS, |b, index| launches(b, ur_kernel_handle_t(back(handle)), index))?;
     must!(b, kernel.release(of));
+    Ok(())
+}
+fn one_native_kernel(b: &Bench) -> Verdict {
+    let (program, mut of, mut native) = (new_program(b)?, ur_kernel_handle_t::NULL, 0);
+    must!(b, kernel.create(program, c"add".as_ptr(), &mut of));
+    must!(b, kernel.get_native_handle(of, &mut native));
+    let handle = sent(program.0);
+    b.together(THREADS, |b, index| {
+        let (context, program) = (b.context()?, ur_program_handle_t(back(handle)));
+        let mut own = ur_kernel_handle_t::NULL;
+        must!(b, kernel.create_with_native_handle(native, context, program, null(), &mut own));
+        // In a queue of its own, since launches in one queue are one after the other.
+        let queue = b.new_queue(ur_queue_flags_t::default())?;
+        (0..50).try_for_each(|_| launches_in(b, queue, own, index))?;
+        must!(b, queue.release(queue));
+        must!(b, kernel.release(own));
+        Ok(())
+    })?;
+    must!(b, kernel.release(of));
+    must!(b, program.release(program));
     Ok(())
 }
 fn build(b: &Bench) -> Verdict {

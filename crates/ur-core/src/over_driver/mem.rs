@@ -31,6 +31,8 @@ use ur_sys::*;
 pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
     /// The memory of a memory object, shared with its sub-buffers.
     type Storage: Storage<Self>;
+    /// What the driver has of a part of a buffer beside that memory, from when it is asked for until the part is released.
+    type Part: Default + Send + Sync + fmt::Debug;
     /// Provides the memory of a new buffer: the caller's memory, pinned host memory, or memory of the devices,
     /// depending on the flags. The bytes at `host`, if it is given, are its initial contents. The second value is the
     /// caller's memory that it represents, if devices cannot access that memory directly.
@@ -135,16 +137,16 @@ pub struct Mem<D: BufferBackend> {
     /// Its offset in the storage, in bytes.
     origin: usize,
     bytes: usize,
-    what: What,
+    what: What<D>,
     mapped: ProcessMutex<Vec<Mapping<D>>>,
 }
 body!(Mem: BufferBackend, Mem, InvalidMemObject);
 /// The kind of a memory object.
 #[derive(Debug)]
-enum What {
+enum What<D: BufferBackend> {
     Buffer,
     /// A sub-buffer. It shares the storage, so that the buffer itself may be released first.
-    Part,
+    Part(D::Part),
     Image(Image),
 }
 /// A range of a buffer that the caller has mapped.
@@ -183,7 +185,7 @@ impl<D: BufferBackend> Mem<D> {
         storage: Arc<D::Storage>,
         home: Option<UsmPtr>,
         bytes: usize,
-        what: What,
+        what: What<D>,
     ) -> Self {
         let is_lent = flags.contains(ur_mem_flags_t::USE_HOST_POINTER) && storage.host().is_some();
         Self {
@@ -229,6 +231,13 @@ impl<D: BufferBackend> Mem<D> {
     pub fn is_image(&self) -> bool {
         matches!(self.what, What::Image(_))
     }
+    /// What the driver has of it as a part of a buffer; `None` if it is none.
+    pub fn part(&self) -> Option<&D::Part> {
+        match &self.what {
+            What::Part(part) => Some(part),
+            What::Buffer | What::Image(_) => None,
+        }
+    }
     /// What makes it an image.
     ///
     /// # Errors
@@ -236,7 +245,7 @@ impl<D: BufferBackend> Mem<D> {
     pub fn image(&self) -> Result<&Image> {
         match &self.what {
             What::Image(image) => Ok(image),
-            What::Buffer | What::Part => Error::refuse(
+            What::Buffer | What::Part(_) => Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "this is a buffer: images are made by urMemImageCreate",
             ),
@@ -248,7 +257,7 @@ impl<D: BufferBackend> Mem<D> {
     /// `INVALID_MEM_OBJECT` for an image.
     pub fn check_buffer(&self) -> Result<()> {
         match self.what {
-            What::Buffer | What::Part => Ok(()),
+            What::Buffer | What::Part(_) => Ok(()),
             What::Image(_) => Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "this is an image: use the entries for images",
@@ -384,7 +393,7 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
         region: &ur_buffer_region_t,
     ) -> Result<Owned<Mem<D>>> {
         buffer.check_buffer()?;
-        if matches!(buffer.what, What::Part) {
+        if buffer.part().is_some() {
             return Error::refuse(
                 ErrorCode::InvalidMemObject,
                 "a part of a buffer has no parts: partition the buffer itself",
@@ -393,7 +402,8 @@ impl<D: BufferBackend> MemApi for OverDriver<D> {
         let flags = of_part(buffer.flags, flags)?;
         check_part(buffer.bytes, region)?;
         let storage = Arc::clone(&buffer.storage);
-        let mut part = Mem::new(flags, storage, buffer.home, region.size, What::Part);
+        let mut part =
+            Mem::new(flags, storage, buffer.home, region.size, What::Part(D::Part::default()));
         (part.origin, part.is_lent) = (region.origin, buffer.is_lent);
         Ok(Owned::new(part))
     }

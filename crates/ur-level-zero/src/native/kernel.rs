@@ -13,7 +13,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 use ur_hal::{ErrorKind, Result, listed, made, text, told};
-use ur_lock::locked;
+use ur_lock::{Shared, locked};
+use ur_mapping::PerProcess;
 use ze_sys::*;
 
 /// The table row of the driver function that takes all arguments in one call.
@@ -24,9 +25,10 @@ const REMEMBERED: usize = 16;
 /// A kernel, and what was set of it.
 #[derive(Debug)]
 pub struct NativeKernel {
+    /// All have it in common that name this kernel of the driver's. It goes before the kernel does, whose name another one may then have.
+    set: Arc<Mutex<Set>>,
     kernel: Owned<RawKernel, Arc<NativeModule>>,
     facts: Facts,
-    set: Mutex<Set>,
 }
 /// The number of registers of a kernel: an extension of Intel.
 #[repr(C)]
@@ -113,7 +115,8 @@ impl NativeKernel {
     fn new(raw: RawKernel, owned: bool, module: &Arc<NativeModule>) -> Result<Self> {
         let kernel = Owned::adopted(raw, owned, Arc::clone(module));
         let facts = Self::ask(raw)?;
-        Ok(Self { kernel, facts, set: Mutex::default() })
+        static SETS: PerProcess<Shared<usize, Mutex<Set>>> = PerProcess::new();
+        Ok(Self { set: SETS.get().of(raw.addr()), kernel, facts })
     }
     fn ask(raw: RawKernel) -> Result<Facts> {
         let mut told = ze_kernel_properties_t::default();

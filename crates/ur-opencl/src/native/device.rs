@@ -1,10 +1,12 @@
 //! Platforms, devices, their parts, and contexts of them.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use super::own::Own;
+use super::own::{Own, broken};
 use crate::{cl::*, driver::*};
 use std::ptr::{null, null_mut};
 use ur_adapter::error::Result;
 
+/// More platforms or devices than there are anywhere.
+const MOST: usize = 1 << 16;
 /// Objects of which the driver tells first how many there are; none where it says `NONE`.
 fn listed<R: Copy>(
     none: Option<cl_int>,
@@ -13,7 +15,14 @@ fn listed<R: Copy>(
     let mut count = 0;
     let told = ask(0, null_mut(), &raw mut count);
     let is_none = told.status().is_some_and(|status| Some(status) == none);
-    let mut all = if is_none { vec![] } else { told.ok().map(|()| vec![None; count as usize])? };
+    if !is_none {
+        told.ok()?;
+    }
+    let room = if is_none { 0 } else { count as usize };
+    if room > MOST {
+        return Err(broken(format!("it tells of {room} objects")));
+    }
+    let mut all = vec![None; room];
     if !all.is_empty() {
         ask(count, all.as_mut_ptr(), null_mut()).ok()?;
     }
@@ -50,10 +59,10 @@ pub fn parts(device: RawDevice, rule: &[isize]) -> Result<Vec<Own<RawDevice>>> {
     Ok(listed(None, ask)?.map(Own::given).collect())
 }
 /// The device's clock and the host's, in nanoseconds; `None` where the driver does not tell them together.
-pub fn clocks(device: RawDevice) -> Option<(u64, u64)> {
+pub fn clocks(extensions: &Extensions, device: RawDevice) -> Option<(u64, u64)> {
     let (mut own, mut host) = (0, 0);
     // SAFETY: a live device, and two writable words.
-    let told = unsafe { driver().get_device_and_host_timer(device, &raw mut own, &raw mut host) };
+    let told = unsafe { extensions.get_device_and_host_timer(device, &raw mut own, &raw mut host) };
     (told.status() == Some(CL_SUCCESS) && own != 0).then_some((own, host))
 }
 /// A context of these devices of a platform.

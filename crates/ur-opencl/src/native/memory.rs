@@ -32,7 +32,8 @@ pub struct Given {
     /// Bytes from there to where it begins for others.
     ahead: usize,
     bytes: usize,
-    extensions: Option<Arc<Extensions>>,
+    extensions: Arc<Extensions>,
+    is_svm: bool,
     context: Own<RawContext>,
 }
 // SAFETY: memory may be used and freed by any thread.
@@ -63,8 +64,8 @@ impl Given {
                 extensions.shared_alloc(raw, device, of, bytes, align)
             },
         };
-        let (at, ahead, extensions) = match reach {
-            Reach::Usm => (made()?, 0, Some(Arc::clone(extensions))),
+        let (at, ahead) = match reach {
+            Reach::Usm => (made()?, 0),
             Reach::Svm => {
                 let flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
                 let none = || {
@@ -76,10 +77,10 @@ impl Given {
                 let room = bytes.checked_add(if align > LARGEST_TYPE { align } else { 0 });
                 let (room, known) = (room.ok_or_else(none)?, align.min(LARGEST_TYPE) as u32);
                 // SAFETY: a live context.
-                let at = unsafe { driver().svm_alloc(raw, flags, room, known) };
+                let at = unsafe { extensions.svm_alloc(raw, flags, room, known) };
                 let at = at.and_then(NonNull::new).ok_or_else(none)?;
                 let start = at.as_ptr().expose_provenance();
-                (at, start.next_multiple_of(align.max(1)) - start, None)
+                (at, start.next_multiple_of(align.max(1)) - start)
             }
             Reach::System | Reach::None => {
                 return Err(Error::new(
@@ -88,7 +89,8 @@ impl Given {
                 ));
             }
         };
-        Ok(Self { at, ahead, bytes, extensions, context: context.clone() })
+        let (extensions, is_svm) = (Arc::clone(extensions), reach == Reach::Svm);
+        Ok(Self { at, ahead, bytes, extensions, is_svm, context: context.clone() })
     }
     /// Where it is.
     pub fn range(&self) -> Range {
@@ -102,11 +104,11 @@ impl Drop for Given {
             return;
         }
         let (context, at) = (self.context.raw(), self.at.as_ptr());
-        match &self.extensions {
+        match self.is_svm {
             // SAFETY: ours, freed once; the core drops it when no command uses it.
-            Some(extensions) => unsafe { extensions.free(context, at) }.let_go(),
+            false => unsafe { self.extensions.free(context, at) }.let_go(),
             // SAFETY: as above.
-            None => _ = unsafe { driver().svm_free(context, at) },
+            true => _ = unsafe { self.extensions.svm_free(context, at) },
         }
     }
 }
@@ -144,4 +146,13 @@ pub fn buffer_over(context: RawContext, at: Address, bytes: usize) -> Result<Own
     let made =
         unsafe { driver().create_buffer(context, flags, bytes, with_exposed_provenance_mut(at)) };
     made.map(Own::given)
+}
+/// A memory object over a part of another one, which it keeps.
+///
+/// # Errors
+/// The driver's own, as for a part that is not aligned as the device needs it.
+pub fn buffer_part(whole: RawMem, origin: usize, bytes: usize) -> Result<Own<RawMem>> {
+    let (as_whole, kind, region) = (0, CL_BUFFER_CREATE_TYPE_REGION, [origin, bytes]);
+    // SAFETY: live; the region is of the kind that is said.
+    unsafe { driver().create_sub_buffer(whole, as_whole, kind, &raw const region) }.map(Own::given)
 }

@@ -80,6 +80,25 @@ impl<R: Counted> Drop for Own<R> {
     }
 }
 
+/// Room for bytes of which the driver tells how many there are.
+///
+/// # Errors
+/// `UNKNOWN` for more than any driver has to tell; `OUT_OF_HOST_MEMORY`.
+pub(super) fn zeroes(length: usize) -> Result<Vec<u8>> {
+    /// The longest answers are programs that were built.
+    const MOST: usize = 1 << 28;
+    if length > MOST {
+        return Err(broken(format!("an answer of it has {length} bytes")));
+    }
+    let mut bytes = vec![];
+    bytes.try_reserve_exact(length).map_err(|_| ErrorCode::OutOfHostMemory)?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+/// The error of a driver that says what cannot be.
+pub(super) fn broken(what: String) -> Error {
+    Error::new(ErrorCode::Unknown, format!("{what}: the driver is broken"))
+}
 /// Bytes of which the driver tells first how many there are.
 ///
 /// # Errors
@@ -87,7 +106,7 @@ impl<R: Counted> Drop for Own<R> {
 pub(super) fn bytes(ask: impl Fn(usize, *mut c_void, *mut usize) -> Outcome) -> Result<Vec<u8>> {
     let mut length = 0;
     ask(0, null_mut(), &raw mut length).ok()?;
-    let mut bytes = vec![0; length];
+    let mut bytes = zeroes(length)?;
     if length > 0 {
         ask(length, bytes.as_mut_ptr().cast(), &raw mut length).ok()?;
     }

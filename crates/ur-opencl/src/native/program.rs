@@ -1,6 +1,6 @@
 //! Programs: code in OpenCL's hands.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use super::own::{Own, Tells, bytes, number, text};
+use super::own::{Own, Tells, bytes, number, text, zeroes};
 use crate::{cl::*, code::Code, driver::*};
 use std::{
     ffi::{CStr, CString},
@@ -49,7 +49,7 @@ pub fn create(
     for (id, value) in constants {
         let (raw, value, size) = (program.raw(), value.as_ptr().cast(), value.len());
         // SAFETY: a live program; as many bytes as are told.
-        unsafe { driver().set_program_specialization_constant(raw, *id, size, value) }.ok()?;
+        unsafe { extensions.set_program_specialization_constant(raw, *id, size, value) }.ok()?;
     }
     Ok(program)
 }
@@ -107,7 +107,7 @@ pub fn binary(program: &Own<RawProgram>, device: RawDevice) -> Result<Vec<u8>> {
     let raw = program.raw();
     let (devices, sizes) =
         (raw.numbers(CL_PROGRAM_DEVICES)?, raw.numbers(CL_PROGRAM_BINARY_SIZES)?);
-    let mut all: Vec<Vec<u8>> = sizes.iter().map(|&size| vec![0; size]).collect();
+    let mut all: Vec<Vec<u8>> = sizes.iter().map(|&size| zeroes(size)).collect::<Result<_>>()?;
     let mut places: Vec<*mut u8> = all.iter_mut().map(Vec::as_mut_ptr).collect();
     let (room, to) = (size_of_val(&*places), places.as_mut_ptr().cast());
     // SAFETY: live; a place for each device, with room for as many bytes as were told.
@@ -188,15 +188,15 @@ pub fn of_group(kernel: RawKernel, device: RawDevice, name: u32) -> Option<Vec<u
 }
 /// What a kernel tells of its sub-groups, for groups of so many items.
 pub fn of_sub_group(
-    kernel: RawKernel,
-    device: RawDevice,
+    extensions: &Extensions,
+    (kernel, device): (RawKernel, RawDevice),
     name: u32,
     group: [usize; 3],
 ) -> Option<u32> {
     let (given, from) = (size_of_val(&group), group.as_ptr().cast());
     // SAFETY: as above; as many bytes of sizes as are told.
     let told = bytes(|size, to, length| unsafe {
-        driver().get_kernel_sub_group_info(kernel, device, name, given, from, size, to, length)
+        extensions.get_kernel_sub_group_info(kernel, device, name, given, from, size, to, length)
     });
     u32::try_from(number(&told.ok()?)).ok()
 }

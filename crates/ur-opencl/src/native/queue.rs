@@ -90,9 +90,9 @@ impl NativeQueue {
         let all = order | if kind.has_times { CL_QUEUE_PROFILING_ENABLE } else { 0 };
         let properties = [NAME, all, 0];
         // SAFETY: live objects; the list ends with 0.
-        let made = match driver().has("create_queue") {
+        let made = match extensions.has("create_queue") {
             // SAFETY: as said above.
-            true => unsafe { driver().create_queue(context, device, properties.as_ptr()) },
+            true => unsafe { extensions.create_queue(context, device, properties.as_ptr()) },
             // SAFETY: as said above.
             false => unsafe { driver().create_queue_of_1_2(context, device, all) },
         };
