@@ -456,6 +456,13 @@ mod tests {
         }
     }
     #[test]
+    fn what_devices_do_not_share_is_said_of_them() {
+        let error = supported(false, "urIPCGetMemHandleExp").unwrap_err();
+        assert_eq!(error.code(), ErrorCode::UnsupportedFeature);
+        let said = error.to_string();
+        assert!(said.contains("the context's devices") && !said.contains("adapter"), "{said}");
+    }
+    #[test]
     fn what_the_kernel_denied_has_its_own_code_for_physical_memory() {
         let denied = || ur_ipc::Error::new(ur_ipc::ErrorKind::Denied, "no");
         assert_eq!(Error::from(Refusal::from(denied())).code(), ErrorCode::InvalidArgument);

@@ -374,7 +374,8 @@ extern "C" fn leave(status: c_int, _: *mut c_void) {
     /// Longer than commands take that depend on nobody. Functions of the application's may never end.
     const PATIENCE: Duration = Duration::from_secs(1);
     if driver::is_unusable() {
-        return; // a forked child has no queues of its own
+        // A forked child has no queues of its own, and drivers that wait at their end for threads of its parent.
+        return driver::skip_ends(status);
     }
     let until = Instant::now() + PATIENCE;
     driver::begin_to_leave();

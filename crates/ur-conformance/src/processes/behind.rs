@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         "urQueueRelease", "commands that never run keep no process", "a process ends with commands behind a signal that does not come", pending;
         "urEnqueueEventsWaitWithBarrier", "commands that never run keep no process", "a process ends with barriers behind a signal that does not come", barred;
         "urEventRelease", "UR_RESULT_ERROR_UNINITIALIZED in a forked child, or as in its parent", "forked children ask, await and release what they inherited, and do not hang", inherited;
+        "urQueueCreate", "a forked child ends as any process", "a forked child ends while commands of its parent wait", child_ends;
         "urEnqueueHostTaskExp", "a function is called or the call fails", "a function that no thread can be started for is called or refused", no_thread;
         "urEnqueueEventsWaitWithBarrierExt, urEnqueueHostTaskExp", "what was submitted runs without a wait", "signals and functions of out-of-order queues come though no thread of their process waits", unattended;
     }
@@ -141,6 +142,22 @@ fn inherited(b: &Bench) -> Verdict {
         peer.must(&format!("wait {name}"))?;
     }
     peer.ends()
+}
+fn child_ends(b: &Bench) -> Verdict {
+    for queue in ["r", "ooo"] {
+        let place = Place::new(b)?;
+        let mut peer = place.peer()?;
+        peer.must(&format!("gate {queue} held"))?;
+        peer.must(&format!("fence {queue} first"))?;
+        peer.must(&format!("call {queue} second first"))?;
+        peer.must(&format!("fence {queue} third first second"))?;
+        peer.must(&format!("follow {queue} fourth third"))?;
+        peer.says("fork-exit", "ok")?;
+        peer.must("ungate held")?;
+        peer.must("wait third fourth")?;
+        peer.ends()?;
+    }
+    Ok(())
 }
 fn no_thread(b: &Bench) -> Verdict {
     let place = Place::new(b)?;

@@ -98,7 +98,7 @@ impl Stage {
                 | "reusable",
                 ..,
             ] => self.event(words),
-            ["record" | "run" | "call" | "calls" | "fence" | "inherit", ..] => {
+            ["record" | "run" | "call" | "calls" | "fence" | "inherit" | "fork-exit", ..] => {
                 super::stage_queue::act(self, words)
             }
             ["swarm" | "swarm-get" | "swarm-signal" | "exit-busy", ..] => {

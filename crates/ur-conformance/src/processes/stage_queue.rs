@@ -84,6 +84,27 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
             ok()
         }
         ["calls"] => Ok(CALLS.load(SeqCst).to_string()),
+        // A forked child that ends at once, as programs end.
+        ["fork-exit"] => {
+            const STATUS: libc::c_int = 7;
+            // SAFETY: no other thread of this program holds a lock that the child takes, but for those of the adapter.
+            match unsafe { libc::fork() } {
+                0 => {
+                    // SAFETY: only sets a timer, which ends the process if it hangs.
+                    unsafe { libc::alarm(15) };
+                    // SAFETY: ends the child with what its parent has registered for that.
+                    unsafe { libc::exit(STATUS) }
+                }
+                child if child > 0 => {
+                    let mut status = 0;
+                    // SAFETY: `child` is a child of this process, and `status` is writable.
+                    unsafe { libc::waitpid(child, &raw mut status, 0) };
+                    let is_good = libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == STATUS;
+                    if is_good { ok() } else { Ok(format!("the wait status {status:#x}")) }
+                }
+                _ => Err(wrong("fork failed")),
+            }
+        }
         // As many forked children ask and release an event of this process while another thread of it submits commands. The
         // answer has the codes that the last child got.
         ["inherit", children, name] => {
