@@ -328,6 +328,14 @@ def test_an_array_is_a_buffer() -> None:
     assert memoryview(shared).tolist() == view.tolist()
 
 
+def test_a_memoryview_has_the_shape_of_its_array_and_bytes_where_it_has_no_such_elements() -> None:
+    scalar = cw.array(np.array(7, "int32")).memoryview()
+    assert (scalar.shape, scalar.tolist()) == ((), 7)
+    halves = cw.array(np.ones(2, "float16"))
+    assert halves.memoryview().tobytes() == np.ones(2, "float16").tobytes()
+    assert np.asarray(halves).dtype == "float16"
+
+
 def test_a_memoryview_is_the_memory_and_keeps_it() -> None:
     shared, view = numbers((2, 3))
     buffer = shared.memoryview()

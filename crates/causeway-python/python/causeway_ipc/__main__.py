@@ -94,6 +94,8 @@ def main() -> None:
 
 def main_or_sentence() -> None:
     """Says in a sentence that nobody takes what is printed."""
+    if sys.stdout is None:
+        sys.exit("standard output is closed: give it one, or /dev/null")
     try:
         main()
         sys.stdout.flush()

@@ -14,11 +14,11 @@ from typing import Any
 from ._causeway import Array, Export
 from ._errors import Unsupported
 
-# A character of the struct module for each type that has one.
+# A character for each type that a memoryview can have.
 _FORMATS = {
     "bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
     "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q",
-    "float16": "e", "float32": "f", "float64": "d",
+    "float32": "f", "float64": "d",
 }  # fmt: skip
 _KINDS = dict.fromkeys("bhilqn", "int") | dict.fromkeys("BHILQNc", "uint") | dict.fromkeys("efd", "float")
 """What the characters are whose widths differ between machines and ways to write them."""
@@ -96,7 +96,7 @@ def memoryview_of(array: Array) -> Any:
     character = _FORMATS.get(array.dtype)
     if character is None or array.nbytes == 0:
         return view
-    return view.cast(character, list(array.shape)) if array.shape else view.cast(character)
+    return view.cast(character, list(array.shape))
 
 
 def buffer_of(array: Array) -> Any:
