@@ -220,6 +220,9 @@ impl Event {
                 Err(error) if error.kind() == causeway::ErrorKind::TimedOut && rest > SLICE => {
                     py.check_signals()?;
                 }
+                Err(error) if error.kind() == causeway::ErrorKind::TimedOut => {
+                    return Err(Failure::late(timeout).into());
+                }
                 waited => return Ok(waited.map_err(Failure::from)?),
             }
         }

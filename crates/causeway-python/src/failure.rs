@@ -2,7 +2,10 @@
 //! has used. The classes themselves are Python (`causeway_ipc/_errors.py`).
 use causeway::ErrorKind;
 use pyo3::{prelude::*, sync::PyOnceLock, types::PyModule};
-use std::fmt::{self, Display};
+use std::{
+    fmt::{self, Display},
+    time::Duration,
+};
 
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -19,6 +22,13 @@ pub struct Failure {
 impl Failure {
     pub fn new(class: &'static str, sentence: impl Display) -> Self {
         Self { class, sentence: sentence.to_string(), is_transient: false }
+    }
+    /// An event was waited for so long, in several waits of the runtime's.
+    pub fn late(timeout: Duration) -> Self {
+        let sentence = format!(
+            "the event is not complete after {timeout:?}: whoever owes it may be busy or stuck; wait again, or longer (timeout=)"
+        );
+        Self { is_transient: true, ..Self::new("Timeout", sentence) }
     }
     /// Whether what a ticket names cannot be opened any more, by anybody.
     pub fn is_of_a_dead_ticket(&self) -> bool {

@@ -5,6 +5,7 @@
 mod array;
 mod asked;
 mod body;
+mod clock;
 mod dlpack;
 mod dtype;
 mod event;
@@ -128,6 +129,7 @@ fn devices(py: Python<'_>) -> PyResult<Vec<(String, String)>> {
 fn finish(py: Python<'_>) {
     released(py, || {
         linger::end();
+        share::end();
         session::finish_all(std::time::Duration::from_secs(5));
     });
     leaving::end(py);

@@ -3,9 +3,10 @@ use crate::{
     array::Array,
     asked::{no_text, seconds},
     body::{Body, Contents},
+    clock::Clock,
     event::{Event, EventOffer},
     failure::{Failure, Result},
-    gate::released,
+    gate::{entered, released},
     layout::Layout,
     memory::Memory,
     session::{Session, stay_reachable},
@@ -20,6 +21,7 @@ use std::{
     ops::Range,
     sync::{Arc, Mutex, OnceLock, PoisonError},
 };
+use ur_mapping::PerProcess;
 
 /// The word for this module's tickets in their text.
 pub const WORD: &str = "py";
@@ -40,7 +42,7 @@ pub struct Export {
     /// array, or memory of another library.
     #[pyo3(get)]
     array: Option<Py<Array>>,
-    offers: Mutex<Offers>,
+    offers: Arc<Mutex<Offers>>,
 }
 /// What the runtime keeps open; mostly one.
 type Offers = SmallVec<[Offered; 1]>;
@@ -58,7 +60,7 @@ impl Export {
         offers: Offers,
         array: Option<Py<Array>>,
     ) -> Self {
-        let (text, offers) = (OnceLock::new(), Mutex::new(offers));
+        let (text, offers) = (OnceLock::new(), Arc::new(Mutex::new(offers)));
         Self { session, is_for_same_user, contents, text, array, offers }
     }
     /// What its ticket says.
@@ -209,11 +211,24 @@ fn for_a_while<'py>(
     export: impl FnOnce() -> PyResult<Export>,
     py: Python<'py>,
 ) -> PyResult<Bound<'py, Export>> {
-    let Some(after) = expires else { return Bound::new(py, export()?) };
-    seconds(after)?;
-    let export = Bound::new(py, export()?)?;
-    py.import("causeway_ipc._expiry")?.call_method1("close_after", (after, &export))?;
-    Ok(export)
+    let after = expires.map(seconds).transpose()?;
+    let export = export()?;
+    if let Some(after) = after {
+        let inside = |act: &mut dyn FnMut()| entered(act);
+        CLOCK.get().give_back_after(after, &export.offers, inside).map_err(|error| {
+            let why = format!(
+                "nothing would withdraw this ticket when its time is over, so it is withdrawn now: no thread could be started: {error}"
+            );
+            Failure::new("LimitReached", why)
+        })?;
+    }
+    Bound::new(py, export)
+}
+/// Withdraws exports when their time is over, those of this process.
+static CLOCK: PerProcess<Clock<Offers>> = PerProcess::new();
+/// Withdraws nothing more: the interpreter ends.
+pub fn end() {
+    CLOCK.get().end();
 }
 fn share_one(object: &Bound<'_, PyAny>, wanted: Option<Policy>) -> PyResult<Export> {
     let py = object.py();

@@ -236,14 +236,17 @@ pub fn overrides(entry: &Entry) -> bool {
     )
 }
 /// Whether an entry asks first whether the adapter works in this process: all but those that look where they call the driver
-/// because a program calls them for every command, those of the adapter itself, and what forked children may still give back.
+/// because a program calls them for every command, those of the adapter itself, what forked children may still give back, and
+/// what is known of an object without the driver.
 pub fn checks_process(table: &Table, entry: &Entry) -> bool {
     const ELSEWHERE: [&str; 5] =
         ["urEventWait", "urEventGetInfo", "urQueueFlush", "urQueueFinish", "urKernelSetArg"];
     let is_of_command = table.member.starts_with("Enqueue")
         || ELSEWHERE.iter().any(|name| entry.name.starts_with(name));
+    const KNOWN: [&str; 6] = ["Platform", "Context", "Queue", "Mem", "Sampler", "PhysicalMem"];
+    let is_known = entry.name.ends_with("GetInfo") && KNOWN.contains(&table.member.as_str());
     let gives_back = entry.name.starts_with("urIPCPut") || entry.name.contains("Destroy");
-    !is_of_command && !gives_back && table.member != "Adapter"
+    !is_of_command && !is_known && !gives_back && table.member != "Adapter"
 }
 /// For entries that only count references: the kind of handle, and whether the entry releases.
 pub fn counting<'s>(spec: &Spec, entry: &'s Entry) -> Option<(&'s str, bool)> {

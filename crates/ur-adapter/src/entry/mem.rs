@@ -264,7 +264,6 @@ unsafe extern "C" fn mem_get_info<A: MemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {
@@ -286,7 +285,6 @@ unsafe extern "C" fn mem_image_get_info<A: MemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urMemImageGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let memory = unsafe { shim::handle::<A::Mem>(memory.0) }?;
         if prop_name.name().is_none() {

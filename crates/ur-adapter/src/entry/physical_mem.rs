@@ -74,7 +74,6 @@ unsafe extern "C" fn physical_mem_get_info<A: PhysicalMemApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPhysicalMemGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let physical_mem = unsafe { shim::handle::<A::PhysicalMem>(physical_mem.0) }?;
         if prop_name.name().is_none() {

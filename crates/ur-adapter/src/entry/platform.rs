@@ -57,7 +57,6 @@ unsafe extern "C" fn platform_get_info<A: PlatformApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urPlatformGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let platform = unsafe { shim::handle::<A::Platform>(platform.0) }?;
         if prop_name.name().is_none() {

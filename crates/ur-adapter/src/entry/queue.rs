@@ -33,7 +33,6 @@ unsafe extern "C" fn queue_get_info<A: QueueApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urQueueGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let queue = unsafe { shim::handle::<A::Queue>(queue.0) }?;
         if prop_name.name().is_none() {

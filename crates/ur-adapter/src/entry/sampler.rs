@@ -69,7 +69,6 @@ unsafe extern "C" fn sampler_get_info<A: SamplerApi>(
     prop_size_ret: *mut usize,
 ) -> ur_result_t {
     enter_as::<A::Adapter>("urSamplerGetInfo", || {
-        A::check_usable()?;
         // SAFETY: forwarded from the C caller's own contract.
         let sampler = unsafe { shim::handle::<A::Sampler>(sampler.0) }?;
         if prop_name.name().is_none() {
