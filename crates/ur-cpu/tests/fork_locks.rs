@@ -6,7 +6,10 @@ use common::{code::*, lanes::Any, ur::*};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
-    sync::atomic::{AtomicBool, Ordering::*},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::*},
+    },
     thread,
 };
 use ur_result_t as R;
@@ -16,11 +19,17 @@ fn role() {
     common::role();
 }
 const FORKS: usize = 60;
+/// Held by each test here: what another test's thread is about to make for the whole process at a fork, a child would wait for.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 const NO_EVENT: *mut ur_event_handle_t = null_mut();
 
 /// Has threads of this process `work` while it forks children, which `ask`. A child must be told `UNINITIALIZED`, and may
 /// release what it inherited.
 fn inherit(work: impl Fn() -> R + Sync, ask: impl Fn() -> R, release: impl Fn() -> R) {
+    assert_eq!(work(), R::SUCCESS); // which has made by now what it makes for the whole process
     let is_over = AtomicBool::new(false);
     let wrong = thread::scope(|scope| {
         for _ in 0..2 {
@@ -56,12 +65,14 @@ fn child(ask: impl Fn() -> R, release: impl Fn() -> R) -> i32 {
 unsafe extern "C" fn delete(_: *mut c_void) {}
 #[test]
 fn functions_for_the_end_of_a_context() {
+    let _alone = alone();
     let ur = Any(Ur::new());
     let add = || call!(context.set_extended_deleter(ur.context, Some(delete), null_mut()));
     inherit(add, add, || call!(context.release(ur.context)));
 }
 #[test]
 fn blocks_of_a_pool() {
+    let _alone = alone();
     let (ur, mut pool) = (Any(Ur::new()), ur_usm_pool_handle_t::NULL);
     let (stype, flags) = (ur_structure_type_t::USM_POOL_DESC, ur_usm_pool_flags_t::default());
     let mut desc = ur_usm_pool_desc_t { stype, pNext: null(), flags };
@@ -78,6 +89,7 @@ fn blocks_of_a_pool() {
 }
 #[test]
 fn mappings_of_a_buffer() {
+    let _alone = alone();
     let ur = Any(Ur::new());
     let queue = Any(ur.new_queue(ur_queue_flags_t::default()));
     let (mut buffer, flags) = (ur_mem_handle_t::NULL, ur_mem_flags_t::READ_WRITE);
@@ -111,6 +123,7 @@ fn mappings_of_a_buffer() {
 }
 #[test]
 fn a_reusable_event() {
+    let _alone = alone();
     let ur = Any(Ur::new());
     let (queue, mut event) = (Any(ur.new_queue(ur_queue_flags_t::default())), NO_HANDLE);
     let stype = ur_structure_type_t::EXP_EVENT_DESC;
@@ -130,6 +143,7 @@ fn a_reusable_event() {
 const NO_HANDLE: ur_event_handle_t = ur_event_handle_t::NULL;
 #[test]
 fn commands_of_a_queue() {
+    let _alone = alone();
     let ur = Any(Ur::new());
     for flags in [ur_queue_flags_t::default(), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
         let queue = Any(ur.new_queue(flags));
@@ -139,6 +153,7 @@ fn commands_of_a_queue() {
 }
 #[test]
 fn builds_of_a_program() {
+    let _alone = alone();
     let Some(example) = example() else { return };
     let codes = Codes::new();
     let program = Any(codes.program(example).unwrap());
@@ -149,6 +164,7 @@ fn builds_of_a_program() {
 }
 #[test]
 fn the_group_size_that_a_kernel_chose() {
+    let _alone = alone();
     let Some(example) = example() else { return };
     let codes = Codes::new();
     let (queue, kernel) = (Any(codes.queue), Any(codes.kernel_of(example, "describe")));
