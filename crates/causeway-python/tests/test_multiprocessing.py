@@ -14,8 +14,8 @@ import causeway_ipc as cw
 import causeway_ipc.multiprocessing as cw_multiprocessing
 import numpy as np
 import pytest
-from causeway_ipc import _causeway, _outbox
-from conftest import settled
+from causeway_ipc import _causeway, _given_up, _outbox
+from conftest import becomes, settled
 
 METHODS = ["spawn", "fork", "forkserver"]
 LARGE = 1 << 17
@@ -209,6 +209,8 @@ def test_a_sender_hears_of_what_its_receiver_gave_up(monkeypatch: pytest.MonkeyP
     with pytest.raises(failure):
         other.recv()
     assert settled()
+    # Its thread opens the words of the sender, too, which the next test here wants to see opened.
+    assert becomes(lambda: not _given_up._open)
 
 
 @pytest.mark.parametrize("failure", [cw.Unreachable, cw.NotPermitted, cw.OutOfMemory])
@@ -232,14 +234,15 @@ def test_elements_lie_and_types_are_as_numpy_sends_them() -> None:
     one, other = multiprocessing.Pipe()
     cube = np.arange(8000.0 * 6).reshape(40, 60, 20)
     noted = np.dtype("float64", metadata={"a": 1})
-    for array in [cube.transpose(2, 0, 1), cube[:, :, ::-1], cube[::2], cube.T, np.asfortranarray(cube), cube.astype(noted)]:
+    halves = cube.astype("int32").view(np.dtype(("int32", [("low", "uint16"), ("high", "uint16")])))
+    for array in [cube.transpose(2, 0, 1), cube[:, :, ::-1], cube[::2], cube.T, np.asfortranarray(cube), cube.astype(noted), halves]:
         plain = pickle.loads(pickle.dumps(array, 4))
         sender = threading.Thread(target=one.send, args=(array,))
         sender.start()
         received = other.recv()
         sender.join()
         assert np.array_equal(received, array) and received.flags.forc
-        assert (received.strides, received.dtype.metadata) == (plain.strides, plain.dtype.metadata)
+        assert (received.strides, received.dtype.metadata, received.dtype.names) == (plain.strides, plain.dtype.metadata, plain.dtype.names)
     assert settled()
 
 

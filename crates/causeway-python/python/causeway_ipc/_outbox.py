@@ -131,8 +131,10 @@ class Outbox:
                     " or the ticket of share_many({name: array, …}), which opens all of them"
                 )
             # The thread of a queue waits, as for a pipe that is full: the queue would lose what it has not written.
-            parent = process.parent_process()
-            if message is None or message is not thread.fed or not self._awaited() or not (parent is None or parent.is_alive()):
+            parent, awaited = process.parent_process(), self._awaited()
+            if len(self._sent) < _PLACES:
+                continue  # there is room by now
+            if message is None or message is not thread.fed or not awaited or not (parent is None or parent.is_alive()):
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
             time.sleep(0.002)
 

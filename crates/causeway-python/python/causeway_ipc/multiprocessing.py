@@ -205,7 +205,7 @@ def _reduce_torch_event(event: Any) -> tuple[Any, ...]:
 
 
 def _reduce_numpy(array: Any) -> Any:
-    is_shareable = None if array.dtype.metadata else _is_shareable(array)  # which no ticket has
+    is_shareable = None if array.dtype.metadata or array.dtype.names else _is_shareable(array)  # which no ticket has
     if is_shareable is None or array.nbytes == 0 or (array.nbytes < _SMALL and not is_shareable):
         return array.__reduce_ex__(4)
     if is_shareable:
