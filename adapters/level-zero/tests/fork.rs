@@ -69,13 +69,7 @@ fn what_a_child_releases_stays_the_parents() {
     }
     let _alone = alone();
     let Some(zero) = Zero::new() else { return };
-    let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
-    let (at, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
-    assert_eq!(
-        call!(program.create_with_il(zero.context, at, bytes, null(), &mut program)),
-        R::SUCCESS
-    );
-    assert_eq!(call!(program.build(zero.context, program, null())), R::SUCCESS);
+    let program = spirv::built(&zero, &spirv::special());
     let (mut kernel, mut queue) = (ur_kernel_handle_t::NULL, ur_queue_handle_t::NULL);
     assert_eq!(call!(kernel.create(program, c"put".as_ptr(), &mut kernel)), R::SUCCESS);
     assert_eq!(call!(queue.create(zero.context, zero.device, null(), &mut queue)), R::SUCCESS);
@@ -114,10 +108,10 @@ fn a_child_is_refused_what_would_call_the_driver() {
     }
     let _alone = alone();
     let Some(zero) = Zero::new() else { return };
-    let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
+    let words = spirv::special();
+    let program = spirv::program(&zero, &words);
     let (il, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
     let create = |program| call!(program.create_with_il(zero.context, il, bytes, null(), program));
-    assert_eq!(create(&mut program), R::SUCCESS);
     let (page, mut at) = (2_usize << 20, null_mut());
     let reserve = |at| call!(virtual_mem.reserve(zero.context, null(), page, at));
     assert_eq!(reserve(&mut at), R::SUCCESS);
@@ -304,11 +298,7 @@ fn a_child_that_releases_objects_while_its_parent_works_never_hangs() {
     let (context, device, queue) = (zero.context, zero.device, zero.queue);
     let (memory, byte) = (zero.device_memory(64), 7_u8);
     let pattern: *const std::ffi::c_void = (&raw const byte).cast();
-    let (words, mut program) = (spirv::special(), ur_program_handle_t::NULL);
-    let (at, bytes) = (words.as_ptr().cast(), size_of_val(&*words));
-    let made = call!(program.create_with_il(context, at, bytes, null(), &mut program));
-    assert_eq!(made, R::SUCCESS);
-    assert_eq!(call!(program.build(context, program, null())), R::SUCCESS);
+    let program = spirv::built(&zero, &spirv::special());
     let mut kernel = ur_kernel_handle_t::NULL;
     assert_eq!(call!(kernel.create(program, c"put".as_ptr(), &mut kernel)), R::SUCCESS);
     let mut buffer = ur_mem_handle_t::NULL;

@@ -6,6 +6,7 @@ mod c;
 mod spirv;
 
 use c::*;
+use spirv::{built, program};
 use std::{
     ffi::{CStr, c_void},
     ptr::{null, null_mut},
@@ -15,17 +16,6 @@ use ur_sys::{
 };
 
 const NO_PROGRAM: ur_program_handle_t = ur_program_handle_t::NULL;
-fn program(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
-    let (mut made, at, bytes) = (NO_PROGRAM, words.as_ptr().cast(), size_of_val(words));
-    let code = call!(program.create_with_il(zero.context, at, bytes, null(), &mut made));
-    assert_eq!(code, R::SUCCESS);
-    made
-}
-fn built(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
-    let made = program(zero, words);
-    assert_eq!(call!(program.build(zero.context, made, null())), R::SUCCESS);
-    made
-}
 fn kernel(program: ur_program_handle_t, name: &CStr) -> ur_kernel_handle_t {
     let mut made = ur_kernel_handle_t::NULL;
     assert_eq!(call!(kernel.create(program, name.as_ptr(), &mut made)), R::SUCCESS);

@@ -1,5 +1,24 @@
 //! Programs in SPIR-V, put together word by word so that no compiler is needed.
 #![allow(dead_code, reason = "each test binary uses its own part")]
+use super::c::*;
+use crate::call;
+use std::ptr::null;
+use ur_sys::*;
+
+/// A program of a module.
+pub fn program(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
+    let (mut made, at, bytes) =
+        (ur_program_handle_t::NULL, words.as_ptr().cast(), size_of_val(words));
+    let code = call!(program.create_with_il(zero.context, at, bytes, null(), &mut made));
+    assert_eq!(code, ur_result_t::SUCCESS);
+    made
+}
+/// The same, built.
+pub fn built(zero: &Zero, words: &[u32]) -> ur_program_handle_t {
+    let made = program(zero, words);
+    assert_eq!(call!(program.build(zero.context, made, null())), ur_result_t::SUCCESS);
+    made
+}
 
 fn op(code: u32, operands: &[u32]) -> Vec<u32> {
     let first = ((operands.len() as u32 + 1) << 16) | code;
