@@ -102,8 +102,7 @@ impl Outcome {
     fn given(self, made: *mut c_void) -> Result<NonNull<c_void>> {
         self.ok()?;
         NonNull::new(made).ok_or_else(|| {
-            let why = format!("{} succeeded and gave nothing: the driver is broken", self.call);
-            Error::new(ur_adapter::error::ErrorCode::Unknown, why)
+            super::error::broken(&format!("{} succeeded and gave nothing", self.call))
         })
     }
 }

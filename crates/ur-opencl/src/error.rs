@@ -68,6 +68,10 @@ pub fn failure(call: &'static str, status: cl_int) -> Error {
     let (code, words) = meaning(status);
     Error::new(code, format!("{call}: {words} ({status})")).native(status)
 }
+/// A driver says what cannot be.
+pub fn broken(what: &str) -> Error {
+    Error::new(ErrorCode::Unknown, format!("{what}: the driver is broken"))
+}
 /// There is no such function.
 pub fn missing(call: &'static str) -> Error {
     let why = match driver::is_there() {

@@ -208,14 +208,19 @@ fn offset(b: &Bench) -> Verdict {
     release(b, kernel)?;
     b.free(at)
 }
+/// A built program of OpenCL C; skipped, for the reason `why`, on other backends.
+fn opencl_c(b: &Bench, text: &str, why: &str) -> Verdict<ur_program_handle_t> {
+    if backend(b)? != ur_backend_t::OPENCL {
+        return Err(Stop::skipped(why));
+    }
+    let program = of_text(b, b.context()?, text)?;
+    must!(b, program.build(b.context()?, program, null()));
+    Ok(program)
+}
 fn dimensions(b: &Bench) -> Verdict {
     const TELLS: &str =
         "kernel void add(global uint *array, uint value) { array[get_work_dim()] += value; }";
-    if backend(b)? != ur_backend_t::OPENCL {
-        return Err(Stop::skipped("kernels of OpenCL C alone ask for it here"));
-    }
-    let program = of_text(b, b.context()?, TELLS)?;
-    must!(b, program.build(b.context()?, program, null()));
+    let program = opencl_c(b, TELLS, "kernels of OpenCL C alone ask for it here")?;
     let (kernel, at) = (named(b, program, c"add")?, array(b)?);
     for (count, value) in [(1, 5), (2, 6), (3, 7)] {
         launch(b, kernel, pointer(at), value, &Launch::over(&[1; 3][..count]))?;
@@ -230,11 +235,8 @@ fn other_arguments(b: &Bench) -> Verdict {
     use ur_exp_kernel_arg_type_t as Kind;
     const TAKES: &str = "kernel void at(global uint *array, uint value) { array[0] += value; }
         kernel void with(sampler_t how, uint value) {}";
-    if backend(b)? != ur_backend_t::OPENCL {
-        return Err(Stop::skipped("what kernels of OpenCL C take is known to their driver alone"));
-    }
-    let program = of_text(b, b.context()?, TAKES)?;
-    must!(b, program.build(b.context()?, program, null()));
+    let why = "what kernels of OpenCL C take is known to their driver alone";
+    let program = opencl_c(b, TAKES, why)?;
     let (text, at) = ([7_u64], array(b)?);
     let value = ur_exp_kernel_arg_value_t { value: text.as_ptr().cast() };
     let value = ur_exp_kernel_arg_properties_t { size: 8, ..argument(0, Kind::VALUE, value) };

@@ -1,7 +1,7 @@
 //! Platforms, devices, their parts, and contexts of them.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use super::own::{Own, broken};
-use crate::{cl::*, driver::*};
+use super::own::Own;
+use crate::{cl::*, driver::*, error::broken};
 use std::ptr::{null, null_mut};
 use ur_adapter::error::Result;
 
@@ -15,12 +15,9 @@ fn listed<R: Copy>(
     let mut count = 0;
     let told = ask(0, null_mut(), &raw mut count);
     let is_none = told.status().is_some_and(|status| Some(status) == none);
-    if !is_none {
-        told.ok()?;
-    }
-    let room = if is_none { 0 } else { count as usize };
+    let room = if is_none { 0 } else { told.ok().map(|()| count as usize)? };
     if room > MOST {
-        return Err(broken(format!("it tells of {room} objects")));
+        return Err(broken(&format!("it tells of {room} objects")));
     }
     let mut all = vec![None; room];
     if !all.is_empty() {

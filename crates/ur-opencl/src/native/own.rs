@@ -1,6 +1,6 @@
 //! Objects that OpenCL counts the references of, and what they tell of themselves.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
-use crate::driver::*;
+use crate::{driver::*, error::broken};
 use std::{ffi::c_void, fmt, ptr::null_mut};
 use ur_adapter::error::{Error, ErrorCode, Result};
 
@@ -88,16 +88,12 @@ pub(super) fn zeroes(length: usize) -> Result<Vec<u8>> {
     /// The longest answers are programs that were built.
     const MOST: usize = 1 << 28;
     if length > MOST {
-        return Err(broken(format!("an answer of it has {length} bytes")));
+        return Err(broken(&format!("an answer of it has {length} bytes")));
     }
     let mut bytes = vec![];
     bytes.try_reserve_exact(length).map_err(|_| ErrorCode::OutOfHostMemory)?;
     bytes.resize(length, 0);
     Ok(bytes)
-}
-/// The error of a driver that says what cannot be.
-pub(super) fn broken(what: String) -> Error {
-    Error::new(ErrorCode::Unknown, format!("{what}: the driver is broken"))
 }
 /// Bytes of which the driver tells first how many there are.
 ///
