@@ -217,11 +217,11 @@ impl Event {
             let rest = timeout.saturating_sub(begun.elapsed());
             let waited = released(py, || pending.event.wait_timeout(rest.min(SLICE)));
             match waited {
-                Err(error) if error.kind() == causeway::ErrorKind::TimedOut && rest > SLICE => {
-                    py.check_signals()?;
-                }
                 Err(error) if error.kind() == causeway::ErrorKind::TimedOut => {
-                    return Err(Failure::late(timeout).into());
+                    if rest <= SLICE {
+                        return Err(Failure::late(timeout).into());
+                    }
+                    py.check_signals()?;
                 }
                 waited => return Ok(waited.map_err(Failure::from)?),
             }

@@ -85,9 +85,6 @@ impl<D: HasStreams> CompletionCallbacks for Event<D> {
     fn watch() -> &'static Watch<Self> {
         SharedEvents::<D>::get().watch.get()
     }
-    fn check_fork() -> Result<()> {
-        Ok(D::check_process()?)
-    }
     fn is_over(&self) -> bool {
         !self.status().is_ok_and(|status| !status.is_final())
     }

@@ -19,11 +19,6 @@ pub trait CompletionCallbacks: Body {
     /// The process's list of callbacks for these events; a forked child has one of its own, as it has no thread of its
     /// parent's.
     fn watch() -> &'static Watch<Self>;
-    /// Checks that events can be polled in this process.
-    ///
-    /// # Errors
-    /// `UNINITIALIZED` in a forked child of a process whose driver works in that process alone.
-    fn check_fork() -> Result<()>;
     /// Whether its latest signal is final. Also true for an event that cannot be queried, so that its callback is not
     /// lost.
     fn is_over(&self) -> bool;
@@ -69,7 +64,6 @@ pub fn call_when_over<E: CompletionCallbacks>(
     status: ur_execution_info_t,
     callback: EventCallback,
 ) -> Result<()> {
-    E::check_fork()?;
     let watch = E::watch();
     let mut state = watch.state();
     state.wishes.push(Wish { event, status, callback });

@@ -101,13 +101,13 @@ impl Counters {
         let shares = ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE | ZE_EVENT_COUNTER_BASED_FLAG_IPC;
         let make = |flags| {
             let raw = made(|to| maker.make(context.raw(), device, flags, to))?;
-            Ok(Some(AdoptedEvent::adopted(raw, true, ())))
+            Ok(AdoptedEvent::adopted(raw, true, ()))
         };
-        if make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE).or_else(unless_ran_out)?.is_none() {
-            return Ok(None);
+        if let Err(error) = make(ZE_EVENT_COUNTER_BASED_FLAG_HOST_VISIBLE) {
+            return unless_ran_out(error);
         }
         let try_sharing = |sharing: Sharing| {
-            let Some(event) = make(shares)? else { return Ok(None) };
+            let event = make(shares)?;
             let mut ipc = ze_ipc_event_counter_based_handle_t::default();
             // SAFETY: an owned event with the flag; `ipc` is writable.
             let status = unsafe { (sharing.get)(event.raw(), &raw mut ipc) };
