@@ -243,9 +243,7 @@ fn linked(
         pieces.iter().map(|piece| compiled(target, piece, log)).collect::<Result<_>>()?;
     let raws: Vec<_> = all.iter().map(Own::raw).collect();
     let place = (target.context.native().raw(), target.device);
-    let program = native::link(place, c"", &raws)?;
-    note(log, &program, target.device);
-    Ok(program)
+    Ok(native::link(place, c"", &raws, |program| note(log, program, target.device))?)
 }
 
 #[cfg(test)]

@@ -75,6 +75,10 @@ pub struct Outcome {
     status: Option<cl_int>,
 }
 impl Outcome {
+    /// Of a call that gives something also where it fails.
+    pub fn of(call: &'static str, status: Option<cl_int>) -> Self {
+        Self { call, status }
+    }
     /// # Errors
     /// Our code for what the driver said, with the call's name and what it means.
     #[inline]
@@ -99,9 +103,12 @@ impl Outcome {
         }
     }
     /// What a call has given beside its status.
-    fn given(self, made: *mut c_void) -> Result<NonNull<c_void>> {
+    ///
+    /// # Errors
+    /// As for [`ok`](Self::ok); `UNKNOWN` where there is nothing all the same.
+    pub fn given<T>(self, made: Option<T>) -> Result<T> {
         self.ok()?;
-        NonNull::new(made).ok_or_else(|| {
+        made.ok_or_else(|| {
             super::error::broken(&format!("{} succeeded and gave nothing", self.call))
         })
     }
@@ -202,7 +209,7 @@ macro_rules! functions {
                     let made = self.$make.map(|f| unsafe { f($($its,)* &raw mut status) });
                     let call = concat!($makes $(, " or ", $or)?);
                     let outcome = Outcome { call, status: made.map(|_| status) };
-                    outcome.given(made.unwrap_or(null_mut())).map(Into::into)
+                    outcome.given(made.and_then(NonNull::new)).map(Into::into)
                 }
             )*
             $(
@@ -210,6 +217,7 @@ macro_rules! functions {
                 ///
                 /// # Safety
                 /// The driver's own conditions on its arguments.
+                #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $other(&self, $($own: $is),*) -> Option<$back> {
                     // SAFETY: forwarded to the caller.
                     self.$other.map(|f| unsafe { f($($own),*) })
@@ -284,11 +292,11 @@ functions! {
         create_sampler: "clCreateSampler", fn(context: RawContext, normalized: cl_uint, addressing: cl_uint, filter: cl_uint) -> RawSampler;
         create_program_with_source: "clCreateProgramWithSource", fn(context: RawContext, count: cl_uint, texts: *const *const c_char, lengths: Sizes) -> RawProgram;
         create_program_with_binary: "clCreateProgramWithBinary", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, lengths: Sizes, binaries: *const *const u8, statuses: *mut cl_int) -> RawProgram;
-        link_program: "clLinkProgram", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, options: *const c_char, inputs: cl_uint, programs: *const RawProgram, callback: *const c_void, data: *mut c_void) -> RawProgram;
         create_kernel: "clCreateKernel", fn(program: RawProgram, name: *const c_char) -> RawKernel;
         create_user_event: "clCreateUserEvent", fn(context: RawContext) -> RawEvent;
     }
     plain {
+        link_program: "clLinkProgram", fn(context: RawContext, count: cl_uint, devices: *const RawDevice, options: *const c_char, inputs: cl_uint, programs: *const RawProgram, callback: *const c_void, data: *mut c_void, status: *mut cl_int) -> Option<RawProgram>;
         extension: "clGetExtensionFunctionAddressForPlatform", fn(platform: RawPlatform, name: *const c_char) -> *mut c_void;
     }
 }

@@ -8,6 +8,7 @@ use super::{
     native::{
         kernel::Kernel as NativeKernel,
         own::{Own, Tells},
+        program::is_built,
     },
 };
 use std::{ffi::CString, sync::Arc};
@@ -68,10 +69,15 @@ impl RunsCode for OpenCl {
         raw.check_context(CL_PROGRAM_CONTEXT, context.raw(), ErrorCode::InvalidContext)?;
         let its = raw.numbers(CL_PROGRAM_DEVICES)?;
         let own = context.devices().iter().filter(|one| its.contains(&one.raw().addr()));
-        let devices: Vec<_> = own.cloned().collect();
+        let mut devices: Vec<_> = own.cloned().collect();
         if devices.is_empty() {
             let why = "the native program is for none of the context's devices";
             return Err(Error::new(ErrorCode::InvalidDevice, why));
+        }
+        devices.retain(|one| is_built(raw, one.raw()).unwrap_or(false));
+        if devices.is_empty() {
+            let why = "the native program is built for none of the context's devices: call clBuildProgram first";
+            return Err(Error::new(ErrorCode::InvalidProgramExecutable, why));
         }
         let program = Own::adopted(raw, is_owned)?;
         Ok(Program::adopted(context.clone(), devices, |device| Module {

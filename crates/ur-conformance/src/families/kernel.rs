@@ -12,7 +12,7 @@ use crate::{
     info, must, refused, same,
 };
 use std::{
-    ffi::c_void,
+    ffi::{CStr, c_void},
     ptr::{null, null_mut},
 };
 use ur_sys::*;
@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueKernelLaunchWithArgsExp", "every item runs once", "every item of a range runs once, in one to three dimensions", ranges;
         "urEnqueueKernelLaunchWithArgsExp", "ids start at the offset", "an offset moves the range", offset;
         "urEnqueueKernelLaunchWithArgsExp", "workDim: the number of dimensions of the range", "a kernel of OpenCL's is told of as many dimensions as were named", dimensions;
+        "urProgramBuild", "pOptions: the options of this build", "a program that is built anew with other options has other code, and kernels keep theirs", rebuilt;
         "urEnqueueKernelLaunchWithArgsExp", "UR_RESULT_ERROR_INVALID_KERNEL_ARGS", "kernels of OpenCL's are not given values for addresses, nor anything else for samplers", other_arguments;
         "urEnqueueKernelLaunchWithArgsExp", "groups of the size that is asked for", "a size of groups that divides the range is taken", groups;
         "urEnqueueKernelLaunchWithArgsExp", "UR_RESULT_ERROR_INVALID_WORK_GROUP_SIZE", "groups larger than the device allows are refused", groups_too_large;
@@ -208,19 +209,42 @@ fn offset(b: &Bench) -> Verdict {
     release(b, kernel)?;
     b.free(at)
 }
-/// A built program of OpenCL C; skipped, for the reason `why`, on other backends.
-fn opencl_c(b: &Bench, text: &str, why: &str) -> Verdict<ur_program_handle_t> {
+/// A program of OpenCL C, built with options; skipped, for the reason `why`, on other backends.
+fn opencl_c(b: &Bench, text: &str, options: &CStr, why: &str) -> Verdict<ur_program_handle_t> {
     if backend(b)? != ur_backend_t::OPENCL {
         return Err(Stop::skipped(why));
     }
     let program = of_text(b, b.context()?, text)?;
-    must!(b, program.build(b.context()?, program, null()));
+    must!(b, program.build(b.context()?, program, options.as_ptr()));
     Ok(program)
+}
+fn rebuilt(b: &Bench) -> Verdict {
+    const TEXT: &str = "kernel void add(global uint *array, uint value) { array[PLACE] += value; }";
+    let why = "the suite has code with options for OpenCL C alone";
+    let program = opencl_c(b, TEXT, c"-DPLACE=1", why)?;
+    let (first, at) = (named(b, program, c"add")?, array(b)?);
+    must!(b, program.build(b.context()?, program, c"-DPLACE=2".as_ptr()));
+    let second = named(b, program, c"add")?;
+    let broken = c"-DPLACE=)";
+    let code = ask!(b, program.build(b.context()?, program, broken.as_ptr()));
+    b.was_refused("urProgramBuild", code, ur_result_t::ERROR_PROGRAM_BUILD_FAILURE)?;
+    let mut none = ur_kernel_handle_t::NULL;
+    let code = ask!(b, kernel.create(program, c"add".as_ptr(), &mut none));
+    b.was_refused("urKernelCreate", code, ur_result_t::ERROR_INVALID_PROGRAM_EXECUTABLE)?;
+    for (kernel, value) in [(first, 5), (second, 6)] {
+        launch(b, kernel, pointer(at), value, &Launch::over(&[1]))?;
+    }
+    let told = numbers(&b.read(at, 4 * size_of::<u32>())?);
+    same!(told, [0, 5, 6, 0], "what was added to the element that each build names");
+    release(b, first)?;
+    release(b, second)?;
+    must!(b, program.release(program));
+    b.free(at)
 }
 fn dimensions(b: &Bench) -> Verdict {
     const TELLS: &str =
         "kernel void add(global uint *array, uint value) { array[get_work_dim()] += value; }";
-    let program = opencl_c(b, TELLS, "kernels of OpenCL C alone ask for it here")?;
+    let program = opencl_c(b, TELLS, c"", "kernels of OpenCL C alone ask for it here")?;
     let (kernel, at) = (named(b, program, c"add")?, array(b)?);
     for (count, value) in [(1, 5), (2, 6), (3, 7)] {
         launch(b, kernel, pointer(at), value, &Launch::over(&[1; 3][..count]))?;
@@ -236,7 +260,7 @@ fn other_arguments(b: &Bench) -> Verdict {
     const TAKES: &str = "kernel void at(global uint *array, uint value) { array[0] += value; }
         kernel void with(sampler_t how, uint value) {}";
     let why = "what kernels of OpenCL C take is known to their driver alone";
-    let program = opencl_c(b, TAKES, why)?;
+    let program = opencl_c(b, TAKES, c"", why)?;
     let (text, at) = ([7_u64], array(b)?);
     let value = ur_exp_kernel_arg_value_t { value: text.as_ptr().cast() };
     let value = ur_exp_kernel_arg_properties_t { size: 8, ..argument(0, Kind::VALUE, value) };

@@ -1,6 +1,7 @@
 //! The build state of a program's code for one device, and the errors of builds.
 use std::sync::Arc;
 use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::Constant;
 use ur_sys::{ur_program_binary_type_t, ur_program_build_status_t};
 
 /// The state of a build.
@@ -15,24 +16,32 @@ pub(super) enum State<M> {
     /// The last attempt failed.
     Failed,
 }
+/// What a build depends on, apart from the code.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) options: String,
+    /// Specialization constants.
+    pub(super) constants: Vec<Constant>,
+}
 /// The build for one device, or for all devices if they share modules.
 #[derive(Debug)]
 pub(super) struct Build<M> {
     state: State<M>,
-    /// The options of the last attempt.
-    pub(super) options: String,
+    /// Those of the last attempt.
+    pub(super) settings: Settings,
     /// The log of the compiler and the linker.
     pub(super) log: String,
 }
 impl<M> Default for Build<M> {
     fn default() -> Self {
-        Self { state: State::Created, options: String::new(), log: String::new() }
+        Self { state: State::Created, settings: Settings::default(), log: String::new() }
     }
 }
 impl<M> Build<M> {
     /// A finished build.
     pub(super) fn done(module: M, options: &str, log: String) -> Self {
-        Self { state: State::Built(Arc::new(module)), options: options.to_owned(), log }
+        let settings = Settings { options: options.to_owned(), constants: vec![] };
+        Self { state: State::Built(Arc::new(module)), settings, log }
     }
     /// The module, if it is built.
     pub(super) fn module(&self) -> Option<&Arc<M>> {
@@ -55,23 +64,32 @@ impl<M> Build<M> {
             State::Built(_) => ur_program_binary_type_t::EXECUTABLE,
         }
     }
-    /// Stores the result of an attempt. If another thread has built a module meanwhile, that one stays, because kernels
-    /// may use it.
+    /// Whether it is built with these settings.
+    pub(super) fn is_built_with(&self, settings: &Settings) -> bool {
+        self.module().is_some() && self.settings == *settings
+    }
+    /// Stores the result of an attempt, and returns the module that it replaces. If another thread has built a module with the same
+    /// settings meanwhile, that one stays, because kernels may use it.
     ///
     /// # Errors
     /// The error of the attempt.
     pub(super) fn note(
         &mut self,
-        options: &str,
+        settings: Settings,
         log: String,
         made: Result<State<M>>,
-    ) -> Result<()> {
-        if self.module().is_some() {
-            return Ok(());
+    ) -> (Option<Arc<M>>, Result<()>) {
+        if self.is_built_with(&settings) {
+            return (None, Ok(()));
         }
-        (self.options, self.log) = (options.to_owned(), log);
-        self.state = made.inspect_err(|_| self.state = State::Failed)?;
-        Ok(())
+        let replaced = self.module().cloned();
+        (self.settings, self.log) = (settings, log);
+        let (state, noted) = match made {
+            Ok(state) => (state, Ok(())),
+            Err(error) => (State::Failed, Err(error)),
+        };
+        self.state = state;
+        (replaced, noted)
     }
 }
 /// The error of a failed build: errors about the code itself get `code` and the log, other errors are unchanged.
@@ -94,16 +112,39 @@ mod tests {
         use ur_program_build_status_t as Status;
         let mut build = Build::<u8>::default();
         assert_eq!((build.status(), build.module()), (Status::NONE, None));
-        let failure = Error::refuse(ErrorCode::ProgramBuildFailure, "no");
-        build.note("-x", "line 3".into(), failure).unwrap_err();
+        let failure = || Error::refuse(ErrorCode::ProgramBuildFailure, "no");
+        build.note(with("-x"), "line 3".into(), failure()).1.unwrap_err();
         assert_eq!((build.status(), build.kind()), (Status::ERROR, ur_program_binary_type_t::NONE));
-        assert_eq!((build.options.as_str(), build.log.as_str()), ("-x", "line 3"));
-        build.note("", String::new(), Ok(State::Compiled)).unwrap();
+        assert_eq!((build.settings.options.as_str(), build.log.as_str()), ("-x", "line 3"));
+        build.note(with(""), String::new(), Ok(State::Compiled)).1.unwrap();
         assert_eq!(build.status(), Status::SUCCESS);
         assert_eq!(build.kind(), ur_program_binary_type_t::COMPILED_OBJECT);
-        build.note("", String::new(), Ok(State::Built(Arc::new(1)))).unwrap();
-        build.note("-y", "late".into(), Ok(State::Built(Arc::new(2)))).unwrap();
+        build.note(with(""), String::new(), built(1)).1.unwrap();
         assert_eq!((build.module().map(|one| **one), build.log.as_str()), (Some(1), ""));
+        let (replaced, noted) = build.note(with("-y"), "no".into(), failure());
+        assert!(replaced == Some(Arc::new(1)) && noted.is_err() && build.module().is_none());
+    }
+    #[test]
+    fn a_module_is_replaced_only_by_one_with_other_settings() {
+        let mut build = Build::<u8>::default();
+        build.note(with(""), String::new(), built(1)).1.unwrap();
+        let (replaced, noted) = build.note(with(""), "late".into(), built(2));
+        assert!(replaced.is_none() && noted.is_ok());
+        assert_eq!((build.module().map(|one| **one), build.log.as_str()), (Some(1), ""));
+        for (settings, number) in
+            [(with("-y"), 3), (Settings { constants: vec![(7, [1].into())], ..with("-y") }, 4)]
+        {
+            assert!(!build.is_built_with(&settings));
+            let (replaced, noted) = build.note(settings, String::new(), built(number));
+            assert!(replaced.is_some() && noted.is_ok());
+            assert_eq!(build.module().map(|one| **one), Some(number));
+        }
+    }
+    fn with(options: &str) -> Settings {
+        Settings { options: options.into(), ..Settings::default() }
+    }
+    fn built(module: u8) -> Result<State<u8>> {
+        Ok(State::Built(Arc::new(module)))
     }
     #[test]
     fn failures_that_are_not_the_codes_keep_theirs() {

@@ -165,7 +165,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         let build = &builds[at];
         match name {
             I::STATUS => answer.value(&build.status().0),
-            I::OPTIONS => answer.str(&build.options),
+            I::OPTIONS => answer.str(&build.settings.options),
             I::LOG => answer.str(&build.log),
             I::BINARY_TYPE => answer.value(&build.kind().0),
             _ => Error::no_answer("a build", name),

@@ -45,17 +45,18 @@ pub(super) fn link<D: RunsCode>(
     let metadata = Metadata::join(programs.iter().map(|program| program.metadata()));
     Ok(Program::linked(context.own()?, devices, all, metadata, builds))
 }
-/// The parts that a program contributes to a link, with the flags of its compilation followed by those of the link.
+/// The parts that a program contributes to a link, with the settings of its compilation, and the flags of the link behind its own.
 fn compiled<D: RunsCode>(program: &Program<D>, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
-    let (status, own) = {
+    let (status, mut settings) = {
         let builds = program.builds()?;
-        (builds[place].status(), builds[place].options.clone())
+        (builds[place].status(), builds[place].settings.clone())
     };
     let refused = |why: &'static str| Error::refuse(ErrorCode::InvalidOperation, why);
     if status != ur_program_build_status_t::SUCCESS {
         return refused("a program is not compiled: call urProgramCompile first");
     }
-    let parts = program.parts(place, format!("{own} {flags}").trim())?;
+    settings.options = format!("{} {flags}", settings.options).trim().to_owned();
+    let parts = program.parts(place, &settings);
     match parts.is_empty() {
         true => refused("a program of a native handle has no code that could be linked"),
         false => Ok(parts),

@@ -1,6 +1,6 @@
 //! A program: its code, its metadata, and its builds, one for each device.
 use super::{
-    build::{Build, State, failed},
+    build::{Build, Settings, State, failed},
     code::{HasCode, Module},
 };
 use crate::{
@@ -239,12 +239,12 @@ impl<D: HasCode> Program<D> {
     /// may stay unresolved.
     pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
-        let options = {
+        let settings = {
             let builds = self.builds()?;
             let is_compiled = builds[at].status() == ur_program_build_status_t::SUCCESS;
-            is_compiled.then(|| builds[at].options.clone())
+            is_compiled.then(|| builds[at].settings.clone())
         };
-        options.map_or(Ok(()), |options| self.build_for(&[at], &options, true))?;
+        settings.map_or(Ok(()), |settings| self.build_with(at, settings, true))?;
         self.module(device)
     }
     /// The names of its functions.
@@ -279,20 +279,22 @@ impl<D: HasCode> Program<D> {
             Error::new(ErrorCode::InvalidValue, format!("the program has no variable {name:?}"))
         })
     }
-    /// The parts of the module with the index `place`, with these compiler flags.
-    ///
-    /// # Errors
-    /// As for [`builds`](Self::builds).
-    pub(super) fn parts(&self, place: usize, flags: &str) -> Result<Vec<Part<D>>> {
+    /// The parts of the module with the index `place`, with these settings.
+    pub(super) fn parts(&self, place: usize, settings: &Settings) -> Vec<Part<D>> {
         let mut parts = self.parts[place].clone();
         if self.origin == Origin::Built {
-            return Ok(parts); // with the flags of the programs from which it was linked
+            return parts; // with the settings of the programs from which it was linked
         }
-        let constants = self.constants.lock()?;
         for part in &mut parts {
-            (part.flags, part.constants) = (flags.to_owned(), constants.clone());
+            let Settings { options, constants } = settings.clone();
+            (part.flags, part.constants) = (options, constants);
         }
-        Ok(parts)
+        parts
+    }
+    /// These compiler flags, and the specialization constants that are set now.
+    fn settings(&self, flags: &str) -> Result<Settings> {
+        let constants = self.constants.lock()?.clone();
+        Ok(Settings { options: flags.to_owned(), constants })
     }
     /// Sets specialization constants for later builds and compilations. A later value replaces an earlier one.
     ///
@@ -306,17 +308,21 @@ impl<D: HasCode> Program<D> {
         }
         Ok(())
     }
-    /// Builds for some of its devices. What is built already is not built again, because kernels may use it.
+    /// Builds for some of its devices. What is built with the same flags and constants already stays. With others it is built anew:
+    /// kernels keep the code that they were made of.
     ///
     /// # Errors
     /// `PROGRAM_BUILD_FAILURE`, with the reason in the build log too. Returns the driver's error, mapped as in
     /// `error.rs`.
     pub(super) fn build_for(&self, places: &[usize], flags: &str, may_be_open: bool) -> Result<()> {
-        let build = |target: &D::Target, pieces: &[Piece<'_, D>]| {
+        let settings = self.settings(flags)?;
+        places.iter().try_for_each(|&at| self.build_with(at, settings.clone(), may_be_open))
+    }
+    fn build_with(&self, at: usize, settings: Settings, may_be_open: bool) -> Result<()> {
+        self.make(at, settings, |target, pieces| {
             let (made, log) = D::build(target, pieces, may_be_open);
             (made.map(|module| State::Built(Arc::new(module))), log)
-        };
-        places.iter().try_for_each(|&at| self.make(at, flags, build))
+        })
     }
     /// Compiles for some of its devices: keeps the flags until the program is linked, and checks the code now as far as
     /// the driver can.
@@ -333,25 +339,32 @@ impl<D: HasCode> Program<D> {
                 (checked.map(|()| State::Compiled), log)
             }
         };
-        places.iter().try_for_each(|&at| self.make(at, flags, check))
+        let settings = self.settings(flags)?;
+        places.iter().try_for_each(|&at| self.make(at, settings.clone(), check))
     }
     fn make(
         &self,
         at: usize,
-        flags: &str,
+        settings: Settings,
         make: impl FnOnce(&D::Target, &[Piece<'_, D>]) -> (ur_hal::Result<State<Module<D>>>, String),
     ) -> Result<()> {
-        let is_done = self.builds()?[at].module().is_some();
-        let parts = self.parts(at, flags)?;
-        if is_done || parts.is_empty() {
-            flags.clone_into(&mut self.builds()?[at].options);
+        if self.origin == Origin::Built || self.builds()?[at].is_built_with(&settings) {
             return Ok(());
         }
+        let parts = self.parts(at, &settings);
         let target = D::target(&self.context, &self.devices[at])?;
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
         let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
-        self.builds()?[at].note(flags, log, made)
+        let (replaced, noted) = self.builds()?[at].note(settings, log, made);
+        self.leave(replaced.into_iter().collect());
+        noted
+    }
+    /// Lets go of modules once the commands that use them have run.
+    fn leave(&self, modules: Vec<Arc<Module<D>>>) {
+        if !modules.is_empty() {
+            D::leave(self.context.as_handle().addr(), modules);
+        }
     }
     /// The indices of all its builds.
     pub(super) fn all(&self) -> Vec<usize> {
@@ -388,10 +401,7 @@ impl<D: HasCode> Drop for Program<D> {
     /// Deferred, because commands that use its modules may be running. In a forked child the modules stay the parent's.
     fn drop(&mut self) {
         let builds = self.builds.get_mut().map(std::mem::take).into_iter().flatten();
-        let modules: Vec<_> = builds.filter_map(|build| build.module().cloned()).collect();
-        if !modules.is_empty() {
-            D::leave(self.context.as_handle().addr(), modules);
-        }
+        self.leave(builds.filter_map(|build| build.module().cloned()).collect());
     }
 }
 fn not_built() -> Error {

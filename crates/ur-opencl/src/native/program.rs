@@ -73,7 +73,7 @@ pub fn compile(program: &Own<RawProgram>, device: RawDevice, options: &CStr) -> 
     unsafe { driver().compile_program(raw, 1, device, options, 0, null(), null(), none, nothing) }
         .ok()
 }
-/// Links compiled programs to one.
+/// Links compiled programs to one. `note` is for the log, which also a program has that could not be linked.
 ///
 /// # Errors
 /// The driver's own.
@@ -81,22 +81,37 @@ pub fn link(
     (context, device): (RawContext, RawDevice),
     options: &CStr,
     programs: &[RawProgram],
+    note: impl FnMut(&Own<RawProgram>),
 ) -> Result<Own<RawProgram>> {
     let (count, first, options) = (programs.len() as u32, programs.as_ptr(), options.as_ptr());
-    let device = &raw const device;
-    // SAFETY: live objects, as many as are told; the options end with a NUL.
+    let (device, none, nothing, mut status) = (&raw const device, null(), null_mut(), CL_SUCCESS);
+    let told = &raw mut status;
+    // SAFETY: live objects, as many as are told; the options end with a NUL; the status is writable.
     let made = unsafe {
-        driver().link_program(context, 1, device, options, count, first, null(), null_mut())
+        driver().link_program(context, 1, device, options, count, first, none, nothing, told)
     };
-    made.map(Own::given)
+    let program = made.flatten().map(Own::given);
+    program.iter().for_each(note);
+    Outcome::of("clLinkProgram", made.map(|_| status)).given(program)
+}
+/// What a program tells of its build for a device.
+fn of_build(raw: RawProgram, device: RawDevice, name: cl_uint) -> Result<Vec<u8>> {
+    // SAFETY: live; `bytes` passes room for as much as it says.
+    bytes(|size, to, length| unsafe {
+        driver().get_program_build_info(raw, device, name, size, to, length)
+    })
+}
+/// Whether it is built for a device: compiled and linked.
+///
+/// # Errors
+/// The driver's own.
+pub fn is_built(raw: RawProgram, device: RawDevice) -> Result<bool> {
+    let kind = of_build(raw, device, CL_PROGRAM_BINARY_TYPE)?;
+    Ok(number(&kind) == CL_PROGRAM_BINARY_TYPE_EXECUTABLE)
 }
 /// What the compiler and the linker said.
 pub fn log(program: &Own<RawProgram>, device: RawDevice) -> String {
-    let raw = program.raw();
-    // SAFETY: live; `bytes` passes room for as much as it says.
-    let said = bytes(|size, to, length| unsafe {
-        driver().get_program_build_info(raw, device, CL_PROGRAM_BUILD_LOG, size, to, length)
-    });
+    let said = of_build(program.raw(), device, CL_PROGRAM_BUILD_LOG);
     said.map_or_else(|error| format!("(the driver's log cannot be read: {error})"), |b| text(&b))
 }
 /// What was made of it for a device.
