@@ -30,7 +30,7 @@ pub fn limit(timeout: Option<f64>) -> Result<f64> {
 pub fn seconds(seconds: f64) -> Result<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         Failure::misuse(format!(
-            "a time of {seconds} seconds cannot be: give a number from 0 on, or None where there is no limit"
+            "a time of {seconds:?} seconds cannot be: give a number from 0 to 1e19, or None where there is no limit"
         ))
     })
 }

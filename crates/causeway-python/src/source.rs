@@ -15,7 +15,7 @@ use crate::{
 use pyo3::{
     intern,
     prelude::*,
-    types::{PyBytes, PyDict},
+    types::{PyBytes, PyDict, PyTuple},
 };
 use std::sync::Arc;
 
@@ -139,8 +139,13 @@ pub fn locate(object: &Bound<'_, PyAny>) -> PyResult<Source> {
             )
             .into());
         }
-        let (address, layout) =
-            interface_of(object, &interface.cast_into::<PyDict>()?, Unit::Byte)?;
+        let interface = interface.cast_into::<PyDict>()?;
+        if interface.get_item("data")?.is_some_and(|data| !data.is_instance_of::<PyTuple>()) {
+            // A buffer, as of Pillow's images, or None where the object is one: NumPy knows how elements lie in it.
+            let array = object.py().import("numpy")?.call_method1("asarray", (object,))?;
+            return locate(&array);
+        }
+        let (address, layout) = interface_of(object, &interface, Unit::Byte)?;
         return on_host(address, layout, keep);
     }
     if object.hasattr("__dlpack__")? {

@@ -10,7 +10,7 @@ import time
 import causeway_ipc as cw
 import numpy as np
 import pytest
-from conftest import Peer
+from conftest import PATIENCE, Peer, becomes
 
 COUNT = """
 with cw.open(sys.argv[1]) as receiver:
@@ -278,6 +278,21 @@ def test_what_is_closed_wakes_those_who_wait() -> None:
     receiver.close()
     waiting.join(10)
     assert raised == [cw.Closed] * 2
+
+
+def test_a_close_ends_the_wait_of_another_threads_close() -> None:
+    channel = cw.Channel()
+    receiver = cw.open(channel.ticket)
+    channel.send(np.zeros(1))
+    closed: list[bool] = []
+    waiting = threading.Thread(target=lambda: closed.append(channel.close(None) is None))
+    waiting.start()
+    assert becomes(lambda: channel._ring.is_closed(1))
+    with pytest.raises(cw.Timeout):
+        channel.close(0)
+    waiting.join(PATIENCE)
+    assert closed == [True]
+    receiver.close()
 
 
 def test_a_forked_child_is_told_that_the_channel_is_its_parents(peer: type[Peer]) -> None:

@@ -48,6 +48,8 @@ def test_an_array_on_the_device_is_shared_and_copied_to_the_host(peer: Any) -> N
         assert peer(READ, export.ticket).hear() == "cuda:0 4.0 6.0 8.0 10.0"
     with pytest.raises(TypeError, match="device='cpu'"):
         np.asarray(array)
+    with pytest.raises(BufferError, match="an array on cuda:0 is no buffer"):
+        array.memoryview()
     assert not hasattr(array, "__array_interface__") and not hasattr(cw.empty(1), "__cuda_array_interface__")
 
 

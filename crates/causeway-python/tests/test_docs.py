@@ -59,6 +59,15 @@ def test_a_command_whose_output_nobody_takes_says_so_in_a_sentence_or_nothing(co
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def test_neither_process_of_the_demo_complains_where_only_its_first_line_is_read() -> None:
+    program = [sys.executable, "-u", "-m", "causeway_ipc", "demo"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None and demo.stderr is not None
+        assert demo.stdout.readline().startswith("device ")
+        demo.stdout.close()
+        assert (demo.stderr.read(), demo.wait(60)) == ("", 1)
+
+
 @pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
 def test_the_module_and_what_uses_it_are_typed(tmp_path: Path) -> None:
     def read(checked: Path) -> subprocess.CompletedProcess[str]:

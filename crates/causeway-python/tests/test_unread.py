@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import resource
 import threading
+import time
+from queue import Empty
 from typing import Any
 
 import causeway_ipc as cw
@@ -138,29 +140,65 @@ def test_what_is_pickled_while_its_queue_is_given_up_goes_with_it() -> None:
         queue.get(timeout=PATIENCE)
 
 
+def fill_and_give_up(queue: Any) -> None:
+    for number in range(500):
+        queue.put(cw.array(np.full(4, number)))
+    assert becomes(lambda: 0 < len(queue._buffer) < 499)
+    time.sleep(0.1)  # until the pipe is full, most likely
+    cw_multiprocessing.give_up(queue)
+    assert settled()
+
+
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
+def test_a_process_ends_after_it_has_given_up_a_queue_whose_pipe_is_full(kind: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = getattr(context, kind)(500)
+    process = context.Process(target=fill_and_give_up, args=(queue,))
+    process.start()
+    process.join(PATIENCE)
+    try:
+        assert process.exitcode == 0
+        written = 0
+        with pytest.raises(Empty):
+            while True:
+                with pytest.raises(cw.ExporterGone):
+                    queue.get(timeout=0)
+                written += 1
+        assert 0 < written < 499
+        for _ in range(500):
+            queue.put(None, block=False)  # there is as much room as ever
+    finally:
+        process.kill()
+
+
 def put_and_end(queue: Any) -> None:
     queue.cancel_join_thread()
     queue.put(cw.empty(4))
     assert becomes(lambda: cw_multiprocessing.outstanding() == 1)
 
 
-def put_more_than_there_may_be(queue: Any) -> None:
+def put_more_than_there_may_be(queue: Any, is_waited_for: bool) -> None:
     _outbox._PLACES = 16
+    if not is_waited_for:
+        queue.cancel_join_thread()
     for number in range(40):
         queue.put([cw.array(np.full(4, number)) for _ in range(3)])
     queue.put(None)
+    if not is_waited_for:
+        time.sleep(PATIENCE)
 
 
-def test_a_queue_waits_with_what_is_more_than_may_be_on_its_way() -> None:
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_a_queue_waits_with_what_is_more_than_may_be_on_its_way(is_waited_for: bool) -> None:
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
-    process = context.Process(target=put_more_than_there_may_be, args=(queue,))
+    process = context.Process(target=put_more_than_there_may_be, args=(queue, is_waited_for))
     process.start()
     try:
         received = iter(lambda: queue.get(timeout=PATIENCE), None)
         assert [[int(array[0]) for array in arrays] for arrays in received] == [[number] * 3 for number in range(40)]
-        process.join(PATIENCE)
-        assert process.exitcode == 0
+        process.join(PATIENCE if is_waited_for else 0)
+        assert process.exitcode == (0 if is_waited_for else None)
     finally:
         process.kill()
 

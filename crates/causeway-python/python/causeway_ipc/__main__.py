@@ -4,6 +4,7 @@ SYCL on Causeway's adapters."""
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -28,9 +29,10 @@ def demo() -> None:
     array = causeway_ipc.empty(MEBIBYTES << 20, "uint8")
     array.memoryview()[:] = bytes(range(256)) * (MEBIBYTES << 12)
     expected = digest(array)
-    with causeway_ipc.share(array) as export, causeway_ipc.Channel() as channel:
+    with causeway_ipc.share(array) as export, causeway_ipc.Channel() as channel, contextlib.ExitStack() as ends:
         command = [sys.executable, "-m", "causeway_ipc", "peer", export.ticket, channel.ticket]
         peer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        ends.callback(peer.kill)  # where this process ends before it
         assert peer.stdout is not None
         opened, same, took = peer.stdout.readline().split()
         if opened != "opened" or same != expected:
@@ -50,8 +52,8 @@ def demo() -> None:
         if int(peer.stdout.readline()) != sum(range(HANDED_OVER)):
             sys.exit("what came through the channel was not what was sent")
         print(f"{HANDED_OVER} arrays of 4 KiB handed over, in order, {each * 1e6:.0f} us each")
-    if peer.wait(10) != 0:
-        sys.exit("the other process failed")
+        if peer.wait(10) != 0:
+            sys.exit("the other process failed")
 
 
 def peer(ticket: str, channel: str) -> None:

@@ -206,12 +206,12 @@ class Channel:
     def _is_taken(self) -> bool | None:
         """Whether there is nobody to wait for any more."""
         self._ring.forget()
-        if self._ring.is_empty() or self._ring.is_closed(_READER):
+        if self._is_over or self._ring.is_empty() or self._ring.is_closed(_READER):
             return True
         try:
             self._check_reader()
         except ExporterGone:
-            if not self._ring.is_empty():  # it may have taken the last of it, and gone
+            if not (self._is_over or self._ring.is_empty()):  # it may have taken the last of it, and gone
                 raise
         return None
 

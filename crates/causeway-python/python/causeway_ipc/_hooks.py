@@ -4,6 +4,7 @@ read and not received, and what nobody will read leave nothing behind."""
 from __future__ import annotations
 
 import os
+import select
 from concurrent.futures import process as futures
 from contextlib import suppress
 from functools import partial
@@ -14,7 +15,7 @@ from typing import Any
 
 from . import _given_up, _outbox
 from ._lost import loads
-from ._message import Fed, Message, Start, current, to_write
+from ._message import Fed, Message, Start, current, thread, to_write
 from ._outbox import all_or_nothing
 from ._readers import Written
 
@@ -73,6 +74,9 @@ def _takes_back_what_fails() -> None:
         message = pickled.message if isinstance(pickled, _Pickled) else Message()
         message.due = len(data) + (4 if len(data) < 1 << 31 else 12)  # before it goes its length
         message.went.append(Written.to(self))
+        if message is thread.fed and not _has_room(self, message):
+            message.dropped()
+            return
         all_or_nothing(message, plain_write_all, self, data)
 
     def write(self: Any, data: Any, write: Any = os.write) -> None:
@@ -94,6 +98,16 @@ def _takes_back_what_fails() -> None:
     setattr(connection.Connection, "_send", write)
     setattr(connection.Connection, "_close", close)
     setattr(queues.SimpleQueue, "put", put)
+
+
+def _has_room(connection: Any, message: Message) -> bool:
+    """Waits until there is room for a message of a queue; False for one that is given up meanwhile."""
+    poll = select.poll()
+    poll.register(connection._handle, select.POLLOUT)
+    while not poll.poll(20):
+        if message.was_given_up:
+            return False
+    return True
 
 
 def _writer_of(through: Any) -> Any:
@@ -200,11 +214,12 @@ def give_up(through: Any) -> None:
     writer = _writer_of(through)
     if not isinstance(writer, connection.Connection):
         raise TypeError(f"give_up takes a connection or a queue of multiprocessing that this process writes to, and not {type(through).__name__}")
+    written = Written.to(writer)
     if isinstance(through, queues.Queue):
         _drop_unwritten(through)
-    written = Written.to(writer)
-    if (taken := written.in_hand) is not None:
-        taken.was_given_up = True
+        if (taken := written.in_hand) is not None:
+            taken.dropped = partial(_makes_room, through)
+            taken.was_given_up = True
     _outbox.give_up(written)
 
 
@@ -220,6 +235,11 @@ def _drop_unwritten(queue: Any) -> None:
         if is_closed:
             buffer.append(end)
     for _ in range(count):
-        queue._sem.release()  # there is room for others
-        if isinstance(queue, queues.JoinableQueue):
-            queue.task_done()  # which nobody else will say of it
+        _makes_room(queue)
+
+
+def _makes_room(queue: Any) -> None:
+    """Something of the queue is dropped."""
+    queue._sem.release()  # there is room for others
+    if isinstance(queue, queues.JoinableQueue):
+        queue.task_done()  # which nobody else will say of it

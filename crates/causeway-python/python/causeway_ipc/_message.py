@@ -16,6 +16,9 @@ class _Reader(Protocol):
     def is_waited_for(self) -> bool:
         """Whether a process that ends waits for it."""
 
+    def is_read(self) -> bool:
+        """Whether anybody may read what it has not received yet."""
+
     def is_gone(self) -> bool:
         """Whether it has certainly ended, and nobody else reads what it has not."""
 
@@ -26,6 +29,8 @@ class Message:
     def __init__(self, *went: _Reader) -> None:
         self.was_broken_off = False
         self.was_given_up = False
+        self.dropped: Callable[[], None] = lambda: None
+        """Called where it was given up before any of it was written."""
         self.due = math.inf
         self.written: list[int] = []
         self.went: list[_Reader] = [*went]
@@ -45,6 +50,10 @@ class Message:
     def is_waited_for(self) -> bool:
         """Whether this process waits at its end until it is received."""
         return not self.went or any(reader.is_waited_for() for reader in self.went)
+
+    def is_read(self) -> bool:
+        """Whether anybody may receive it."""
+        return not self.went or any(reader.is_read() for reader in self.went)
 
 
 class Start(Message):

@@ -66,6 +66,12 @@ def _mark(number: int, state: int) -> int:
     return number << 2 | state
 
 
+def _ends_without_parent() -> bool:
+    """Whether this process ends, and the one that waited for it has ended."""
+    parent = process.parent_process()
+    return getattr(util, "_exiting") and parent is not None and not parent.is_alive()
+
+
 def _is_over(ready: Pending | None) -> bool:
     try:
         return ready is None or ready.done()
@@ -131,10 +137,12 @@ class Outbox:
                     " or the ticket of share_many({name: array, …}), which opens all of them"
                 )
             # The thread of a queue waits, as for a pipe that is full: the queue would lose what it has not written.
-            parent, awaited = process.parent_process(), self._awaited()
-            if len(self._sent) < _PLACES:
+            self._sweep()
+            others = self._sent.copy().values()
+            if len(others) < _PLACES:
                 continue  # there is room by now
-            if message is None or message is not thread.fed or not awaited or not (parent is None or parent.is_alive()):
+            is_read = any(other.message is None or other.message.is_read() for other in others)
+            if message is None or message is not thread.fed or not is_read or _ends_without_parent():
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
             time.sleep(0.002)
 

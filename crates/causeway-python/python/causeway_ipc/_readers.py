@@ -23,6 +23,7 @@ _LOOK = 0.1
 
 class _Taken(Protocol):
     was_given_up: bool
+    dropped: Callable[[], None]
 
 
 class Written:
@@ -51,8 +52,9 @@ class Written:
 
     def is_waited_for(self) -> bool:
         """Of a process that ends."""
-        if self._unwaited_in == os.getpid():
-            return False
+        return self._unwaited_in != os.getpid() and self.is_read()
+
+    def is_read(self) -> bool:
         now = time.monotonic()
         if now - self._looked >= _LOOK:
             self._looked = now
@@ -83,6 +85,9 @@ class Child:
         self._popen, self._has_failed = popen, has_failed
 
     def is_waited_for(self) -> bool:
+        return self.is_read()
+
+    def is_read(self) -> bool:
         return not self.is_gone()
 
     def is_gone(self) -> bool:

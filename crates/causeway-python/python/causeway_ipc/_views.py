@@ -85,8 +85,10 @@ def _holder(size: int) -> Any:
 
 def memoryview_of(array: Array) -> Any:
     """The bytes of a contiguous array on the CPU."""
-    if array.device != "cpu" or not array.is_contiguous:
-        raise BufferError("only contiguous arrays on the CPU are buffers; numpy.asarray(array) knows strides")
+    if array.device != "cpu":
+        raise BufferError(f"an array on {array.device} is no buffer, which the processor reads: array.torch() and array.cupy() know its device")
+    if not array.is_contiguous:
+        raise BufferError("only contiguous arrays are buffers; numpy.asarray(array) knows strides")
     holder = _holder(array.nbytes)
     held = holder.from_address(array.ptr) if array.nbytes else holder()
     held._array = array
