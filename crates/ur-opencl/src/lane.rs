@@ -226,8 +226,8 @@ impl Lane {
     /// Puts a command into it.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, `UNSUPPORTED_FEATURE` for what such a queue does not do;
-    /// the driver's own. Then nothing is put into it.
+    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, and once if that of commands before it has of which nobody was told;
+    /// `UNSUPPORTED_FEATURE` for what such a queue does not do; the driver's own. Then nothing is put into it.
     pub(super) fn put(
         self: &Arc<Self>,
         what: &Submission<'_, OpenCl>,
@@ -244,6 +244,9 @@ impl Lane {
         }
         risks.review();
         let is_behind_all = self.native.is_in_order() || what.order != Order::Free;
+        if is_behind_all && let Some(outcome) = risks.failed.take() {
+            return Err(failure(outcome));
+        }
         let before = if is_behind_all { &risks.owed } else { &risks.barred };
         before.iter().for_each(|debt| debt.add_to(&mut behind));
         let mut made = None;

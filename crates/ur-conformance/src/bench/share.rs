@@ -160,11 +160,20 @@ impl Bench {
         self.succeeded("urEnqueueEventsWaitWithBarrierExt", code)
     }
     /// Enqueues a command that completes after `after`; returns its event.
-    pub fn follow(&self, queue: ur_queue_handle_t, after: &[*mut c_void]) -> Verdict<*mut c_void> {
+    pub fn follow_code(
+        &self,
+        queue: ur_queue_handle_t,
+        after: &[*mut c_void],
+    ) -> Verdict<(ur_result_t, *mut c_void)> {
         let ((count, list), mut event) = (list(after), ur_event_handle_t::NULL);
-        must!(self, enqueue.events_wait(queue, count, list, &mut event));
-        super::exists(event.0)?;
-        Ok(event.0)
+        let code = ask!(self, enqueue.events_wait(queue, count, list, &mut event));
+        Ok((code, event.0))
+    }
+    pub fn follow(&self, queue: ur_queue_handle_t, after: &[*mut c_void]) -> Verdict<*mut c_void> {
+        let (code, event) = self.follow_code(queue, after)?;
+        self.succeeded("urEnqueueEventsWait", code)?;
+        super::exists(event)?;
+        Ok(event)
     }
     pub fn wait_code(&self, events: &[*mut c_void]) -> Verdict<ur_result_t> {
         let count = u32::try_from(events.len()).expect("a short list");

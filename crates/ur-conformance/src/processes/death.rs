@@ -65,6 +65,7 @@ pub fn cases() -> Vec<Case> {
         "urEventWait", "UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: an event being waited on is in the error state; within 100 ms of the death of who owes it", "a host wait ends within 100 ms when the exporter that owes the signal is killed", owed_to_importer;
         "urEventWait", "UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS within 100 ms if who owes a signal dies", "a host wait ends within 100 ms when the importer that owes the signal is killed", owed_to_exporter;
         "urQueueFinish", "commands queued behind a dead signal fail likewise", "a queue that waits for a dead signal fails in time, with all that is behind", queue_behind;
+        "urEnqueueEventsWaitWithBarrierExt", "UR_RESULT_ERROR_IN_EVENT_LIST_EXEC_STATUS: commands behind a dead signal fail", "what is put behind a failure of which nobody was told yet is refused or fails", queue_behind_untold;
         "urEventGetInfo", "the status of a dead signal is ERROR", "a signal that was complete stays complete when its giver dies", complete_stays;
         "urEnqueueEventsWaitWithBarrierExt", "a signal after the exporter's death works or is refused", "what a dead exporter owed is signalled anew or refused, and nobody hangs", signalled_anew;
     });
@@ -257,6 +258,22 @@ fn queue_behind_once(b: &Bench) -> Verdict<(Duration, Death)> {
     importer.must("follow r other")?;
     importer.must("wait other")?;
     Ok(took)
+}
+fn queue_behind_untold(b: &Bench) -> Verdict {
+    let (_place, mut exporter, mut importer, ticket) = Place::shared(b, "event")?;
+    importer.must(&format!("open event there {ticket}"))?;
+    exporter.must("gate q held")?;
+    exporter.must("signal q it")?;
+    importer.must("follow q first there")?;
+    exporter.kill()?;
+    let answer = importer.ask("wait there")?; // which says nothing of the queue
+    ensure!(answer.starts_with(DEAD), "a wait for the signal ended with {answer}");
+    let mut answer = importer.ask("follow q second")?;
+    if answer == "ok" {
+        answer = importer.ask("wait second")?;
+    }
+    ensure!(answer.starts_with(DEAD), "what was put behind it ended with {answer}");
+    Ok(())
 }
 fn complete_stays(b: &Bench) -> Verdict {
     let (_place, mut exporter, mut importer, ticket) = Place::shared(b, "event")?;

@@ -382,7 +382,8 @@ impl Stage {
             }
             ["follow", queue, name, ref after @ ..] => {
                 let (queue, after) = (self.queue(queue)?, self.raws(after)?);
-                let raw = self.bench.follow(queue, &after)?;
+                let (code, raw) = self.bench.follow_code(queue, &after)?;
+                self.check(code)?;
                 self.objects.insert(name.into(), (Kind::Event, raw));
                 ok()
             }

@@ -2,7 +2,7 @@
 //! itself waits for a command's dependencies, so that a hop from another process to the next command takes a
 //! single wake-up. If nothing is pending, very short commands are executed by the submitting thread.
 use super::{
-    command::{Dependencies, OwedSignal, Submission, Work},
+    command::{Dependencies, OwedSignal, Submission, Work, failed},
     completion::{Completion, Failure},
     gate::Stored,
     passage::{Passage, passage},
@@ -43,7 +43,7 @@ struct Lane {
     asleep: bool,
     /// The queue was dropped: the thread ends when nothing is pending.
     closed: bool,
-    /// A failure that `finish` has not returned yet.
+    /// A failure that neither `finish` nor a submission has returned yet.
     untold: Option<Failure>,
 }
 
@@ -88,6 +88,9 @@ impl InOrder {
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
     /// Submits a command.
+    ///
+    /// # Errors
+    /// Returns why an earlier command failed, once, if nobody was told; `OUT_OF_RESOURCES` if no thread can be started.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
@@ -95,6 +98,9 @@ impl InOrder {
     ) -> Result<Option<Arc<Completion>>> {
         let completion = completion_for(&submission);
         let mut lane = self.shared.lock();
+        if let Some(why) = lane.untold.take() {
+            return Err(failed(&why));
+        }
         let quick =
             dependencies.is_empty() && submission.work.is_quick() && self.shared.passage.is_idle();
         if !quick && !lane.started {

@@ -82,6 +82,7 @@ impl Queue {
     /// now: later signals of the same events do not affect this command. On an error nothing was submitted.
     ///
     /// # Errors
+    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if a command failed before which this one is ordered behind, and nobody was told;
     /// `OUT_OF_RESOURCES` if no thread can be started; `UNINITIALIZED` after a fork.
     pub(crate) fn submit(
         &self,
@@ -97,7 +98,7 @@ impl Queue {
     /// Waits until all commands submitted so far are complete.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` with the first reason if a command failed since the last call;
+    /// `IN_EVENT_LIST_EXEC_STATUS` with the first reason if a command failed and neither this nor a submission has said so;
     /// `UNINITIALIZED` after a fork.
     pub(crate) fn finish(&self) -> Result<()> {
         self.check_fork()?;

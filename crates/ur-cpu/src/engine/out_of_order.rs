@@ -2,7 +2,7 @@
 //! complete. Dependencies in this process are continuations, those in other processes are watched by one
 //! thread; no thread blocks. Barriers order earlier commands before later ones.
 use super::{
-    command::{Dependencies, Dependency, Order, OwedSignal, Submission, Work},
+    command::{Dependencies, Dependency, Order, OwedSignal, Submission, Work, failed},
     completion::{Completion, Failure},
     gate::Stored,
     in_order::completion_for,
@@ -29,7 +29,7 @@ struct Field {
     /// The number of the first command in `window`.
     first: u64,
     barrier: Option<Arc<Completion>>,
-    /// A failure that `finish` has not returned yet.
+    /// A failure that neither `finish` nor a submission has returned yet.
     untold: Option<Failure>,
 }
 
@@ -79,6 +79,10 @@ impl OutOfOrder {
         self.shared.lock().untold.take().map_or(Ok(()), Err)
     }
     /// Submits a command.
+    ///
+    /// # Errors
+    /// Returns why an earlier command failed, once, if nobody was told, for a command that is ordered behind all earlier ones;
+    /// `OUT_OF_RESOURCES` if no thread can be started.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
@@ -88,6 +92,11 @@ impl OutOfOrder {
         let watcher = remote.then(remote::ready).transpose()?;
         let looked_at = completion_for(&submission);
         let mut field = self.shared.lock();
+        if submission.order != Order::Free
+            && let Some(why) = field.untold.take()
+        {
+            return Err(failed(&why));
+        }
         if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
         {
             self.shared.do_now(field, submission, looked_at.as_ref());

@@ -23,11 +23,23 @@ fn what_was_submitted_behind_a_failure_fails_with_it_and_later_commands_run() {
     assert!(why.to_string().contains("made to fail"));
     behind.iter().for_each(|one| assert_eq!(one.wait(), Err(why.clone())));
     assert_eq!(before.wait(), Ok(()));
-    queue.put(&[], call(|| {})).wait().unwrap();
     let told = queue.finish().unwrap_err();
     assert_eq!(told.kind(), ErrorKind::DependencyFailed);
     assert!(told.to_string().contains("made to fail"));
     queue.finish().expect("a failure is told once");
+    queue.put(&[], call(|| {})).wait().unwrap();
+}
+
+#[test]
+fn what_is_submitted_behind_a_failure_of_which_nobody_was_told_is_refused_once() {
+    for queue in both() {
+        queue.put(&[], failing()).wait().unwrap_err();
+        let refused = queue.send([], barrier()).map(drop).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::DependencyFailed);
+        assert!(refused.to_string().contains("made to fail"));
+        queue.send([], barrier()).unwrap().unwrap().wait().unwrap();
+        queue.finish().expect("a failure is told once");
+    }
 }
 
 #[test]
@@ -59,6 +71,7 @@ fn a_barrier_behind_a_failure_fails_and_what_comes_after_it_is_submitted_runs() 
     door.open();
     assert!(behind.wait().is_err());
     assert_eq!((fails.status(), barrier_behind.status()), (Status::Failed, Status::Failed));
+    queue.finish().unwrap_err();
     queue.put(&[], call(|| {})).wait().unwrap();
     queue.send([], barrier()).unwrap().unwrap().wait().unwrap();
 }
@@ -84,8 +97,8 @@ fn a_command_that_panics_fails_and_its_queue_goes_on() {
     for queue in both() {
         let panics = queue.put(&[], call(|| panic!("on purpose")));
         assert!(panics.wait().unwrap_err().to_string().contains("panicked"));
-        queue.put(&[], call(|| {})).wait().unwrap();
         assert!(queue.finish().is_err());
+        queue.put(&[], call(|| {})).wait().unwrap();
     }
 }
 
