@@ -223,6 +223,60 @@ def test_what_is_given_up_is_a_connection_or_a_queue() -> None:
     cw_multiprocessing.give_up(take)
 
 
+class Slow:
+    def __reduce__(self) -> Any:
+        return time.sleep, (0.5,)
+
+
+def goes_on_receiving(take: Any, sums: Any) -> None:
+    def receive() -> None:
+        while (received := take.get()) is not None:
+            sums.put(float(received[1].sum()))
+
+    threading.Thread(target=receive).start()
+
+
+def goes_on_sending(ends: Any, give: Any) -> None:
+    def send() -> None:
+        ends.wait(PATIENCE)
+        give.send(np.full(LARGE, 2.0))
+
+    threading.Thread(target=send).start()
+
+
+def test_a_process_goes_on_receiving_as_long_as_its_threads_do() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue, sums = context.Queue(), context.Queue()
+    process = context.Process(target=goes_on_receiving, args=(queue, sums))
+    process.start()
+    try:
+        for number in range(3):
+            queue.put((Slow(), np.full(LARGE, float(number))))
+        queue.put(None)
+        assert [sums.get(timeout=PATIENCE) for _ in range(3)] == [number * LARGE for number in range(3)]
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
+
+
+def test_a_process_waits_for_what_its_threads_have_sent_last() -> None:
+    context = multiprocessing.get_context("spawn")
+    (take, give), ends = context.Pipe(duplex=False), context.Event()
+    process = context.Process(target=goes_on_sending, args=(ends, give))
+    process.start()
+    give.close()
+    try:
+        time.sleep(1)  # for the function to have returned, most likely
+        ends.set()
+        time.sleep(1)  # and the thread to have ended
+        assert take.recv().sum() == 2 * LARGE
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
+
+
 BEFORE = """
 import multiprocessing, time
 from concurrent.futures import ProcessPoolExecutor

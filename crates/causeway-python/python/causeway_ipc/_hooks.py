@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 from concurrent.futures import process as futures
 from contextlib import suppress
 from functools import partial
@@ -38,6 +39,13 @@ def install() -> None:
     _knows_what_children_receive()
     _tells_what_is_lost()
     _gives_up_what_is_not_done()
+    _waits_behind_threads()
+
+
+def _waits_behind_threads() -> None:
+    """Has a process that `multiprocessing` has started wait for its receivers when its threads have ended, which may send and receive."""
+    setattr(threading, "_shutdown", partial(_outbox.shutdown, getattr(threading, "_shutdown")))
+    _outbox.hears_of_threads = True
 
 
 def _takes_back_what_fails() -> None:

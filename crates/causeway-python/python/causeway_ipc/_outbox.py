@@ -250,7 +250,8 @@ _outboxes: dict[str, Outbox] = {}
 
 def _forget_parent() -> None:
     """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outboxes, _marks
+    global _outboxes, _marks, _is_late
+    _is_late = False
     _inherited.extend([_outboxes, _marks])  # neither used nor given back here
     _outboxes, _marks = {}, {}
     _at_the_end.register()  # `multiprocessing` forgets this again in its own children, and calls what is registered for them
@@ -270,9 +271,32 @@ class _AtTheEnd:
 
 
 at_the_end: list[Callable[[], None]] = []
+hears_of_threads = False
+"""Whether `shutdown` is called where the process waits for its threads."""
+_is_late = False
 
 
 def _drain() -> None:
+    global _is_late
+    threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
+    if threads and hears_of_threads and process.parent_process() is not None:
+        _is_late = True  # what `multiprocessing` has started waits for its threads only after this, and they may send and receive
+    else:
+        _drain_now()
+
+
+def shutdown(plain: Callable[[], None]) -> None:
+    """Waits for all threads as `threading` does, and after that for the receivers of what is under way, if that has been put off."""
+    global _is_late
+    try:
+        plain()
+    finally:
+        if _is_late:
+            _is_late = False
+            _drain_now()
+
+
+def _drain_now() -> None:
     for call in at_the_end:
         call()
     for outbox in _outboxes.copy().values():
