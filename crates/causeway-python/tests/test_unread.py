@@ -8,6 +8,7 @@ import os
 import resource
 import threading
 import time
+import warnings
 from queue import Empty
 from typing import Any
 
@@ -221,6 +222,27 @@ def test_what_is_given_up_is_a_connection_or_a_queue() -> None:
         with pytest.raises(TypeError, match="give_up takes a connection or a queue"):
             cw_multiprocessing.give_up(wrong)
     cw_multiprocessing.give_up(take)
+
+
+def sends_where_warnings_are_exceptions(queue: Any) -> None:
+    warnings.simplefilter("error")
+    _outbox._NOTICE = 0.05
+    queue.put(np.full(LARGE, 2.0))
+
+
+def test_a_process_waits_for_its_receivers_where_warnings_are_exceptions() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=sends_where_warnings_are_exceptions, args=(queue,))
+    process.start()
+    try:
+        assert queue._reader.poll(PATIENCE)
+        time.sleep(1)  # for it to have warned
+        assert queue.get().sum() == 2 * LARGE
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    finally:
+        process.kill()
 
 
 class Slow:

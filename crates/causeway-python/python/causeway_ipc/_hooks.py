@@ -130,7 +130,9 @@ def _knows_what_queues_write() -> None:
     plain_cancel = queues.Queue.cancel_join_thread
 
     def feed(buffer: Any, notempty: Any, send_bytes: Any, *others: Any) -> None:
-        plain_feed(Fed(buffer, Written.to(send_bytes.__self__)), notempty, send_bytes, *others)
+        if isinstance(writer := getattr(send_bytes, "__self__", None), connection.Connection):
+            buffer = Fed(buffer, Written.to(writer))
+        plain_feed(buffer, notempty, send_bytes, *others)
 
     def looks_first(plain_put: Any) -> Any:
         def put(self: Any, *arguments: Any, **options: Any) -> None:

@@ -12,6 +12,7 @@ import _thread
 import itertools
 import math
 import os
+import sys
 import threading
 import time
 import warnings
@@ -64,6 +65,15 @@ class _Sent(NamedTuple):
 
 def _mark(number: int, state: int) -> int:
     return number << 2 | state
+
+
+def _warn(sentence: str) -> None:
+    """A warning of a process that ends: it waits also where warnings are exceptions."""
+    try:
+        warnings.warn(sentence, RuntimeWarning, stacklevel=1)
+    except RuntimeWarning:
+        if sys.stderr is not None:
+            print(sentence, file=sys.stderr)
 
 
 def _ends_without_parent() -> bool:
@@ -228,19 +238,15 @@ class Outbox:
                 return
             if waited > _NOTICE and not has_said:
                 has_said = True
-                warnings.warn(
+                _warn(
                     f"process {self.pid} has ended its work and waits until {count} arrays or events that it has sent are received:"
-                    " receive them, or limit the wait by causeway_ipc.multiprocessing.install(linger=seconds)",
-                    RuntimeWarning,
-                    stacklevel=1,
+                    " receive them, or limit the wait by causeway_ipc.multiprocessing.install(linger=seconds)"
                 )
             time.sleep(min(max(waited / 20, 0.0005), 0.1))
         if count:
-            warnings.warn(
+            _warn(
                 f"process {self.pid} ends, and {count} arrays or events that it has sent and nobody has received are lost:"
-                " receive them while it runs, or have it wait longer by causeway_ipc.multiprocessing.install(linger=seconds)",
-                RuntimeWarning,
-                stacklevel=1,
+                " receive them while it runs, or have it wait longer by causeway_ipc.multiprocessing.install(linger=seconds)"
             )
 
 
