@@ -250,10 +250,10 @@ class Slow:
         return time.sleep, (0.5,)
 
 
-def goes_on_receiving(take: Any, sums: Any) -> None:
+def goes_on_receiving(queue: Any, sums: Any) -> None:
     def receive() -> None:
-        while (received := take.get()) is not None:
-            sums.put(float(received[1].sum()))
+        while (received := queue.get()) is not None:
+            sums.send(float(received[1].sum()))
 
     threading.Thread(target=receive).start()
 
@@ -268,14 +268,15 @@ def goes_on_sending(ends: Any, give: Any) -> None:
 
 def test_a_process_goes_on_receiving_as_long_as_its_threads_do() -> None:
     context = multiprocessing.get_context("spawn")
-    queue, sums = context.Queue(), context.Queue()
+    queue, (take, sums) = context.Queue(), context.Pipe(duplex=False)
     process = context.Process(target=goes_on_receiving, args=(queue, sums))
     process.start()
+    sums.close()
     try:
         for number in range(3):
             queue.put((Slow(), np.full(LARGE, float(number))))
         queue.put(None)
-        assert [sums.get(timeout=PATIENCE) for _ in range(3)] == [number * LARGE for number in range(3)]
+        assert [take.recv() for _ in range(3)] == [number * LARGE for number in range(3)]
         process.join(PATIENCE)
         assert process.exitcode == 0
     finally:
