@@ -315,8 +315,10 @@ impl Context {
     /// # Errors
     /// As [`open`](Self::open), for the first ticket that was found to be refused; what was opened by then is closed.
     pub fn open_all<T: Share + Send>(&self, tickets: &[Ticket<T>]) -> Result<Vec<T>> {
-        let ahead = ur_ipc::Ahead::of(tickets.iter().map(Ticket::handle_bytes));
-        let next = AtomicUsize::new(0);
+        let ahead = &ur_ipc::Ahead::of(tickets.iter().map(Ticket::handle_bytes));
+        let Some(first) = tickets.first() else { return Ok(vec![]) };
+        let first = self.open(first)?; // after it, others can be asked for together
+        let next = &AtomicUsize::new(1);
         let work = || {
             let mut opened = Vec::new();
             // A number for each, nothing more.
@@ -333,7 +335,13 @@ impl Context {
             // One that cannot be started leaves its part to the others.
             let start = |_| ur_mapping::start_scoped_thread(scope, "causeway-open", work).ok();
             let others: Vec<_> = (0..threads).filter_map(start).collect();
-            let mut all = work()?;
+            if ahead.is_long() {
+                let is_over = || next.load(Relaxed) >= tickets.len();
+                let fetch = move || ahead.fetch(is_over);
+                let _ = ur_mapping::start_scoped_thread(scope, "causeway-ahead", fetch); // without it, the opens ask
+            }
+            let mut all = vec![(0, first)];
+            all.extend(work()?);
             for other in others {
                 all.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
             }

@@ -63,7 +63,7 @@ pub trait Streams: Types {
     ///
     /// If it fails, nothing was submitted, unless the submission waits for the command: then the error may be the
     /// command's own. Returns [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed) if something that the
-    /// command waits for is known to have failed, and once if a command has that this one is ordered behind and neither a submission nor
+    /// command waits for is known to have failed, and once if an earlier command of the stream has and neither a submission nor
     /// [`finish`](Self::finish) has said so.
     fn submit(
         stream: &Self::Stream,

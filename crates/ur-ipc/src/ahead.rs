@@ -1,11 +1,12 @@
 //! Tickets that are about to be opened together. The first of them that needs a request brings those behind it with it, for
-//! the opens that follow. So a request does not cost each of them a round trip, in which both processes are woken. This works for
+//! the opens that follow; or a thread beside the opens asks for all. So a request does not cost each of them a round trip, in which both
+//! processes are woken. This works for
 //! tickets whose answers bring no descriptors; others are fetched one by one.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
     deadline::Deadline,
     envelope::{Envelope, Transport},
-    fetch::many::Wanted,
+    fetch::{Host, many::Wanted},
     fork::PerFork,
     hosts, locked,
     request_lock::RequestLock,
@@ -67,6 +68,17 @@ impl Ahead {
         }
         Self(Some(set))
     }
+    /// Asks for all that the first open, which has been by now, has left, while other threads open what has arrived, until `is_over`.
+    /// That is worth a thread for more tickets than one request brings.
+    pub fn fetch(&self, is_over: impl Fn() -> bool) {
+        if let Some(set) = &self.0 {
+            while !is_over() && set.fetch_next().is_some() {}
+        }
+    }
+    /// Whether more than one request is needed.
+    pub fn is_long(&self) -> bool {
+        self.together() > AT_ONCE
+    }
     /// How many of the tickets may come together.
     pub fn together(&self) -> usize {
         self.0.as_ref().map_or(0, |set| set.tickets.len())
@@ -102,6 +114,27 @@ impl Set {
         if !host.needs_no_descriptor(envelope) {
             return None; // the next one does not, after the request for this one
         }
+        self.ask(&host, envelope, place, &deadline);
+        let taken = locked(&self.state).arrived.remove(&place);
+        taken.map(Ok).or_else(|| self.late_since(begun).map(Err))
+    }
+    /// Asks for the first tickets that nobody has asked for. `None` if there are none, or if the opens of them have to ask.
+    fn fetch_next(&self) -> Option<()> {
+        let deadline = Deadline::new();
+        let _asking = self.asking.take(deadline.at())?;
+        let place = locked(&self.state).asked.max(1); // the first is opened before any can be asked for
+        let envelope = Envelope::parse(self.tickets.get(place)?).ok()?;
+        let host = hosts::to(&envelope, deadline.at()).ok()?;
+        host.needs_no_descriptor(&envelope).then(|| self.ask(&host, &envelope, place, &deadline))?
+    }
+    /// Asks the host for the tickets of its that are at this place and behind it. `None` if that has failed.
+    fn ask(
+        &self,
+        host: &Arc<Host>,
+        envelope: &Envelope,
+        place: usize,
+        deadline: &Deadline,
+    ) -> Option<()> {
         let (mut places, mut wanted) = (Vec::new(), Vec::<Wanted>::new());
         for (ticket, place) in self.tickets.iter().zip(0..).skip(place).take(AT_ONCE) {
             if let Ok(next) = Envelope::parse(ticket)
@@ -112,16 +145,16 @@ impl Set {
                 wanted.push((next, *ticket));
             }
         }
-        let (arrived, asked) = host.fetch_many(&wanted, &deadline);
+        let (arrived, asked) = host.fetch_many(&wanted, deadline);
         let arrived = places.into_iter().zip(arrived);
         let mut state = locked(&self.state);
         state.asked = place + AT_ONCE;
         state.arrived.extend(arrived.filter_map(|(place, one)| Some((place, one?))));
-        let late = asked.err().filter(|e| e.kind() == ErrorKind::TimedOut);
+        let failed = asked.err();
+        let is_good = failed.is_none();
+        let late = failed.filter(|e| e.kind() == ErrorKind::TimedOut);
         state.late = late.map(|e| (Instant::now(), e));
-        let taken = state.arrived.remove(&place);
-        drop(state);
-        taken.map(Ok).or_else(|| self.late_since(begun).map(Err))
+        is_good.then_some(())
     }
     /// What is known of the ticket at this place: `None` if it has not been asked for.
     fn known(&self, place: usize) -> Option<Option<Fetched>> {

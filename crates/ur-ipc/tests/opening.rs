@@ -389,6 +389,21 @@ fn tickets_that_are_opened_together_come_in_few_requests_and_others_only_when_th
     });
 }
 #[test]
+fn a_thread_beside_the_opens_asks_for_all_that_the_first_has_left() {
+    let (_place, mut exporter, mut importer) = pair();
+    let tickets = exporter.ask("export-numbers 300");
+    importer.ask(&format!("ahead {tickets}"));
+    let all: Vec<_> = tickets.split(' ').collect();
+    assert_eq!(importer.ask(&format!("open-bytes {}", all[0])), "bytes 0");
+    assert_eq!(exporter.ask("leased 2001"), "false");
+    importer.ask("fetch-ahead");
+    exporter.signal(rustix::process::Signal::STOP);
+    let told: Vec<_> =
+        all[1..].iter().map(|ticket| importer.ask(&format!("open-bytes {ticket}"))).collect();
+    exporter.signal(rustix::process::Signal::CONT);
+    assert!(told.iter().zip(1..).all(|(told, n)| *told == format!("bytes {n}")), "{told:?}");
+}
+#[test]
 fn what_came_ahead_and_is_not_opened_is_given_back() {
     let (_place, mut exporter, mut importer) = pair();
     let tickets = exporter.ask("export-numbers 70");

@@ -11,7 +11,7 @@ use super::{
         work::{Ability, behind, execute, place},
     },
     platform,
-    point::{Awaited, Debt, End, Outcome, failed, failure, outcome},
+    point::{Awaited, Debt, End, Outcome, failure, outcome},
 };
 use std::{
     ffi::{c_int, c_void},
@@ -111,12 +111,17 @@ impl Risks {
     }
     /// Forgets what is over, and notes what has failed.
     fn review(&mut self) -> &Self {
-        if self.owed.is_empty() && self.barred.is_empty() {
-            return self;
-        }
-        self.failed = failed(&self.owed).max(self.failed);
-        self.owed.retain(Debt::is_pending);
-        self.barred.retain(Debt::is_pending);
+        let Self { owed, barred, failed, .. } = self;
+        // Each is asked once: what fails between two questions would be forgotten untold.
+        owed.retain(|debt| match debt.outcome() {
+            None => true,
+            Some(Outcome::Succeeded) => false,
+            failure => {
+                *failed = failure.max(*failed);
+                false
+            }
+        });
+        barred.retain(|debt| owed.iter().any(|one| one.covers(debt)));
         self
     }
 }
@@ -226,7 +231,7 @@ impl Lane {
     /// Puts a command into it.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, and once if that of commands before it has of which nobody was told;
+    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, and once if that of earlier commands has of which nobody was told;
     /// `UNSUPPORTED_FEATURE` for what such a queue does not do; the driver's own. Then nothing is put into it.
     pub(super) fn put(
         self: &Arc<Self>,
@@ -243,10 +248,10 @@ impl Lane {
             return Err(platform::exits().into());
         }
         risks.review();
-        let is_behind_all = self.native.is_in_order() || what.order != Order::Free;
-        if is_behind_all && let Some(outcome) = risks.failed.take() {
+        if let Some(outcome) = risks.failed.take() {
             return Err(failure(outcome));
         }
+        let is_behind_all = self.native.is_in_order() || what.order != Order::Free;
         let before = if is_behind_all { &risks.owed } else { &risks.barred };
         before.iter().for_each(|debt| debt.add_to(&mut behind));
         let mut made = None;

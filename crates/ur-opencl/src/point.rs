@@ -43,7 +43,7 @@ pub(super) enum Debt {
 }
 impl Debt {
     /// What became of it; `None` if it is pending.
-    fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::Word(signal) => match signal.progress() {
                 Progress::Pending => None,
@@ -61,7 +61,7 @@ impl Debt {
         matches!(self, Self::Word(_))
     }
     /// Whether the failure of `other` is one of this, too: of one counter's values the greatest says it all.
-    fn covers(&self, other: &Self) -> bool {
+    pub(super) fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Word(one), Self::Word(two)) => {
                 one.word_address() == two.word_address() && one.value() >= two.value()

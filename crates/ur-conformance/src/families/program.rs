@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         "urProgramGetFunctionPointer", "UR_RESULT_ERROR_INVALID_KERNEL_NAME: the program holds no function of that name", "a function that is not there is INVALID_KERNEL_NAME", no_function;
         "urProgramGetGlobalVariablePointer", "UR_RESULT_ERROR_INVALID_VALUE: the program has no variable of that name", "a variable that is not there is INVALID_VALUE", no_variable;
         "urProgramGetGlobalVariablePointer", "the size of the variable", "a variable of a program has its address and its size", variable;
+        "urEnqueueDeviceGlobalVariableRead", "a copy that was enqueued before", "a copy of a variable is made though its program is built anew meanwhile", variable_kept;
         "urEnqueueDeviceGlobalVariableWrite, urEnqueueDeviceGlobalVariableRead", "writes and reads a program's variable", "a variable is as the program says at first, and then as it was written", variable_written;
         "urProgramRelease", "a program keeps its context", "a program answers after its context was released", outlives;
         "urProgramBuild", "a program may be built with options", "options that mean nothing to anybody do no harm or are a build failure", options;
@@ -331,6 +332,23 @@ fn variable_written(b: &Bench) -> Verdict {
     same!(seen, [41, 1, 2, 0], "the variable");
     read(2, &mut seen[..1])?;
     same!(seen[0], 2, "a part of it");
+    release(b, program)
+}
+fn variable_kept(b: &Bench) -> Verdict {
+    let (program, queue, name) = (with_variable(b)?, b.queue()?, c"var".as_ptr());
+    let gate = b.gate(queue)?;
+    let (mut seen, list, none) = ([0_u8; 4], null(), null_mut());
+    let (at, count) = (seen.as_mut_ptr().cast(), seen.len());
+    must!(
+        b,
+        enqueue
+            .device_global_variable_read(queue, program, name, false, count, 0, at, 0, list, none)
+    );
+    // Whether there are such options is the compiler's.
+    let _ = ask!(b, program.build(b.context()?, program, c"-DOTHER=1".as_ptr()));
+    gate.open();
+    must!(b, queue.finish(queue));
+    same!(u32::from_ne_bytes(seen), 41, "the variable at first");
     release(b, program)
 }
 fn outlives(b: &Bench) -> Verdict {

@@ -37,6 +37,8 @@ pub struct Program<D: HasCode> {
     facts: OnceLock<Option<Result<Facts, String>>>,
     constants: ProcessMutex<Vec<Constant>>,
     builds: ProcessMutex<Vec<Build<Module<D>>>>,
+    /// Modules in whose place others were built. Commands that were enqueued or recorded may use their variables, and keep the program.
+    replaced: ProcessMutex<Vec<Arc<Module<D>>>>,
 }
 /// The origin of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -127,9 +129,10 @@ impl<D: HasCode> Program<D> {
         builds: Vec<Build<Module<D>>>,
     ) -> Owned<Self> {
         D::sweep_code();
-        let (facts, constants) = Default::default();
+        let (facts, constants, replaced) = Default::default();
         let builds = ProcessMutex::new(builds);
-        let new = Self { context, devices, origin, parts, metadata, facts, constants, builds };
+        let new =
+            Self { context, devices, origin, parts, metadata, facts, constants, builds, replaced };
         Owned::new(new)
     }
     /// The context in which it was made.
@@ -357,14 +360,8 @@ impl<D: HasCode> Program<D> {
         let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
         let (replaced, noted) = self.builds()?[at].note(settings, log, made);
-        self.leave(replaced.into_iter().collect());
+        self.replaced.lock()?.extend(replaced);
         noted
-    }
-    /// Lets go of modules once the commands that use them have run.
-    fn leave(&self, modules: Vec<Arc<Module<D>>>) {
-        if !modules.is_empty() {
-            D::leave(self.context.as_handle().addr(), modules);
-        }
     }
     /// The indices of all its builds.
     pub(super) fn all(&self) -> Vec<usize> {
@@ -401,7 +398,11 @@ impl<D: HasCode> Drop for Program<D> {
     /// Deferred, because commands that use its modules may be running. In a forked child the modules stay the parent's.
     fn drop(&mut self) {
         let builds = self.builds.get_mut().map(std::mem::take).into_iter().flatten();
-        self.leave(builds.filter_map(|build| build.module().cloned()).collect());
+        let mut modules: Vec<_> = builds.filter_map(|build| build.module().cloned()).collect();
+        modules.extend(self.replaced.get_mut().map(std::mem::take).into_iter().flatten());
+        if !modules.is_empty() {
+            D::leave(self.context.as_handle().addr(), modules);
+        }
     }
 }
 fn not_built() -> Error {

@@ -82,7 +82,7 @@ impl Queue {
     /// now: later signals of the same events do not affect this command. On an error nothing was submitted.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if a command failed before which this one is ordered behind, and nobody was told;
+    /// `IN_EVENT_LIST_EXEC_STATUS`, once, if an earlier command has failed and nobody was told;
     /// `OUT_OF_RESOURCES` if no thread can be started; `UNINITIALIZED` after a fork.
     pub(crate) fn submit(
         &self,

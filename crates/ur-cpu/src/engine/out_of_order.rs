@@ -81,8 +81,7 @@ impl OutOfOrder {
     /// Submits a command.
     ///
     /// # Errors
-    /// Returns why an earlier command failed, once, if nobody was told, for a command that is ordered behind all earlier ones;
-    /// `OUT_OF_RESOURCES` if no thread can be started.
+    /// Returns why an earlier command failed, once, if nobody was told; `OUT_OF_RESOURCES` if no thread can be started.
     pub(super) fn submit(
         &self,
         dependencies: Dependencies,
@@ -92,9 +91,7 @@ impl OutOfOrder {
         let watcher = remote.then(remote::ready).transpose()?;
         let looked_at = completion_for(&submission);
         let mut field = self.shared.lock();
-        if submission.order != Order::Free
-            && let Some(why) = field.untold.take()
-        {
+        if let Some(why) = field.untold.take() {
             return Err(failed(&why));
         }
         if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
@@ -245,11 +242,12 @@ impl Job {
                 Some(_) => owed.counter.fail(),
             }
         }
+        if let Some(failure) = failure {
+            // Before it is settled: what is submitted behind it from then on must not run as if nothing had failed.
+            self.queue.lock().untold.get_or_insert(failure);
+        }
         self.completion.settle(outcome);
         let mut field = self.queue.lock();
-        if failure.is_some() {
-            field.untold = field.untold.take().or(failure);
-        }
         self.queue.passage.end(field.leave(self.number));
         drop(field);
         let stored = Stored::now();

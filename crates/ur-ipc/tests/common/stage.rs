@@ -68,6 +68,10 @@ impl Stage {
                 self.ahead = Some(Ahead::of(tickets.iter().map(Vec::as_slice)));
                 "ok".into()
             }
+            ["fetch-ahead"] => {
+                self.ahead.as_ref().unwrap().fetch(|| false);
+                "fetched".into()
+            }
             ["not-ahead"] => {
                 self.ahead = None;
                 "ok".into()
