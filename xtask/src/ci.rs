@@ -204,7 +204,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "what others may send (fuzzing)",
-        command: &["cargo", "xtask", "fuzz", "--seconds", "20", "--jobs", "2"],
+        command: &["cargo", "xtask", "fuzz", "--seconds", "14", "--jobs", "2"],
         slow: true,
         needs: Some((
             &["cargo", "+nightly", "fuzz", "--version"],
@@ -244,8 +244,6 @@ const STEPS: &[Step] = &[
             "--short",
             "--profile",
             "igpu",
-            "--profile",
-            "bmg",
             "--profile",
             "pvc",
         ],

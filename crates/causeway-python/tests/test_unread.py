@@ -9,6 +9,7 @@ import resource
 import threading
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from queue import Empty
 from typing import Any
 
@@ -168,6 +169,44 @@ def test_a_process_ends_after_it_has_given_up_a_queue_whose_pipe_is_full(kind: s
         assert 0 < written < 499
         for _ in range(500):
             queue.put(None, block=False)  # there is as much room as ever
+    finally:
+        process.kill()
+
+
+def fill_with_long_messages_and_give_up(queue: Any) -> None:
+    for number in range(30):
+        queue.put((b"long" * 5000, cw.array(np.full(4, number))))
+    time.sleep(0.5)  # until the thread is in the midst of a message, most likely
+    cw_multiprocessing.give_up(queue)
+
+
+def test_a_process_ends_after_it_has_given_up_a_queue_in_the_midst_of_a_message() -> None:
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=fill_with_long_messages_and_give_up, args=(queue,))
+    process.start()
+    process.join(PATIENCE)
+    process.kill()
+    assert process.exitcode == 0
+
+
+def most_of_what_there_may_be(queues: Any) -> None:
+    _outbox._PLACES = 64
+    for number, queue in enumerate(queues):
+        queue.put([cw.array(np.full(4, number)) for _ in range(60)])
+
+
+def test_queues_that_have_together_more_than_there_may_be_do_not_wait_for_one_another() -> None:
+    context = multiprocessing.get_context("spawn")
+    queues = [context.Queue() for _ in range(4)]
+    process = context.Process(target=most_of_what_there_may_be, args=(queues,))
+    process.start()
+    try:
+        with ThreadPoolExecutor(4) as readers:
+            for number, received in enumerate(readers.map(lambda queue: queue.get(timeout=PATIENCE), queues)):
+                assert [int(array[0]) for array in received] == [number] * 60
+        process.join(PATIENCE)
+        assert process.exitcode == 0
     finally:
         process.kill()
 

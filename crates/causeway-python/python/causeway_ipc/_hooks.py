@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+import time
 from concurrent.futures import process as futures
 from contextlib import suppress
 from functools import partial
@@ -16,9 +17,13 @@ from typing import Any
 
 from . import _given_up, _outbox
 from ._lost import loads
-from ._message import Fed, Message, Start, current, thread, to_write
+from ._message import Again, Fed, Message, Start, current, thread, to_write
 from ._outbox import all_or_nothing
 from ._readers import Written
+
+
+_LET_GO = 1.0
+"""Seconds that the thread of a queue has to drop what was given up, when the process ends."""
 
 
 class _Pickled(bytearray):
@@ -67,9 +72,15 @@ def _takes_back_what_fails() -> None:
 
         @classmethod
         def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
-            pickled = _Pickled(to_write())
-            all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
-            return memoryview(pickled)
+            while True:
+                pickled = _Pickled(to_write())
+                try:
+                    all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
+                    return memoryview(pickled)
+                except Again:
+                    _outbox.begins_again(pickled.message)
+                finally:
+                    _outbox.ends_wait(pickled.message)
 
     def send(self: Any, obj: Any) -> None:
         all_or_nothing(Message(), plain_send, self, obj)
@@ -128,11 +139,24 @@ def _knows_what_queues_write() -> None:
     """Has what the thread of a queue is about to write known to go there, and a queue that is not waited for be so at its end."""
     plain_feed: Any = getattr(queues.Queue, "_feed")
     plain_cancel = queues.Queue.cancel_join_thread
+    plain_join: Any = getattr(queues.Queue, "_finalize_join")
 
     def feed(buffer: Any, notempty: Any, send_bytes: Any, *others: Any) -> None:
         if isinstance(writer := getattr(send_bytes, "__self__", None), connection.Connection):
             buffer = Fed(buffer, Written.to(writer))
+            setattr(threading.current_thread(), "_causeway_fed", buffer)
         plain_feed(buffer, notempty, send_bytes, *others)
+
+    def join(waited_for: Any) -> None:
+        begun = time.monotonic()
+        while (one := waited_for()) is not None and one.is_alive():
+            fed = getattr(one, "_causeway_fed", None)
+            if fed is None or not fed.was_given_up():
+                begun = time.monotonic()
+            elif time.monotonic() - begun > _LET_GO:
+                return  # it waits for a reader, or for a writer that waits for one, in the midst of a message maybe
+            one.join(0.05)
+        plain_join(waited_for)
 
     def looks_first(plain_put: Any) -> Any:
         def put(self: Any, *arguments: Any, **options: Any) -> None:
@@ -147,6 +171,7 @@ def _knows_what_queues_write() -> None:
         Written.to(_writer_of(self)).wait_for_nobody()
 
     setattr(queues.Queue, "_feed", staticmethod(feed))
+    setattr(queues.Queue, "_finalize_join", staticmethod(join))
     for kind in [queues.Queue, queues.JoinableQueue]:
         setattr(kind, "put", looks_first(kind.put))
     setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)

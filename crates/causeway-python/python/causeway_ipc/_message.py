@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from multiprocessing import queues
 from typing import Any, Protocol
 
 from ._readers import Child, Written
+
+
+_END: object = getattr(queues, "_sentinel")
 
 
 class _Reader(Protocol):
@@ -56,6 +60,22 @@ class Message:
         return not self.went or any(reader.is_read() for reader in self.went)
 
 
+    def again(self) -> Message:
+        """The message in its place, which is pickled from its beginning."""
+        new = Message(*self.went)
+        for reader in self.went:
+            if isinstance(reader, Written):
+                reader.in_hand = new
+        if self.was_given_up:
+            new.dropped, new.was_given_up = self.dropped, True
+        return new
+
+
+class Again(BaseException):
+    """Ends the pickling of a message, which begins anew when the one is over that waits for room with a part of it posted. Two that wait
+    so would wait for each other."""
+
+
 class Start(Message):
     """The start of a process by `spawn` or `forkserver`, which is sent several messages in one call."""
 
@@ -97,3 +117,8 @@ class Fed:
     def popleft(self) -> Any:
         thread.fed = self._written.in_hand = Message(self._written)
         return self._buffer.popleft()
+
+    def was_given_up(self) -> bool:
+        """Whether nothing is left to write but what was given up."""
+        taken = self._written.in_hand
+        return taken is not None and taken.was_given_up and all(one is _END for one in self._buffer.copy())

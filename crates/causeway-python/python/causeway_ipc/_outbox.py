@@ -26,7 +26,7 @@ from . import _causeway
 from ._causeway import Array, Event, Export, Pending
 from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Unreachable, Withdrawn
 from ._lost import lost_in_pools
-from ._message import Message, current, thread
+from ._message import Again, Message, current, thread
 from ._readers import Written
 
 _PLACES = 4096
@@ -68,12 +68,13 @@ def _mark(number: int, state: int) -> int:
 
 
 def _warn(sentence: str) -> None:
-    """A warning of a process that ends: it waits also where warnings are exceptions."""
+    """A warning of a process that ends: it waits also where warnings are exceptions, or cannot be shown."""
     try:
         warnings.warn(sentence, RuntimeWarning, stacklevel=1)
-    except RuntimeWarning:
+    except Exception:
         if sys.stderr is not None:
-            print(sentence, file=sys.stderr)
+            with suppress(Exception):
+                print(sentence, file=sys.stderr)
 
 
 def _ends_without_parent() -> bool:
@@ -111,6 +112,8 @@ class Outbox:
         self._ticket = _causeway.share(self._arrived)
         self._sent: dict[int, _Sent] = {}
         self._open: list[Array] = []
+        self._waits: dict[int, Message] = {}
+        """The message of a queue that waits for room with a part of it posted, if there is one."""
         self._numbers = itertools.count(1)
         self._posted = 0
         """Since the last look."""
@@ -154,7 +157,16 @@ class Outbox:
             is_read = any(other.message is None or other.message.is_read() for other in others)
             if message is None or message is not thread.fed or not is_read or _ends_without_parent():
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
+            if self._waits.setdefault(0, message) is not message:
+                raise Again
             time.sleep(0.002)
+
+    def has_waiting(self) -> bool:
+        return bool(self._waits)
+
+    def ends_wait(self, message: Message) -> None:
+        if self._waits.get(0) is message:
+            self._waits.pop(0, None)
 
     def outstanding(self) -> int:
         self._sweep()
@@ -323,6 +335,19 @@ def give_up(written: Written) -> None:
     """Nobody will receive what was written there."""
     for outbox in _outboxes.copy().values():
         outbox.give_up(written)
+
+
+def begins_again(message: Message) -> None:
+    """Waits until no message waits for room, and has the one that this thread was pickling begin anew."""
+    thread.fed = message.again()
+    while any(outbox.has_waiting() for outbox in _outboxes.copy().values()):
+        time.sleep(0.002)
+
+
+def ends_wait(message: Message) -> None:
+    """It has been pickled, or not."""
+    for outbox in _outboxes.copy().values():
+        outbox.ends_wait(message)
 
 
 def closes(connection: Any) -> None:
