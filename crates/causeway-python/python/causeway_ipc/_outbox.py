@@ -112,7 +112,7 @@ class Outbox:
         self._ticket = _causeway.share(self._arrived)
         self._sent: dict[int, _Sent] = {}
         self._open: list[Array] = []
-        self._waits: dict[int, Message] = {}
+        self._waits: dict[int, Message | None] = {}
         """The message of a queue that waits for room with a part of it posted, if there is one."""
         self._numbers = itertools.count(1)
         self._posted = 0
