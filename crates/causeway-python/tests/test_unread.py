@@ -305,6 +305,16 @@ def goes_on_sending(ends: Any, give: Any) -> None:
     threading.Thread(target=send).start()
 
 
+def forks_late(ends: Any, give: Any) -> None:
+    def fork() -> None:
+        ends.wait(PATIENCE)
+        process = multiprocessing.get_context("fork").Process(target=give.send, args=(np.full(LARGE, 2.0),))
+        process.start()
+        process.join()
+
+    threading.Thread(target=fork).start()
+
+
 def test_a_process_goes_on_receiving_as_long_as_its_threads_do() -> None:
     context = multiprocessing.get_context("spawn")
     queue, (take, sums) = context.Queue(), context.Pipe(duplex=False)
@@ -322,10 +332,11 @@ def test_a_process_goes_on_receiving_as_long_as_its_threads_do() -> None:
         process.kill()
 
 
-def test_a_process_waits_for_what_its_threads_have_sent_last() -> None:
+@pytest.mark.parametrize("goes_on", [goes_on_sending, forks_late])
+def test_a_process_waits_for_what_its_threads_have_sent_last(goes_on: Any) -> None:
     context = multiprocessing.get_context("spawn")
     (take, give), ends = context.Pipe(duplex=False), context.Event()
-    process = context.Process(target=goes_on_sending, args=(ends, give))
+    process = context.Process(target=goes_on, args=(ends, give))
     process.start()
     give.close()
     try:

@@ -268,8 +268,8 @@ _outboxes: dict[str, Outbox] = {}
 
 def _forget_parent() -> None:
     """A forked child has nothing under way, and must not touch what is its parent's."""
-    global _outboxes, _marks, _is_late
-    _is_late = False
+    global _outboxes, _marks, _has_drained
+    _has_drained = False
     _inherited.extend([_outboxes, _marks])  # neither used nor given back here
     _outboxes, _marks = {}, {}
     _at_the_end.register()  # `multiprocessing` forgets this again in its own children, and calls what is registered for them
@@ -291,30 +291,28 @@ class _AtTheEnd:
 at_the_end: list[Callable[[], None]] = []
 hears_of_threads = False
 """Whether `shutdown` is called where the process waits for its threads."""
-_is_late = False
+_has_drained = False
 
 
 def _drain() -> None:
-    global _is_late
     threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.current_thread()]
-    if threads and hears_of_threads and process.parent_process() is not None:
-        _is_late = True  # what `multiprocessing` has started waits for its threads only after this, and they may send and receive
-    else:
+    if not (threads and hears_of_threads and process.parent_process() is not None):
         _drain_now()
 
 
 def shutdown(plain: Callable[[], None]) -> None:
-    """Waits for all threads as `threading` does, and after that for the receivers of what is under way, if that has been put off."""
-    global _is_late
+    """Waits for all threads as `threading` does. What `multiprocessing` has started does that last, and its threads may send and receive
+    until then; one that such a thread has forked ends without a word to this module before."""
     try:
         plain()
     finally:
-        if _is_late:
-            _is_late = False
+        if process.parent_process() is not None and not _has_drained:
             _drain_now()
 
 
 def _drain_now() -> None:
+    global _has_drained
+    _has_drained = True
     for call in at_the_end:
         call()
     for outbox in _outboxes.copy().values():
