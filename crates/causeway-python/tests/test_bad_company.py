@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import causeway_ipc as cw
 import pytest
 
 KILLS = Path(__file__).with_name("kills.py")
@@ -79,6 +80,19 @@ print(event.query())
     assert sharer.hear() == "8"
     opener.tell("wait")
     assert opener.hear() == "True"
+
+
+def test_no_shared_memory_has_the_number_of_a_closed_standard_stream(peer: Any) -> None:
+    ticket = cw.share(kept := cw.empty(1 << 20, "uint8"))
+    child = peer("""
+import os
+for number in (0, 2):
+    os.close(number)
+kept = cw.empty(1 << 20, "uint8"), cw.open(sys.argv[1])
+print(*(os.path.exists(f"/proc/self/fd/{number}") and "memfd" in os.readlink(f"/proc/self/fd/{number}") for number in (0, 2)))
+""", ticket.ticket)
+    assert child.hear() == "False False"
+    del kept
 
 
 def test_shares_and_opens_without_end_leave_nothing(peer: Any, is_long: bool) -> None:

@@ -54,7 +54,7 @@ pub use identity::{InstanceId, instance};
 pub use leases::on_leases_gone;
 pub use notice::on_notice;
 pub use registry::{Arrived, Importer, Opened, Remote, same_device};
-pub use shared_memory::SharedMemory;
+pub use shared_memory::{SharedMemory, memfd};
 pub use standing::ArrivedPayload;
 
 pub use ur_lock::locked;

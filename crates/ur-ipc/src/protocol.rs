@@ -1,6 +1,7 @@
 //! The messages between importers and brokers, over `SOCK_SEQPACKET`. An answer is a datagram of fixed size; a request
 //! is of fixed size too, and is followed by the opens that have ended since the previous request. Both sides treat the
 //! other's bytes as hostile. Admission is left to `broker`, and timeouts are left to `broker` and `fetch`.
+use crate::shared_memory::beyond_standard;
 use crate::{ENVELOPE_LEN, Kind, Object, waiting::uninterrupted};
 use rustix::{
     io::{Errno, IoSlice, IoSliceMut},
@@ -472,13 +473,17 @@ fn receive_in(
     let flags = flags | RecvFlags::CMSG_CLOEXEC | RecvFlags::TRUNC;
     let mut into = [IoSliceMut::new(into)];
     let message = recvmsg(socket, &mut into, &mut control, flags)?;
-    let mut rights = Vec::new();
+    let (mut rights, mut rights_lost) = (Vec::new(), message.flags.contains(ReturnFlags::CTRUNC));
     for message in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = message {
-            rights.extend(fds);
+            for fd in fds {
+                match beyond_standard(fd) {
+                    Ok(fd) => rights.push(fd),
+                    Err(_) => rights_lost = true,
+                }
+            }
         }
     }
-    let rights_lost = message.flags.contains(ReturnFlags::CTRUNC);
     Ok(Received { length: message.bytes, rights, rights_lost })
 }
 

@@ -2,16 +2,33 @@
 //! opened. The adapter maps it.
 use crate::{Error, ErrorKind, Result};
 use rustix::{
-    fs::{FileType, SealFlags, fcntl_get_seals, fstat},
-    io::Errno,
+    fs::{FileType, MemfdFlags, SealFlags, fcntl_get_seals, fstat, memfd_create},
+    io::{Errno, fcntl_dupfd_cloexec},
 };
 use std::{
-    os::fd::{AsFd, OwnedFd},
+    os::fd::{AsFd, AsRawFd, OwnedFd},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
+
+/// Makes a memfd without contents, which can be sealed.
+///
+/// # Errors
+/// The kernel's.
+pub fn memfd(name: &str) -> rustix::io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    beyond_standard(match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(name, flags)?, // before Linux 6.3
+        made => made?,
+    })
+}
+/// Gives memory a number that no standard stream has: a program that has closed one may write there all the same.
+pub(crate) fn beyond_standard(fd: OwnedFd) -> rustix::io::Result<OwnedFd> {
+    const FIRST: i32 = 3;
+    if fd.as_raw_fd() >= FIRST { Ok(fd) } else { fcntl_dupfd_cloexec(&fd, FIRST) }
+}
 
 /// A verified descriptor: either a memfd that cannot shrink while it is mapped, or a descriptor that is not a memfd.
 #[derive(Debug)]

@@ -3,10 +3,7 @@
 #![expect(unsafe_code, reason = "maps and unmaps memory")]
 use crate::host::free_memory;
 use rustix::{
-    fs::{
-        FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate,
-        memfd_create,
-    },
+    fs::{FallocateFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate},
     io::{Errno, retry_on_intr},
     mm::{
         Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
@@ -149,12 +146,7 @@ impl Memfd {
         ur_ipc::file_size::may_have(bytes as u64)
             .map_err(|e| Error::from(e).with_code(ErrorCode::OutOfDeviceMemory))?;
         let doing = "create a memfd";
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        let made = match memfd_create("causeway", flags | MemfdFlags::NOEXEC_SEAL) {
-            Err(Errno::INVAL) => memfd_create("causeway", flags), // before Linux 6.3
-            made => made,
-        };
-        let fd = made.map_err(|e| refused(doing, e, Side::Device))?;
+        let fd = ur_ipc::memfd("causeway").map_err(|e| refused(doing, e, Side::Device))?;
         let sized = ftruncate(&fd, bytes as u64).map_err(|e| match e {
             Errno::INVAL | Errno::FBIG => Errno::NOMEM, // more than any file may have
             e => e,

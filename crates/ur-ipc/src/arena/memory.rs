@@ -4,11 +4,8 @@ use super::{
     layout::{BYTES, Header, LOST, Part, WATCHER_WORD, counter_word, mark_word},
     protocol,
 };
-use crate::{Error, Result, ledger};
-use rustix::{
-    fs::{MemfdFlags, Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate, memfd_create},
-    io::Errno,
-};
+use crate::{Error, Result, ledger, shared_memory};
+use rustix::fs::{Mode, SealFlags, fchmod, fcntl_add_seals, ftruncate};
 use std::{
     os::fd::{AsFd, OwnedFd},
     sync::{Arc, atomic::Ordering::Release},
@@ -18,11 +15,7 @@ use ur_mapping::{HeldWord, SharedWords};
 /// Makes sparse memory of an arena's size: pages that are never touched cost nothing.
 fn memfd(name: &str) -> Result<OwnedFd> {
     crate::file_size::may_have(BYTES as u64)?;
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => memfd_create(name, flags), // before Linux 6.3
-        made => made,
-    };
+    let fd = shared_memory::memfd(name);
     let doing = "make memory for events that other processes can open (memfd_create)";
     let fd = fd.map_err(|e| Error::system(doing, e))?;
     let sized = ftruncate(&fd, BYTES as u64).and_then(|()| fchmod(&fd, Mode::RUSR | Mode::WUSR));
