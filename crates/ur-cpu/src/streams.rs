@@ -158,7 +158,10 @@ impl Streams for Cpu {
             Priority::High => -STEP,
             Priority::Normal => 0,
         };
-        let engine = engine::Queue::new(request.context, request.is_out_of_order).nice(nice);
+        let mut engine = engine::Queue::new(request.context, request.is_out_of_order).nice(nice);
+        if request.is_told_by_points {
+            engine = engine.told_by_points();
+        }
         note(device, engine.watch());
         Ok(Stream(engine))
     }

@@ -157,6 +157,9 @@ pub struct StreamRequest {
     pub engine: Option<u32>,
     /// The core's number for its context: streams of one context have the same number.
     pub context: usize,
+    /// Whether each command that may fail has a point that somebody waits for: then no submission is refused for an earlier command's
+    /// failure.
+    pub is_told_by_points: bool,
 }
 /// How a stream relates to the driver's default stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

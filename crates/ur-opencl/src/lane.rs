@@ -277,6 +277,7 @@ impl Lane {
             None => (event, None),
         };
         drop(risks);
+        drop(awaited); // what stands in for signals of others ends with it, which the wait below is for
         let end = End::new(events, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {
             end.wait(None)?;

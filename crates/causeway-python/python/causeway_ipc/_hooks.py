@@ -17,7 +17,7 @@ from typing import Any
 
 from . import _given_up, _outbox
 from ._lost import loads
-from ._message import Again, Fed, Message, Start, current, thread, to_write
+from ._message import Fed, Message, Start, current, thread, to_write
 from ._outbox import all_or_nothing
 from ._readers import Written
 
@@ -72,15 +72,12 @@ def _takes_back_what_fails() -> None:
 
         @classmethod
         def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
-            while True:
-                pickled = _Pickled(to_write())
-                try:
-                    all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
-                    return memoryview(pickled)
-                except Again:
-                    _outbox.begins_again(pickled.message)
-                finally:
-                    _outbox.ends_wait(pickled.message)
+            pickled = _Pickled(to_write())
+            try:
+                all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
+            finally:
+                _outbox.ends_wait(pickled.message)
+            return memoryview(pickled)
 
     def send(self: Any, obj: Any) -> None:
         all_or_nothing(Message(), plain_send, self, obj)

@@ -60,22 +60,6 @@ class Message:
         return not self.went or any(reader.is_read() for reader in self.went)
 
 
-    def again(self) -> Message:
-        """The message in its place, which is pickled from its beginning."""
-        new = Message(*self.went)
-        for reader in self.went:
-            if isinstance(reader, Written):
-                reader.in_hand = new
-        if self.was_given_up:
-            new.dropped, new.was_given_up = self.dropped, True
-        return new
-
-
-class Again(BaseException):
-    """Ends the pickling of a message, which begins anew when the one is over that waits for room with a part of it posted. Two that wait
-    so would wait for each other."""
-
-
 class Start(Message):
     """The start of a process by `spawn` or `forkserver`, which is sent several messages in one call."""
 

@@ -26,7 +26,7 @@ from . import _causeway
 from ._causeway import Array, Event, Export, Pending
 from ._errors import CausewayError, ExporterGone, Freed, LimitReached, Timeout, Unreachable, Withdrawn
 from ._lost import lost_in_pools
-from ._message import Again, Message, current, thread
+from ._message import Message, current, thread
 from ._readers import Written
 
 _PLACES = 4096
@@ -96,6 +96,10 @@ class TooManyMessages(LimitReached, BlockingIOError):
     is_transient = True
 
 
+class _Elsewhere(Exception):
+    """Another message waits for room with a part of it posted: what is to be posted goes into another outbox."""
+
+
 class Outbox:
     """What this process has sent and nobody has opened yet, and what others still have open.
 
@@ -158,11 +162,8 @@ class Outbox:
             if message is None or message is not thread.fed or not is_read or _ends_without_parent():
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
             if self._waits.setdefault(0, message) is not message:
-                raise Again
+                raise _Elsewhere  # two that wait with a part of them posted would wait for each other
             time.sleep(0.002)
-
-    def has_waiting(self) -> bool:
-        return bool(self._waits)
 
     def ends_wait(self, message: Message) -> None:
         if self._waits.get(0) is message:
@@ -262,8 +263,8 @@ class Outbox:
             )
 
 
-_outboxes: dict[str, Outbox] = {}
-"""This process's own, once it has sent anything."""
+_outboxes: dict[int, Outbox] = {}
+"""This process's own, once it has sent anything: one, and more for queues that wait for room at the same time."""
 
 
 def _forget_parent() -> None:
@@ -325,21 +326,17 @@ _inherited: list[object] = []
 os.register_at_fork(after_in_child=_forget_parent)
 
 
-def _ours() -> Outbox:
-    return _outboxes.get("ours") or _outboxes.setdefault("ours", Outbox())
+def _post(*what: Any) -> tuple[Any, ...]:
+    for number in itertools.count():
+        with suppress(_Elsewhere):
+            return (_outboxes.get(number) or _outboxes.setdefault(number, Outbox())).post(*what)
+    raise AssertionError
 
 
 def give_up(written: Written) -> None:
     """Nobody will receive what was written there."""
     for outbox in _outboxes.copy().values():
         outbox.give_up(written)
-
-
-def begins_again(message: Message) -> None:
-    """Waits until no message waits for room, and has the one that this thread was pickling begin anew."""
-    thread.fed = message.again()
-    while any(outbox.has_waiting() for outbox in _outboxes.copy().values()):
-        time.sleep(0.002)
 
 
 def ends_wait(message: Message) -> None:
@@ -358,7 +355,7 @@ def closes(connection: Any) -> None:
 def offered(obj: object, ready: Pending | None = None) -> Callable[[], tuple[Any, ...]]:
     """What sends an array, which is in shareable memory by now, copied if need be."""
     ticket, array, of_another = _causeway.standing(obj)
-    return partial(_ours().post, ticket, array, ready, of_another)
+    return partial(_post, ticket, array, ready, of_another)
 
 
 def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
@@ -367,7 +364,7 @@ def send(obj: object, ready: Pending | None = None) -> tuple[Any, ...]:
 
 def send_event(event: Event, ready: Pending | None = None) -> tuple[Any, ...]:
     export = _causeway.share(event)
-    return _ours().post(export.ticket, export, ready)
+    return _post(export.ticket, export, ready)
 
 
 def outstanding() -> int:

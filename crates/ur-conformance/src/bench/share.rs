@@ -175,6 +175,20 @@ impl Bench {
         super::exists(event)?;
         Ok(event)
     }
+    pub fn copy_behind_code(
+        &self,
+        queue: ur_queue_handle_t,
+        after: &[*mut c_void],
+    ) -> Verdict<ur_result_t> {
+        let (from, mut to, (count, list)) = ([7_u8; 8], [0_u8; 8], list(after));
+        let (at, source, none) = (to.as_mut_ptr().cast(), from.as_ptr().cast(), null_mut());
+        let code = ask!(self, enqueue.usm_memcpy(queue, true, at, source, 8, count, list, none));
+        Ok(if code == ur_result_t::SUCCESS && to != from {
+            ur_result_t::ERROR_UNKNOWN
+        } else {
+            code
+        })
+    }
     pub fn wait_code(&self, events: &[*mut c_void]) -> Verdict<ur_result_t> {
         let count = u32::try_from(events.len()).expect("a short list");
         Ok(ask!(self, event.wait(count, events.as_ptr().cast())))

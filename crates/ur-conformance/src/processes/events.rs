@@ -1,5 +1,5 @@
 //! Shared events: one state, which is visible and changed through every handle in every process.
-use super::peer::{Peer, Place};
+use super::peer::{PATIENCE, Peer, Place};
 use crate::{
     bench::{Bench, share::Kind},
     case::{Case, Verdict},
@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_INVALID_EVENT: the event itself came from opening another process's handle", "an opened event is not shared on", no_re_export;
         "urIPCGetEventHandleExp", "UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the event records profiling data or timestamps", "a timed event is UNSUPPORTED_FEATURE", timed;
         "urIPCOpenEventHandleExp", "wait lists of other processes", "sixty-four pairs of commands on two queues, each behind both before, wait for the signal of another process", pairs;
+        "urEnqueueUSMMemcpy", "blocking: the call returns when the copy is done", "a copy that is waited for in its call comes behind another process's signal", copied_behind;
         "urEnqueueEventsWaitWithBarrierExt", "nobody need wait before signalling again or releasing", "an event is released by all while its signal is owed, and its waiters are served", released;
     };
     all.push(
@@ -49,6 +50,18 @@ fn fresh(b: &Bench) -> Verdict {
     importer.must("follow q after there")?;
     importer.must("wait after")?;
     exporter.says("status it", "COMPLETE")
+}
+fn copied_behind(b: &Bench) -> Verdict {
+    let (_place, mut exporter, mut importer) = pair(b)?;
+    for queue in ["q", "ooo"] {
+        exporter.must("gate q held")?;
+        exporter.must("signal q it")?;
+        importer.begin(&format!("copy {queue} there"))?;
+        exporter.must("ungate held")?;
+        let answer = importer.hear(PATIENCE)?;
+        ensure!(answer == "ok", "the copy ended with {answer}");
+    }
+    Ok(())
 }
 fn both_ways(b: &Bench) -> Verdict {
     let (_place, mut exporter, mut importer) = pair(b)?;

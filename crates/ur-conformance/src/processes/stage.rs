@@ -95,7 +95,7 @@ impl Stage {
             ["unput" | "unput-sized" | "put-unput", ..] => self.unput(words),
             [
                 "signal" | "follow" | "wait" | "status" | "finish" | "refs" | "gate" | "ungate"
-                | "reusable",
+                | "reusable" | "copy",
                 ..,
             ] => self.event(words),
             ["record" | "run" | "call" | "calls" | "fence" | "inherit" | "fork-exit", ..] => {
@@ -385,6 +385,12 @@ impl Stage {
                 let (code, raw) = self.bench.follow_code(queue, &after)?;
                 self.check(code)?;
                 self.objects.insert(name.into(), (Kind::Event, raw));
+                ok()
+            }
+            // A copy that is waited for in the call.
+            ["copy", queue, ref after @ ..] => {
+                let (queue, after) = (self.queue(queue)?, self.raws(after)?);
+                self.check(self.bench.copy_behind_code(queue, &after)?)?;
                 ok()
             }
             ["wait", ref names @ ..] => {

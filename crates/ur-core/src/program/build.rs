@@ -31,17 +31,20 @@ pub(super) struct Build<M> {
     pub(super) settings: Settings,
     /// The log of the compiler and the linker.
     pub(super) log: String,
+    /// Whether addresses in the module have been given out.
+    pub(super) is_lent: bool,
 }
 impl<M> Default for Build<M> {
     fn default() -> Self {
-        Self { state: State::Created, settings: Settings::default(), log: String::new() }
+        let (settings, log) = Default::default();
+        Self { state: State::Created, settings, log, is_lent: false }
     }
 }
 impl<M> Build<M> {
     /// A finished build.
     pub(super) fn done(module: M, options: &str, log: String) -> Self {
         let settings = Settings { options: options.to_owned(), constants: vec![] };
-        Self { state: State::Built(Arc::new(module)), settings, log }
+        Self { state: State::Built(Arc::new(module)), settings, log, is_lent: false }
     }
     /// The module, if it is built.
     pub(super) fn module(&self) -> Option<&Arc<M>> {

@@ -37,7 +37,8 @@ pub struct Program<D: HasCode> {
     facts: OnceLock<Option<Result<Facts, String>>>,
     constants: ProcessMutex<Vec<Constant>>,
     builds: ProcessMutex<Vec<Build<Module<D>>>>,
-    /// Modules in whose place others were built. Commands that were enqueued or recorded may use their variables, and keep the program.
+    /// Modules in whose place others were built, and of which addresses were given out: commands that were enqueued or recorded may use
+    /// their variables, and keep the program.
     replaced: ProcessMutex<Vec<Arc<Module<D>>>>,
 }
 /// The origin of a program.
@@ -238,6 +239,16 @@ impl<D: HasCode> Program<D> {
         let at = self.place(device)?;
         self.builds()?[at].module().cloned().ok_or_else(not_built)
     }
+    /// Its module for a device, to give out addresses in it, or its native handle: it stays as long as the program.
+    ///
+    /// # Errors
+    /// As for [`module`](Self::module).
+    pub(super) fn lend(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
+        let at = self.place(device)?;
+        let mut builds = self.builds()?;
+        builds[at].is_lent = true;
+        builds[at].module().cloned().ok_or_else(not_built)
+    }
     /// Like [`module`](Self::module), but first builds a program that is only compiled. References to other programs
     /// may stay unresolved.
     pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
@@ -268,7 +279,7 @@ impl<D: HasCode> Program<D> {
     /// # Errors
     /// `INVALID_VALUE` if there is no such variable; as for `built`.
     pub(super) fn variable(&self, device: &Device<D>, name: &CStr) -> Result<(UsmPtr, usize)> {
-        let module = self.module(device)?;
+        let module = self.lend(device)?;
         let mapped = self.metadata.global(name.to_bytes()).map(CString::as_c_str);
         let mut found = D::variable(&module, mapped.unwrap_or(name))?;
         if found.is_none()
@@ -359,8 +370,15 @@ impl<D: HasCode> Program<D> {
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
         let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
-        let (replaced, noted) = self.builds()?[at].note(settings, log, made);
-        self.replaced.lock()?.extend(replaced);
+        let mut builds = self.builds()?;
+        let (replaced, noted) = builds[at].note(settings, log, made);
+        let Some(replaced) = replaced else { return noted };
+        let is_lent = std::mem::take(&mut builds[at].is_lent);
+        drop(builds);
+        match is_lent {
+            true => self.replaced.lock()?.push(replaced),
+            false => D::leave(self.context.as_handle().addr(), vec![replaced]),
+        }
         noted
     }
     /// The indices of all its builds.

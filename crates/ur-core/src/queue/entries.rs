@@ -60,6 +60,7 @@ fn request<D: HasStreams>(
         },
         engine,
         context,
+        is_told_by_points: false,
     })
 }
 

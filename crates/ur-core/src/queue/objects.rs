@@ -250,8 +250,12 @@ impl<D: HasStreams> Queue<D> {
     /// Returns the driver's error.
     pub(crate) fn out_of_order((context, device): Place<'_, D>) -> Result<Owned<Self>> {
         let of = context.as_handle().addr();
-        let request =
-            StreamRequest { is_out_of_order: true, context: of, ..StreamRequest::default() };
+        let request = StreamRequest {
+            is_out_of_order: true,
+            context: of,
+            is_told_by_points: true,
+            ..StreamRequest::default()
+        };
         let stream = D::stream(context.driver(), device.driver(), request)?;
         let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
         Ok(Self::make(context.clone(), device.clone(), flags, stream))

@@ -61,6 +61,13 @@ impl Queue {
         }
         self
     }
+    /// Has an out-of-order queue refuse nothing for an earlier command's failure: somebody waits for its completion.
+    pub(crate) fn told_by_points(mut self) -> Self {
+        if let Discipline::OutOfOrder(queue) = &mut self.discipline {
+            queue.tell_by_points();
+        }
+        self
+    }
     /// An observer of the queue.
     pub(crate) fn watch(&self) -> Watch {
         Watch::new(match &self.discipline {

@@ -43,6 +43,8 @@ struct Shared {
 #[derive(Debug)]
 pub(super) struct OutOfOrder {
     shared: Arc<Shared>,
+    /// Whether failures are told by completions alone.
+    is_told_by_points: bool,
 }
 
 /// A command that waits for its dependencies, or runs.
@@ -61,7 +63,11 @@ pub(crate) struct Job {
 impl OutOfOrder {
     pub(super) fn new(context: usize) -> Self {
         let field = Mutex::new(Field { first: 1, ..Field::default() });
-        Self { shared: Arc::new(Shared { passage: passage(context), field }) }
+        let shared = Arc::new(Shared { passage: passage(context), field });
+        Self { shared, is_told_by_points: false }
+    }
+    pub(super) fn tell_by_points(&mut self) {
+        self.is_told_by_points = true;
     }
     pub(super) fn passage(&self) -> &Arc<Passage> {
         &self.shared.passage
@@ -91,7 +97,9 @@ impl OutOfOrder {
         let watcher = remote.then(remote::ready).transpose()?;
         let looked_at = completion_for(&submission);
         let mut field = self.shared.lock();
-        if let Some(why) = field.untold.take() {
+        if !self.is_told_by_points
+            && let Some(why) = field.untold.take()
+        {
             return Err(failed(&why));
         }
         if dependencies.is_empty() && submission.work.is_quick() && field.is_open(submission.order)
