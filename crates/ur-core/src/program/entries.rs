@@ -186,12 +186,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         program.set_constants(constants.iter().map(given).collect::<Result<_>>()?)
     }
     fn program_get_native_handle(program: Borrowed<'_, Program<D>>) -> Result<ur_native_handle_t> {
-        program.devices().iter().try_for_each(|device| program.lend(device).map(drop)).or_else(
-            |error| match error.code() {
-                ErrorCode::InvalidProgramExecutable => Ok(()), // the driver's own knows of which there is one
-                _ => Err(error),
-            },
-        )?;
+        program.lend_all()?;
         D::native_program(&program)
     }
     fn program_create_with_native_handle(

@@ -184,13 +184,12 @@ impl<D: HasCode> Kernel<D> {
         if let Some(found) = self.on.iter().find(|one| std::ptr::eq(&**one.device, device)) {
             return Ok(found);
         }
-        if let Some(parent) = device.parent() {
-            return self.on(parent);
-        }
         self.program.check(device)?;
-        match self.on.first().filter(|_| D::SHARES_MODULES) {
-            Some(shared) => Ok(shared),
-            None => Error::refuse(
+        let shared = self.on.first().filter(|_| D::SHARES_MODULES);
+        match (shared, device.parent()) {
+            (Some(shared), _) => Ok(shared),
+            (None, Some(parent)) => self.on(parent),
+            (None, None) => Error::refuse(
                 ErrorCode::InvalidProgramExecutable,
                 "the kernel's program was not built for this device when the kernel was made",
             ),

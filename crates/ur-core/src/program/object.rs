@@ -231,25 +231,25 @@ impl<D: HasCode> Program<D> {
             .collect();
         if built.is_empty() { Err(not_built()) } else { Ok(built) }
     }
-    /// Its module for a device.
-    ///
-    /// # Errors
-    /// As for `check` and `built`.
-    pub(super) fn module(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
-        let at = self.place(device)?;
-        self.builds()?[at].module().cloned().ok_or_else(not_built)
-    }
     /// Its module for a device, to give out addresses in it, or its native handle: it stays as long as the program.
     ///
     /// # Errors
-    /// As for [`module`](Self::module).
+    /// As for `check` and `built`.
     pub(super) fn lend(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
         let mut builds = self.builds()?;
         builds[at].is_lent = true;
         builds[at].module().cloned().ok_or_else(not_built)
     }
-    /// Like [`module`](Self::module), but first builds a program that is only compiled. References to other programs
+    /// The same for all its devices, as far as it is built for them.
+    ///
+    /// # Errors
+    /// As for [`builds`](Self::builds).
+    pub(super) fn lend_all(&self) -> Result<()> {
+        self.builds()?.iter_mut().for_each(|build| build.is_lent = true);
+        Ok(())
+    }
+    /// Like [`lend`](Self::lend), but first builds a program that is only compiled. References to other programs
     /// may stay unresolved.
     pub(super) fn loaded(&self, device: &Device<D>) -> Result<Arc<Module<D>>> {
         let at = self.place(device)?;
@@ -259,7 +259,7 @@ impl<D: HasCode> Program<D> {
             is_compiled.then(|| builds[at].settings.clone())
         };
         settings.map_or(Ok(()), |settings| self.build_with(at, settings, true))?;
-        self.module(device)
+        self.lend(device) // whoever is linked to it keeps addresses in it
     }
     /// The names of its functions.
     ///
