@@ -73,10 +73,7 @@ def _takes_back_what_fails() -> None:
         @classmethod
         def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
             pickled = _Pickled(to_write())
-            try:
-                all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
-            finally:
-                _outbox.ends_wait(pickled.message)
+            all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
             return memoryview(pickled)
 
     def send(self: Any, obj: Any) -> None:

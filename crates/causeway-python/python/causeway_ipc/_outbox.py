@@ -96,10 +96,6 @@ class TooManyMessages(LimitReached, BlockingIOError):
     is_transient = True
 
 
-class _Elsewhere(Exception):
-    """Another message waits for room with a part of it posted: what is to be posted goes into another outbox."""
-
-
 class Outbox:
     """What this process has sent and nobody has opened yet, and what others still have open.
 
@@ -116,14 +112,14 @@ class Outbox:
         self._ticket = _causeway.share(self._arrived)
         self._sent: dict[int, _Sent] = {}
         self._open: list[Array] = []
-        self._waits: dict[int, Message | None] = {}
-        """The message of a queue that waits for room with a part of it posted, if there is one."""
         self._numbers = itertools.count(1)
         self._posted = 0
         """Since the last look."""
         self._pause = _SWEEP
 
-    def post(self, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False) -> tuple[Any, ...]:
+    def post(
+        self, waits: bool, ticket: str, kept: Array | Export, ready: Pending | None = None, of_another: bool = False
+    ) -> tuple[Any, ...]:
         """How to make the object in the receiver. It is kept until the receiver has it, and what was to be `ready` is."""
         answer, answers = None, None
         if of_another:
@@ -133,17 +129,17 @@ class Outbox:
         self._posted += 1
         if self._posted * _PART > len(self._sent):
             self._sweep()
-        number = self._take(kept, ready, answer, current())
+        number = self._take(waits, kept, ready, answer, current())
         self._pause = _SWEEP
         if not self._looking.locked():
             with suppress(RuntimeError):  # the interpreter ends, and `drain` looks; or there are too many threads, and the next message is looked after
                 _thread.start_new_thread(self._look, ())  # which no handler's exception can interrupt, unlike `Thread.start`
         return receive, (ticket, self._ticket.ticket, number, answers)
 
-    def _take(self, *sent: Any) -> int:
+    def _take(self, waits: bool, *sent: Any) -> int:
         message = sent[-1]
         while True:
-            for number in itertools.islice(self._numbers, _PLACES):
+            for number in itertools.islice(self._numbers, _PLACES if len(self._sent) < _PLACES else 0):
                 mine, place = _Sent(number, *sent), number % _PLACES
                 if self._sent.setdefault(place, mine) is mine:
                     self._marks[place] = _mark(number, _UNDER_WAY)
@@ -153,21 +149,14 @@ class Outbox:
                     f"one message can have at most {_PLACES} arrays and events: send them in several, or one array that has them as its parts,"
                     " or the ticket of share_many({name: array, …}), which opens all of them"
                 )
-            # The thread of a queue waits, as for a pipe that is full: the queue would lose what it has not written.
             self._sweep()
             others = self._sent.copy().values()
             if len(others) < _PLACES:
                 continue  # there is room by now
             is_read = any(other.message is None or other.message.is_read() for other in others)
-            if message is None or message is not thread.fed or not is_read or _ends_without_parent():
+            if not waits or not is_read or _ends_without_parent():
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
-            if self._waits.setdefault(0, message) is not message:
-                raise _Elsewhere  # two that wait with a part of them posted would wait for each other
             time.sleep(0.002)
-
-    def ends_wait(self, message: Message) -> None:
-        if self._waits.get(0) is message:
-            self._waits.pop(0, None)
 
     def outstanding(self) -> int:
         self._sweep()
@@ -263,8 +252,8 @@ class Outbox:
             )
 
 
-_outboxes: dict[int, Outbox] = {}
-"""This process's own, once it has sent anything: one, and more for queues that wait for room at the same time."""
+_outboxes: dict[object, Outbox] = {}
+"""This process's own, once it has sent anything: one for all, and one of its own for each queue that has found it full."""
 
 
 def _forget_parent() -> None:
@@ -326,23 +315,25 @@ _inherited: list[object] = []
 os.register_at_fork(after_in_child=_forget_parent)
 
 
+def _outbox_of(whom: object) -> Outbox:
+    return _outboxes.get(whom) or _outboxes.setdefault(whom, Outbox())
+
+
 def _post(*what: Any) -> tuple[Any, ...]:
-    for number in itertools.count():
-        with suppress(_Elsewhere):
-            return (_outboxes.get(number) or _outboxes.setdefault(number, Outbox())).post(*what)
-    raise AssertionError
+    message = current()
+    try:
+        return _outbox_of(None).post(False, *what)
+    except TooManyMessages:
+        if message is None or message is not thread.fed:
+            raise
+    # The thread of a queue waits, as for a pipe that is full: the queue would lose what it has not written. It waits for its own readers.
+    return _outbox_of(message.went[0]).post(True, *what)
 
 
 def give_up(written: Written) -> None:
     """Nobody will receive what was written there."""
     for outbox in _outboxes.copy().values():
         outbox.give_up(written)
-
-
-def ends_wait(message: Message) -> None:
-    """It has been pickled, or not."""
-    for outbox in _outboxes.copy().values():
-        outbox.ends_wait(message)
 
 
 def closes(connection: Any) -> None:
