@@ -158,10 +158,9 @@ impl Streams for Cpu {
             Priority::High => -STEP,
             Priority::Normal => 0,
         };
-        let mut engine = engine::Queue::new(request.context, request.is_out_of_order).nice(nice);
-        if request.is_told_by_points {
-            engine = engine.told_by_points();
-        }
+        let engine = engine::Queue::new(request.context, request.is_out_of_order)
+            .nice(nice)
+            .told_by_points(request.is_told_by_points);
         note(device, engine.watch());
         Ok(Stream(engine))
     }

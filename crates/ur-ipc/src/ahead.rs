@@ -1,7 +1,6 @@
 //! Tickets that are about to be opened together. The first of them that needs a request brings those behind it with it, for
 //! the opens that follow; or a thread beside the opens asks for all. So a request does not cost each of them a round trip, in which both
-//! processes are woken. This works for
-//! tickets whose answers bring no descriptors; others are fetched one by one.
+//! processes are woken. This works for tickets whose answers bring no descriptors; others are fetched one by one.
 use crate::{
     ENVELOPE_LEN, Error, ErrorKind, Result,
     deadline::Deadline,
@@ -150,9 +149,8 @@ impl Set {
         let mut state = locked(&self.state);
         state.asked = place + AT_ONCE;
         state.arrived.extend(arrived.filter_map(|(place, one)| Some((place, one?))));
-        let failed = asked.err();
-        let is_good = failed.is_none();
-        let late = failed.filter(|e| e.kind() == ErrorKind::TimedOut);
+        let is_good = asked.is_ok();
+        let late = asked.err().filter(|e| e.kind() == ErrorKind::TimedOut);
         state.late = late.map(|e| (Instant::now(), e));
         is_good.then_some(())
     }

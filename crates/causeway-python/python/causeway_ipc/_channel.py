@@ -188,8 +188,7 @@ class Channel:
         timeout = _causeway.limit(timeout)
         self._ring.close(_WRITER)
         try:
-            if not self._is_over:
-                _wait(self._ring, _WRITER, lambda _: self._is_taken(), timeout, lambda: self._left(timeout))
+            _wait(self._ring, _WRITER, lambda _: self._is_taken(), timeout, lambda: self._left(timeout))
         finally:
             self._end()
 
@@ -198,8 +197,7 @@ class Channel:
         timeout = _causeway.limit(timeout)
         self._ring.close(_WRITER)
         try:
-            if not self._is_over:
-                await _waiting.until(self._is_taken, timeout, lambda: self._left(timeout))
+            await _waiting.until(self._is_taken, timeout, lambda: self._left(timeout))
         finally:
             self._end()
 

@@ -61,10 +61,10 @@ impl Queue {
         }
         self
     }
-    /// Has an out-of-order queue refuse nothing for an earlier command's failure: somebody waits for its completion.
-    pub(crate) fn told_by_points(mut self) -> Self {
+    /// Whether an out-of-order queue refuses nothing for an earlier command's failure: somebody waits for its completion.
+    pub(crate) fn told_by_points(mut self, is_so: bool) -> Self {
         if let Discipline::OutOfOrder(queue) = &mut self.discipline {
-            queue.tell_by_points();
+            queue.is_told_by_points = is_so;
         }
         self
     }

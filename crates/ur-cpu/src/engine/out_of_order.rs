@@ -44,7 +44,7 @@ struct Shared {
 pub(super) struct OutOfOrder {
     shared: Arc<Shared>,
     /// Whether failures are told by completions alone.
-    is_told_by_points: bool,
+    pub(super) is_told_by_points: bool,
 }
 
 /// A command that waits for its dependencies, or runs.
@@ -65,9 +65,6 @@ impl OutOfOrder {
         let field = Mutex::new(Field { first: 1, ..Field::default() });
         let shared = Arc::new(Shared { passage: passage(context), field });
         Self { shared, is_told_by_points: false }
-    }
-    pub(super) fn tell_by_points(&mut self) {
-        self.is_told_by_points = true;
     }
     pub(super) fn passage(&self) -> &Arc<Passage> {
         &self.shared.passage
