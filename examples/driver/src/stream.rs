@@ -155,6 +155,8 @@ pub struct Stream {
     jobs: Mutex<Sender<Job>>,
     /// The process that has the thread.
     fork: u64,
+    /// Whether points tell of all failures, so that no later command is refused for one.
+    is_told_by_points: bool,
 }
 impl Stream {
     fn check_fork(&self) -> Result<()> {
@@ -183,7 +185,12 @@ impl Stream {
         let work = Work::of(submission.command)?;
         let end = End::new(submission.profile);
         let jobs = locked(&self.jobs);
-        locked(&self.progress.counts).given += 1;
+        let mut counts = locked(&self.progress.counts);
+        if !self.is_told_by_points && std::mem::take(&mut counts.has_failed) {
+            return Err(failure()); // of an earlier command, of which nobody was told yet
+        }
+        counts.given += 1;
+        drop(counts);
         let job = Job { points, ends, words, work, end: Arc::clone(&end), owed, kept };
         jobs.send(job).expect("the thread lives as long as the stream");
         drop(jobs);
@@ -234,7 +241,8 @@ impl ur_hal::Streams for Example {
         start_thread("example-stream", move || work(&jobs, &its))
             .map_err(|error| Error::new(ErrorKind::OutOfResources, error.to_string()))?;
         locked(STREAMS.get()).push((request.context, Arc::clone(&progress)));
-        Ok(Stream { progress, jobs: Mutex::new(sender), fork: fork_count() })
+        let (fork, is_told_by_points) = (fork_count(), request.is_told_by_points);
+        Ok(Stream { progress, jobs: Mutex::new(sender), fork, is_told_by_points })
     }
     fn submit(stream: &Stream, what: &Submission<'_, Self>) -> Result<Option<Arc<End>>> {
         stream.put(what, vec![])
