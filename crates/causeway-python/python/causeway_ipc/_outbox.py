@@ -137,7 +137,7 @@ class Outbox:
         return receive, (ticket, self._ticket.ticket, number, answers)
 
     def _take(self, waits: bool, *sent: Any) -> int:
-        message = sent[-1]
+        message, pause = sent[-1], 0.001
         while True:
             for number in itertools.islice(self._numbers, _PLACES if len(self._sent) < _PLACES else 0):
                 mine, place = _Sent(number, *sent), number % _PLACES
@@ -156,7 +156,8 @@ class Outbox:
             is_read = any(other.message is None or other.message.is_read() for other in others)
             if not waits or not is_read or _ends_without_parent():
                 raise TooManyMessages(f"{_PLACES} arrays and events are on their way and none was received: receive some first")
-            time.sleep(0.002)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)  # a look at all of them takes a millisecond
 
     def outstanding(self) -> int:
         self._sweep()
