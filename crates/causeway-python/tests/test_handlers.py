@@ -207,8 +207,9 @@ def test_what_came_too_late_for_a_close_says_so() -> None:
     channel = cw.Channel()
     receiver = cw.open(channel.ticket)
     channel.send(np.zeros(LARGE))
-    with pytest.raises(cw.Timeout):
+    with pytest.raises(cw.Timeout, match="the rest is lost") as raised:
         channel.close(0.0)
+    assert not raised.value.is_transient
     with pytest.raises(cw.Withdrawn, match="the sender closed the channel before this array was received"):
         receiver.receive()
     with pytest.raises(cw.Closed):

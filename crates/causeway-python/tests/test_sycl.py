@@ -35,8 +35,9 @@ def test_a_program_is_run_with_its_arguments_and_its_exit_status() -> None:
     for program in [["ls", "-la", "/"], ["--", "ls", "-la", "/"], ["--on", "cpu", "ls", "-la", "/"]]:
         done = subprocess.run([*MODULE, *program], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0 and "total" in done.stdout, done.stderr
-    done = subprocess.run([*MODULE, "--on", "cpu", "--"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "name the program" in done.stderr
+    for nothing in [["--on", "cpu", "--"], ["--", ""]]:
+        done = subprocess.run([*MODULE, *nothing], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and "name the program" in done.stderr
     for wrong, said in [(["--on", "hip", "--", "true"], "no adapter for hip"), (["--", "/nowhere"], "No such file")]:
         done = subprocess.run([*MODULE, *wrong], capture_output=True, text=True, timeout=60)
         assert done.returncode == 1 and said in done.stderr

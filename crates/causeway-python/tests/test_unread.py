@@ -243,6 +243,47 @@ def test_a_queue_waits_with_what_is_more_than_may_be_on_its_way(is_waited_for: b
         process.kill()
 
 
+def test_a_queue_of_before_waits_with_what_is_more_than_may_be_on_its_way(peer: Any) -> None:
+    program = peer("""
+import multiprocessing, time
+import causeway_ipc.multiprocessing as m
+m._outbox._PLACES = 16
+context = multiprocessing.get_context("fork")
+queue, (here, there) = context.Queue(), context.Pipe()
+def read():
+    said = queue.get(timeout=60), there.recv()
+    there.send([[int(array[0]) for array in queue.get(timeout=60)] for _ in range(20)])
+context.Process(target=read, daemon=True).start()
+queue.put("before")
+m.install()
+for number in range(20):
+    queue.put([cw.array(np.full(4, number)) for _ in range(3)])
+while len(m._outbox._outboxes) < 2:
+    time.sleep(0.01)
+here.send("all of them are taken")
+print(here.recv() == [[number] * 3 for number in range(20)], flush=True)
+""")
+    assert program.hear() == "True" and program.end() == 0
+
+
+def test_a_process_ends_after_it_has_given_up_a_queue_of_before_whose_pipe_is_full(peer: Any) -> None:
+    program = peer("""
+import multiprocessing, time
+import causeway_ipc.multiprocessing as m
+queue = multiprocessing.Queue()
+queue.put("before")
+m.install()
+for number in range(500):
+    queue.put(cw.array(np.full(4, number)))
+while not 0 < len(queue._buffer) < 499:
+    time.sleep(0.01)
+time.sleep(0.1)  # until the pipe is full, most likely
+m.give_up(queue)
+print(m.outstanding(), flush=True)
+""")
+    assert program.hear() == "0" and program.end() == 0
+
+
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
 def test_a_process_does_not_wait_for_what_its_queue_cannot_write(kind: str) -> None:
     context = multiprocessing.get_context("spawn")

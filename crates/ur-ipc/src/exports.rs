@@ -115,7 +115,7 @@ pub(crate) struct Issued {
 #[derive(Default)]
 pub(crate) struct ExportTable {
     issued: HashMap<Key, Issued, FxBuildHasher>,
-    of_object: HashMap<Object, Vec<Key>, FxBuildHasher>,
+    of_object: HashMap<Object, HashSet<Key, FxBuildHasher>, FxBuildHasher>,
     /// The tokens of exports whose objects were freed and whose [`Export`](crate::Export) still exists: all that is
     /// left of them.
     freed: HashSet<u64, FxBuildHasher>,
@@ -246,7 +246,7 @@ impl ExportTable {
     }
     pub fn issue(&mut self, key: Key, issued: Issued) {
         let object = (issued.offer.kind, issued.offer.object);
-        self.of_object.entry(object).or_default().push(key);
+        self.of_object.entry(object).or_default().insert(key);
         self.issued.insert(key, issued);
     }
     /// Whether the export with this token stands under this key.
@@ -262,7 +262,7 @@ impl ExportTable {
         let issued = self.issued.remove(&key)?;
         let object = (issued.offer.kind, issued.offer.object);
         if let Some(keys) = self.of_object.get_mut(&object) {
-            keys.retain(|k| *k != key);
+            keys.remove(&key);
             if keys.is_empty() {
                 self.of_object.remove(&object);
             }

@@ -84,7 +84,7 @@ def main() -> None:
         print("\n".join(f"{name}\t{maker}" for name, maker in causeway_ipc.devices()))
     elif arguments.task == "sycl":
         program = arguments.program[arguments.program[:1] == ["--"] :]
-        if not program:
+        if not program or not program[0]:
             sycl.error("name the program that is to run")
         try:
             _sycl.run(arguments.on or [], program)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 from . import _causeway, _waiting
 from ._causeway import Array, Event, Export, Laid, PendingOpen, Ring
-from ._errors import Busy, CausewayError, Closed, ExporterGone, Freed, Withdrawn
+from ._errors import Busy, CausewayError, Closed, ExporterGone, Freed, Timeout, Withdrawn
 
 _WRITER, _READER = 1, 2
 _LOOK = 0.02
@@ -215,7 +215,7 @@ class Channel:
 
     @staticmethod
     def _left(timeout: float) -> Exception:
-        return _waiting.too_late("the receiver did not take everything", timeout)
+        return Timeout(f"the receiver did not take everything within {timeout} seconds, and the rest is lost: give close(timeout=…) more")
 
     def _end(self) -> None:
         self._is_over = True

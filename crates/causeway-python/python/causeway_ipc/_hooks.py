@@ -22,6 +22,8 @@ from ._outbox import all_or_nothing
 from ._readers import Written
 
 
+_PLAIN_FEED: Any = getattr(queues.Queue, "_feed")
+"""What the threads of queues call that were used before `install()`."""
 _LET_GO = 1.0
 """Seconds that the thread of a queue has to drop what was given up, when the process ends."""
 
@@ -72,6 +74,7 @@ def _takes_back_what_fails() -> None:
 
         @classmethod
         def dumps(cls, obj: Any, protocol: int | None = None) -> memoryview:
+            _looks_at_thread()
             pickled = _Pickled(to_write())
             all_or_nothing(pickled.message, plain_dump, cls(pickled, protocol), obj)
             return memoryview(pickled)
@@ -123,6 +126,25 @@ def _has_room(connection: Any, message: Message) -> bool:
     return True
 
 
+def _fed(queues_thread: threading.Thread, buffer: Any, send_bytes: Any) -> Fed | None:
+    """What the thread of a queue takes from, and writes to a connection."""
+    if not hasattr(queues_thread, "_causeway_fed"):
+        writer = getattr(send_bytes, "__self__", None)
+        fed = Fed(buffer, Written.to(writer)) if isinstance(writer, connection.Connection) else None
+        setattr(queues_thread, "_causeway_fed", fed)
+    known: Fed | None = getattr(queues_thread, "_causeway_fed")
+    return known
+
+
+def _looks_at_thread() -> None:
+    """The thread of a queue that was used before `install()` has taken what it pickles now from the queue itself."""
+    this = threading.current_thread()
+    if thread.message is None and getattr(this, "_target", None) is _PLAIN_FEED:
+        buffer, _, send_bytes, *_ = getattr(this, "_args")
+        if (fed := _fed(this, buffer, send_bytes)) is not None:
+            fed.takes()
+
+
 def _writer_of(through: Any) -> Any:
     """The connection that a queue writes to."""
     writer = getattr(through, "_writer", through)
@@ -131,15 +153,12 @@ def _writer_of(through: Any) -> Any:
 
 def _knows_what_queues_write() -> None:
     """Has what the thread of a queue is about to write known to go there, and a queue that is not waited for be so at its end."""
-    plain_feed: Any = getattr(queues.Queue, "_feed")
     plain_cancel = queues.Queue.cancel_join_thread
     plain_join: Any = getattr(queues.Queue, "_finalize_join")
 
     def feed(buffer: Any, notempty: Any, send_bytes: Any, *others: Any) -> None:
-        if isinstance(writer := getattr(send_bytes, "__self__", None), connection.Connection):
-            buffer = Fed(buffer, Written.to(writer))
-            setattr(threading.current_thread(), "_causeway_fed", buffer)
-        plain_feed(buffer, notempty, send_bytes, *others)
+        fed = _fed(threading.current_thread(), buffer, send_bytes)
+        _PLAIN_FEED(buffer if fed is None else fed, notempty, send_bytes, *others)
 
     def join(waited_for: Any) -> None:
         begun = time.monotonic()
@@ -166,6 +185,9 @@ def _knows_what_queues_write() -> None:
 
     setattr(queues.Queue, "_feed", staticmethod(feed))
     setattr(queues.Queue, "_finalize_join", staticmethod(join))
+    for finalizer in _finalizers():
+        if finalizer._callback is plain_join:
+            finalizer._callback = join
     for kind in [queues.Queue, queues.JoinableQueue]:
         setattr(kind, "put", looks_first(kind.put))
     setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
@@ -184,6 +206,11 @@ def _knows_what_children_receive() -> None:
 
     for module in [popen_spawn_posix, popen_forkserver]:
         launches(module.Popen)
+
+
+def _finalizers() -> list[Any]:
+    """What is to be called when this process ends, by `multiprocessing`."""
+    return list(getattr(util, "_finalizer_registry").values())
 
 
 def _gives_up_what_is_not_done() -> None:
@@ -207,7 +234,7 @@ def _gives_up_what_is_not_done() -> None:
             give_up(self.call_queue)
 
     setattr(pool.Pool, "_terminate_pool", classmethod(terminate))
-    for finalizer in list(getattr(util, "_finalizer_registry").values()):
+    for finalizer in _finalizers():
         ends = finalizer._callback
         if getattr(ends, "__func__", None) is plain_terminate:
             finalizer._callback = MethodType(terminate, ends.__self__)

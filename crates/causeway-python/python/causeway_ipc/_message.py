@@ -99,8 +99,12 @@ class Fed:
         return len(self._buffer)
 
     def popleft(self) -> Any:
-        thread.fed = self._written.in_hand = Message(self._written)
+        self.takes()
         return self._buffer.popleft()
+
+    def takes(self) -> None:
+        """The next is about to be taken, or was taken where nobody could hear of it before."""
+        thread.fed = self._written.in_hand = Message(self._written)
 
     def was_given_up(self) -> bool:
         """Whether nothing is left to write but what was given up."""

@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use ur_ipc::{ENVELOPE_LEN, Export, FreedExport, Kind};
 use ur_mapping::Pages;
 
@@ -71,7 +71,7 @@ pub(super) struct Given {
     /// The blocks with empty places.
     roomy: BTreeSet<usize>,
     /// The handles of each object that was not freed.
-    of_object: HashMap<(Kind, u64), Vec<usize>>,
+    of_object: HashMap<(Kind, u64), HashSet<usize>>,
 }
 
 impl Given {
@@ -92,7 +92,7 @@ impl Given {
         let offset = Block::offset_of(place);
         block.pages.write(offset, export.bytes());
         block.places[place] = Place::Given(kind, object, export);
-        self.of_object.entry((kind, object)).or_default().push(base + offset);
+        self.of_object.entry((kind, object)).or_default().insert(base + offset);
         Ok(UsmPtr::from_addr(base + offset).expect("no page is at 0"))
     }
     fn grow(&mut self) -> Result<usize> {
@@ -124,7 +124,7 @@ impl Given {
         if let Place::Given(_, object, _) = &taken
             && let Some(handles) = self.of_object.get_mut(&(kind, *object))
         {
-            handles.retain(|handle| *handle != at);
+            handles.remove(&at);
             if handles.is_empty() {
                 self.of_object.remove(&(kind, *object));
             }

@@ -72,6 +72,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         options: Option<&CStr>,
     ) -> Result<()> {
         program.check_context(context)?;
+        let program = program.own()?; // another thread may release it while the driver compiles
         program.build_for(&program.all(), &text(options), false)
     }
     fn program_compile(
@@ -80,6 +81,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
         options: Option<&CStr>,
     ) -> Result<()> {
         program.check_context(context)?;
+        let program = program.own()?; // as in `program_build`
         program.compile_for(&program.all(), &text(options))
     }
     fn program_link(
@@ -205,9 +207,10 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         programs: &[Borrowed<'_, Program<D>>],
     ) -> Result<()> {
         programs.iter().try_for_each(|program| program.check_context(context))?;
+        let programs = programs.iter().map(|program| program.own()).collect::<Result<Vec<_>>>()?; // as in `program_build`
         for device in context.devices() {
             D::launches(device)?.0.require(Capability::LoadedLinker)?;
-            let has = |program: &&Borrowed<'_, Program<D>>| program.check(device).is_ok();
+            let has = |program: &&Owned<Program<D>>| program.check(device).is_ok();
             let on = programs.iter().filter(has).map(|program| program.loaded(device));
             let modules: Vec<_> = on.collect::<Result<_>>()?;
             if modules.is_empty() {
@@ -225,6 +228,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         flags: ur_exp_program_flags_t,
         options: Option<&CStr>,
     ) -> Result<()> {
+        let program = program.own()?; // as in `program_build`
         program.build_for(&program.places(devices)?, &text(options), may_be_open(flags))
     }
     fn program_compile_exp(
@@ -233,6 +237,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         _flags: ur_exp_program_flags_t,
         options: Option<&CStr>,
     ) -> Result<()> {
+        let program = program.own()?; // as in `program_build`
         program.compile_for(&program.places(devices)?, &text(options))
     }
     fn program_link_exp(

@@ -29,6 +29,8 @@ pub(super) fn link<D: RunsCode>(
         program.check_context(context)?;
         devices.iter().try_for_each(|device| program.check(device))?;
     }
+    // Other threads may release them while the driver compiles.
+    let programs = programs.iter().map(|program| program.own()).collect::<Result<Vec<_>>>()?;
     let flags = text(options);
     let (mut builds, mut all) = (vec![], vec![]);
     for device in &devices[..modules::<D>(devices.len())] {
