@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import threading
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import causeway_ipc as cw
@@ -262,3 +263,17 @@ except cw.LimitReached as error:
 os._exit(0)
 """)
     assert program.hear() == "True"
+
+
+def test_a_thread_receives_its_first_array_when_the_main_thread_has_ended(peer: Any) -> None:
+    program = peer("""
+import pickle, threading, time
+message = bytes.fromhex(sys.argv[1])
+def late():
+    while not threading._SHUTTING_DOWN:
+        time.sleep(0.01)
+    print(pickle.loads(message).sum(), flush=True)
+threading.Thread(target=late).start()
+""", ForkingPickler.dumps(np.ones(20_000)).hex())  # fmt: skip
+    assert program.hear() == "20000.0" and program.end() == 0
+    assert settled()

@@ -285,6 +285,52 @@ print(m.outstanding(), flush=True)
 
 
 @pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
+def test_a_process_ends_after_it_has_given_up_a_queue_of_before_in_the_midst_of_a_message(peer: Any, kind: str) -> None:
+    program = peer(
+        """
+import multiprocessing
+import causeway_ipc.multiprocessing as m
+queue = getattr(multiprocessing, sys.argv[1])()
+queue.put(b"long" * (1 << 18))  # which nobody reads
+queue.put("short")
+while len(queue._buffer) != 1:
+    pass
+m.install()
+m.give_up(queue)
+print(len(queue._buffer), flush=True)
+""",
+        kind,
+    )
+    assert program.hear() == "0" and program.end() == 0
+
+
+def test_a_process_does_not_wait_for_a_queue_that_was_cancelled_before(peer: Any) -> None:
+    program = peer("""
+import multiprocessing
+import causeway_ipc.multiprocessing as m
+context = multiprocessing.get_context("fork")
+queue, is_installed = context.Queue(), context.Event()
+def put():
+    queue.cancel_join_thread()
+    queue.put(b"long" * (1 << 18))
+    queue.put(cw.empty(4))
+    while len(queue._buffer) != 1:
+        pass
+    m.install()
+    is_installed.set()
+    while m.outstanding() != 1:
+        pass
+process = context.Process(target=put)
+process.start()
+is_installed.wait()
+assert len(queue.get()) == 1 << 20  # and nobody reads the array
+process.join()
+print(process.exitcode, flush=True)
+""")
+    assert program.hear() == "0" and program.end() == 0
+
+
+@pytest.mark.parametrize("kind", ["Queue", "JoinableQueue"])
 def test_a_process_does_not_wait_for_what_its_queue_cannot_write(kind: str) -> None:
     context = multiprocessing.get_context("spawn")
     queue = getattr(context, kind)()

@@ -3,11 +3,11 @@ read and not received, and what nobody will read leave nothing behind."""
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import threading
 import time
-from concurrent.futures import process as futures
 from contextlib import suppress
 from functools import partial
 from multiprocessing import connection, pool, popen_forkserver, popen_spawn_posix, queues, util
@@ -136,13 +136,28 @@ def _fed(queues_thread: threading.Thread, buffer: Any, send_bytes: Any) -> Fed |
     return known
 
 
+def _fed_before(queues_thread: threading.Thread) -> Fed | None:
+    """What a thread takes from if it is that of a queue which was used before `install()`: it takes from the queue itself."""
+    if getattr(queues_thread, "_target", None) is not _PLAIN_FEED:
+        return None
+    buffer, _, send_bytes, *_ = getattr(queues_thread, "_args")
+    return _fed(queues_thread, buffer, send_bytes)
+
+
 def _looks_at_thread() -> None:
-    """The thread of a queue that was used before `install()` has taken what it pickles now from the queue itself."""
-    this = threading.current_thread()
-    if thread.message is None and getattr(this, "_target", None) is _PLAIN_FEED:
-        buffer, _, send_bytes, *_ = getattr(this, "_args")
-        if (fed := _fed(this, buffer, send_bytes)) is not None:
-            fed.takes()
+    """Such a thread has taken what it pickles now."""
+    if thread.message is None and (fed := _fed_before(threading.current_thread())) is not None:
+        fed.takes()
+
+
+def _knows_queues_of_before() -> None:
+    """Has such threads known, and those that nobody waits for be so at the end."""
+    all_fed = [fed for one in threading.enumerate() if (fed := _fed_before(one)) is not None]
+    if all_fed:
+        its = [one for one in gc.get_objects() if issubclass(type(one), queues.Queue) and getattr(one, "_joincancelled", False)]
+        for fed in all_fed:
+            if any(fed.buffer is one._buffer for one in its):
+                fed.written.wait_for_nobody()
 
 
 def _writer_of(through: Any) -> Any:
@@ -191,6 +206,7 @@ def _knows_what_queues_write() -> None:
     for kind in [queues.Queue, queues.JoinableQueue]:
         setattr(kind, "put", looks_first(kind.put))
     setattr(queues.Queue, "cancel_join_thread", cancel_join_thread)
+    _knows_queues_of_before()
 
 
 def _knows_what_children_receive() -> None:
@@ -215,6 +231,8 @@ def _finalizers() -> list[Any]:
 
 def _gives_up_what_is_not_done() -> None:
     """Has pools and executors that end give up what their workers have not received, also those that there are."""
+    from concurrent.futures import process as futures  # here alone: a receiver may import this module where the interpreter ends, and that one not
+
     plain_terminate: Any = getattr(pool.Pool, "_terminate_pool").__func__
     manager: Any = getattr(futures, "_ExecutorManagerThread")
     last = "_join_executor_internals" if hasattr(manager, "_join_executor_internals") else "join_executor_internals"  # before CPython 3.12
@@ -273,9 +291,9 @@ def give_up(through: Any) -> None:
     written = Written.to(writer)
     if isinstance(through, queues.Queue):
         _drop_unwritten(through)
-        if (taken := written.in_hand) is not None:
-            taken.dropped = partial(_makes_room, through)
-            taken.was_given_up = True
+        taken = written.in_hand = written.in_hand or Message(written)  # what was taken before `install()` has none
+        taken.dropped = partial(_makes_room, through)
+        taken.was_given_up = True
     _outbox.give_up(written)
 
 

@@ -93,20 +93,20 @@ class Fed:
     """What a queue's thread takes from the queue. Each of it has a message before it is taken: who gives the queue up finds it."""
 
     def __init__(self, buffer: Any, written: Written) -> None:
-        self._buffer, self._written = buffer, written
+        self.buffer, self.written = buffer, written
 
     def __len__(self) -> int:
-        return len(self._buffer)
+        return len(self.buffer)
 
     def popleft(self) -> Any:
         self.takes()
-        return self._buffer.popleft()
+        return self.buffer.popleft()
 
     def takes(self) -> None:
         """The next is about to be taken, or was taken where nobody could hear of it before."""
-        thread.fed = self._written.in_hand = Message(self._written)
+        thread.fed = self.written.in_hand = Message(self.written)
 
     def was_given_up(self) -> bool:
         """Whether nothing is left to write but what was given up."""
-        taken = self._written.in_hand
-        return taken is not None and taken.was_given_up and all(one is _END for one in self._buffer.copy())
+        taken = self.written.in_hand
+        return taken is not None and taken.was_given_up and all(one is _END for one in self.buffer.copy())
