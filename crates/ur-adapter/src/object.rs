@@ -425,6 +425,13 @@ impl<T: Body> Borrowed<'_, T> {
     pub fn own(self) -> Result<Owned<T>> {
         raise(&self.object.header.owners).then(|| Owned(self.object)).ok_or(T::INVALID.into())
     }
+    /// The same for each of a list.
+    ///
+    /// # Errors
+    /// As for [`own`](Self::own).
+    pub fn own_all(all: &[Self]) -> Result<Vec<Owned<T>>> {
+        all.iter().map(|one| one.own()).collect()
+    }
     /// Gives the caller one more reference.
     ///
     /// # Errors

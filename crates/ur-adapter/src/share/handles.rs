@@ -8,7 +8,7 @@ use crate::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
 };
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use ur_ipc::{ENVELOPE_LEN, Export, FreedExport, Kind};
 use ur_mapping::Pages;
 
@@ -71,7 +71,7 @@ pub(super) struct Given {
     /// The blocks with empty places.
     roomy: BTreeSet<usize>,
     /// The handles of each object that was not freed.
-    of_object: HashMap<(Kind, u64), HashSet<usize>>,
+    of_object: HashMap<(Kind, u64), BTreeSet<usize>>,
 }
 
 impl Given {

@@ -14,9 +14,6 @@ use ur_adapter::{
 use ur_hal::{Adopted, NativeHandle, NativeKind, NativeObject};
 use ur_sys::*;
 
-fn owned<D: Contexts>(devices: &[Borrowed<'_, Device<D>>]) -> Result<Vec<Owned<Device<D>>>> {
-    devices.iter().map(|one| one.own()).collect()
-}
 fn of_driver<D: Contexts>(devices: &[Owned<Device<D>>]) -> Vec<DriverDevice<D>> {
     devices.iter().map(|one| one.driver().clone()).collect()
 }
@@ -33,7 +30,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
             let why = "devices of different drivers share no context: make one for each platform";
             return Error::refuse(ErrorCode::InvalidDevice, why);
         }
-        let devices = owned(devices)?;
+        let devices = Borrowed::own_all(devices)?;
         Ok(Context::new(D::open(&of_driver(&devices))?, devices))
     }
     fn context_get_info(
@@ -72,7 +69,7 @@ impl<D: Contexts> ContextApi for OverDriver<D> {
         if native == 0 {
             return Error::refuse(ErrorCode::InvalidNullHandle, "the native context is null");
         }
-        let named = of_driver(&owned(devices)?);
+        let named = of_driver(&Borrowed::own_all(devices)?);
         let handle = (NativeKind::Context, NativeHandle(native as u64));
         let is_owned = properties.is_some_and(|one| one.isNativeHandleOwned);
         let Adopted::Context(driver, devices) = D::adopt(&named, None, handle, is_owned)? else {

@@ -34,10 +34,6 @@ fn codes<D: RunsCode>(lengths: &[usize], binaries: &[*const u8]) -> Result<Vec<V
     }
     Ok(if D::SHARES_MODULES { vec![all.concat()] } else { all })
 }
-fn owned<D: RunsCode>(devices: &[Borrowed<'_, Device<D>>]) -> Result<Vec<Owned<Device<D>>>> {
-    devices.iter().map(|device| device.own()).collect()
-}
-
 impl<D: RunsCode> ProgramApi for OverDriver<D> {
     fn program_create_with_il(
         context: Borrowed<'_, Context<D>>,
@@ -64,7 +60,7 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
     ) -> Result<Owned<Program<D>>> {
         devices.iter().try_for_each(|device| context.check(*device))?;
         let codes = codes::<D>(lengths, binaries)?;
-        Program::new(context, owned::<D>(devices)?, Origin::Binaries, codes, properties)
+        Program::new(context, Borrowed::own_all(devices)?, Origin::Binaries, codes, properties)
     }
     fn program_build(
         context: Borrowed<'_, Context<D>>,
@@ -207,7 +203,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         programs: &[Borrowed<'_, Program<D>>],
     ) -> Result<()> {
         programs.iter().try_for_each(|program| program.check_context(context))?;
-        let programs = programs.iter().map(|program| program.own()).collect::<Result<Vec<_>>>()?; // as in `program_build`
+        let programs = Borrowed::own_all(programs)?; // as in `program_build`
         for device in context.devices() {
             D::launches(device)?.0.require(Capability::LoadedLinker)?;
             let has = |program: &&Owned<Program<D>>| program.check(device).is_ok();
@@ -248,7 +244,7 @@ impl<D: RunsCode> ProgramExpApi for OverDriver<D> {
         options: Option<&CStr>,
     ) -> Result<Owned<Program<D>>> {
         devices.iter().try_for_each(|device| context.check(*device))?;
-        link(context, owned::<D>(devices)?, programs, options, may_be_open(flags))
+        link(context, Borrowed::own_all(devices)?, programs, options, may_be_open(flags))
     }
 }
 fn may_be_open(flags: ur_exp_program_flags_t) -> bool {

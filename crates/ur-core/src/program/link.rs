@@ -30,7 +30,7 @@ pub(super) fn link<D: RunsCode>(
         devices.iter().try_for_each(|device| program.check(device))?;
     }
     // Other threads may release them while the driver compiles.
-    let programs = programs.iter().map(|program| program.own()).collect::<Result<Vec<_>>>()?;
+    let programs = Borrowed::own_all(programs)?;
     let flags = text(options);
     let (mut builds, mut all) = (vec![], vec![]);
     for device in &devices[..modules::<D>(devices.len())] {
