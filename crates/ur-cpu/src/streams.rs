@@ -13,12 +13,11 @@
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | no effect: a long wait always sleeps |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Cpu, Device, Mem, Queue,
+    Cpu, Device, Queue,
     device::{DriverContext, DriverDevice},
     engine::{self, Completion, Dependencies, Dependency, OwedSignal, Work, failed},
     host::uuid,
-    image::{self, Pixels},
-    launch, memory,
+    image, launch, memory,
 };
 use std::{
     any::Any,
@@ -26,7 +25,7 @@ use std::{
     sync::{Arc, Mutex},
     time::Instant,
 };
-use ur_adapter::{error::Result, object::Owned};
+use ur_adapter::error::Result;
 use ur_core::{
     command::{Ready, Used},
     queue::HasStreams,
@@ -132,7 +131,7 @@ fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
 }
 fn keeping(work: Work, used: &Used<'_, Cpu>) -> Result<Work> {
     let kept: Arc<dyn Any + Send + Sync> = match used {
-        Used::Buffer { buffer, .. } => buffer.storage().clone(),
+        Used::Buffer { .. } => return Ok(work), // freed deferred, behind its commands
         Used::Program(program) => Arc::new(program.own()?),
         Used::Freed(freed) => Arc::new(freed.take()),
     };
@@ -218,9 +217,6 @@ impl HasStreams for Cpu {
     /// True for all memory, so that no warning is logged for hints: they never have an effect here.
     fn is_managed(_at: Address) -> bool {
         true
-    }
-    fn image_at<'m>(_device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
-        image.storage().pixels()
     }
     #[inline(always)] // if the kind of the command is known, the code for others is eliminated
     fn submit_using(

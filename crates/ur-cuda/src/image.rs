@@ -1,22 +1,18 @@
 //! Images: driver arrays, one for each device. Formats and sizes are in `ur-core/src/memory/image_layout.rs`;
-//! which device has the current contents is in `storage.rs`. A kernel gets an image as a surface object,
+//! which device has the current contents is in `ur-core/src/over_driver/storage.rs`. A kernel gets an image as a surface object,
 //! which reads and writes pixels in memory order. So only channel orders are supported whose memory order is
 //! that of their name.
 use super::{
-    Context, Family,
+    DriverDevice, Family,
     device::has_images,
     driver::{Dialect, RawArray, layout::ArrayDesc},
     native::{
         array::{Array, End, LAYERED, SURFACES},
         stream::Stream,
     },
-    storage::{Found, Shape, Storage},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::Owned,
-};
+use std::sync::Arc;
+use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::{
     memory::image_layout::{Image, Layout},
     over_driver::mem::not_made,
@@ -81,7 +77,14 @@ pub(super) fn copy<D: Dialect>(
     match (copy.to, copy.from) {
         (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
             if from.layout.is_1d_array == to.layout.is_1d_array {
-                return stream.copy_box(to.end(into), from.end(out), extent(from.layout, region));
+                let (region, ends) = (extent(from.layout, region), (to.end(into), from.end(out)));
+                let contexts = (to.array.context(), from.array.context());
+                return match contexts.0 == contexts.1 {
+                    true => stream.copy_box(ends.0, ends.1, region),
+                    false => {
+                        stream.copy_box_between((contexts.0, ends.0), (contexts.1, ends.1), region)
+                    }
+                };
             }
             // The second coordinate is a layer in one image and a row in the other: copy row by row.
             let [width, rows, slices] = region;
@@ -127,31 +130,16 @@ fn pieces<D: Dialect>(
     })
 }
 
-/// Creates an image: arrays on each device, the first of which gets the pixels at `host`, if given. Driver
-/// arrays cannot be in host memory, so the image does not use the memory at `host` afterwards.
+/// Creates an image on a device. Driver arrays cannot be in host memory.
 ///
 /// # Errors
 /// `INVALID_IMAGE_SIZE`; else the driver's error.
 pub(super) fn create<D: Dialect>(
-    context: Owned<Context<D>>,
+    device: &Arc<DriverDevice<D>>,
     image: &Image,
-    host: Option<UsmPtr>,
-) -> Result<Storage<D>> {
-    let storage = Storage::each(context, Shape::Pixels(array_of(image)?, image.layout()));
-    storage.ready().map_err(|error| not_made(error, image))?;
-    if let Some(host) = host {
-        let (there, whole) = (image.whole_on_host(host)?, image.whole());
-        storage.aside(None, |stream, found| match found {
-            Found::Pixels(pixels) => {
-                let to = ImageEnd::Image(pixels, whole.origin);
-                let from = ImageEnd::Memory(host.into(), there.pitches);
-                Ok(copy(stream, &ImageCopy { to, from, region: whole.region })?)
-            }
-            Found::At(_) => Ok(()), // not for images
-        })?;
-        storage.written_first();
-    }
-    Ok(storage)
+) -> Result<Pixels<D>> {
+    let made = Array::new(device, &array_of(image)?).map_err(|error| not_made(error.into(), image));
+    Ok(Pixels::new(made?, image.layout()))
 }
 /// Wraps an existing driver array as an image; `owned`: the array is destroyed with it.
 ///
@@ -159,23 +147,21 @@ pub(super) fn create<D: Dialect>(
 /// As for `create`; `INVALID_MEM_OBJECT` for an array that differs from the description, or that the driver
 /// does not know.
 pub(super) fn adopt<D: Dialect>(
-    context: Owned<Context<D>>,
+    device: &Arc<DriverDevice<D>>,
     native: usize,
     image: &Image,
     owned: bool,
-) -> Result<Storage<D>> {
+) -> Result<Pixels<D>> {
     let refused = |why: String| Error::new(ErrorCode::InvalidMemObject, why);
     let raw = RawArray::from_addr(native).ok_or_else(|| refused("0 is no array".into()))?;
     // Checked before ownership is taken, so that the caller keeps an array that is refused.
-    let seen = Array::<D>::adopted(&context.devices()[0], raw, false)?.describe();
+    let seen = Array::<D>::adopted(device, raw, false)?.describe();
     let (seen, asked) = (seen.map_err(|error| refused(error.to_string()))?, array_of(image)?);
     let shape = |of: &ArrayDesc| (of.width, of.height, of.depth, of.format, of.channels);
     if shape(&seen) != shape(&asked) {
         return Err(refused(format!("the array is {seen:?} and is said to be {asked:?}")));
     }
-    let array = Array::adopted(&context.devices()[0], raw, owned)?;
-    let shape = Shape::Pixels(seen, image.layout());
-    Ok(Storage::of_array(context, 0, array, shape))
+    Ok(Pixels::new(Array::adopted(device, raw, owned)?, image.layout()))
 }
 /// # Errors
 /// `UNSUPPORTED_FEATURE` if the driver has no arrays.

@@ -35,7 +35,6 @@ mod sampler;
 mod share;
 mod shared_words;
 mod staging;
-mod storage;
 mod streams;
 mod submission;
 mod usm;

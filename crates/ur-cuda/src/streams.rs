@@ -13,11 +13,10 @@
 //! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, DriverDevice, Event, Family, Mem, Queue, UsmPool,
+    Device, DriverDevice, Event, Family, Queue, UsmPool,
     context::DriverContext,
     device,
     driver::{Dialect, RawEvent, RawStream},
-    image::Pixels,
     memory::Freeing,
     native::{
         event::NativeEvent,
@@ -33,17 +32,16 @@ use std::{convert::Infallible, sync::Arc, time::Instant};
 use ur_adapter::{
     command::CompletionRequest,
     error::{Error, ErrorCode, Result},
-    object::{Borrowed, Owned},
+    object::Borrowed,
 };
 use ur_core::{
-    command::{InOrder, Ready},
+    command::InOrder,
     memory::allocation::Usm,
     queue::{FreedInOrder, HasStreams},
 };
 use ur_hal::{
-    Address, AdoptedStream, Command, Completion, DefaultStream, ErrorKind, EventSharing,
-    NativeCall, NativeHandle, Priority, Profile, Signal, Status, StreamRequest, Streams,
-    Submission, Times,
+    AdoptedStream, Command, Completion, DefaultStream, ErrorKind, EventSharing, NativeCall,
+    NativeHandle, Priority, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
 };
 use ur_ipc::arena::{Counter, protocol::word_of};
 
@@ -100,22 +98,18 @@ fn call_native<D: Dialect>(
     call.call()?;
     put(work, &Submission { waits: &[], ..*what }, |_| Ok(()))
 }
-/// Enqueues a command in a lane, after `bring` has enqueued what must precede it.
+/// Enqueues a command in a lane.
 #[inline]
 fn submit<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
-    bring: impl FnOnce(&native::Stream<D>) -> Result<()>,
 ) -> ur_hal::Result<Option<Point<D>>> {
     match *what.command {
         Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signal::Word(counter, value)) => {
             signal(work, what, counter, value).map(|()| None)
         }
-        ref command => put(work, what, |stream| {
-            bring(stream)?;
-            stream.execute(command, work.device().number())
-        }),
+        ref command => put(work, what, |stream| stream.execute(command, work.device().number())),
     }
 }
 
@@ -198,7 +192,7 @@ impl<D: Dialect> Streams for Family<D> {
         stream: &Lanes<D>,
         submission: &Submission<'_, Self>,
     ) -> ur_hal::Result<Option<Point<D>>> {
-        submit(stream.work(), submission, |_| Ok(()))
+        submit(stream.work(), submission)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
@@ -266,26 +260,6 @@ impl<D: Dialect> HasStreams for Family<D> {
     ur_core::records_graphs!();
     fn uuid(device: &Device<D>) -> Result<[u8; 16]> {
         Ok(device.driver().uuid())
-    }
-    fn buffer_at(device: &Owned<Device<D>>, buffer: &Mem<D>) -> Result<Address> {
-        let at = buffer.storage().address(device)? as usize + buffer.origin();
-        Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
-    }
-    fn image_at<'m>(device: &Owned<Device<D>>, image: &'m Mem<D>) -> Result<&'m Arc<Pixels<D>>> {
-        image.storage().pixels(device)
-    }
-    #[inline]
-    fn submit_using(
-        queue: &Queue<D>,
-        what: &Submission<'_, Self>,
-        ready: &Ready<'_, Self>,
-    ) -> ur_hal::Result<Option<Point<D>>> {
-        submit(queue.stream().work(), what, |stream| {
-            for (buffer, writes) in ready.buffers() {
-                buffer.storage().at(queue.device(), stream, writes)?;
-            }
-            Ok(())
-        })
     }
     /// Other code may capture the queue's streams too. A wait for a shared event is refused then, even if the
     /// event is already signalled and the wait would be omitted.

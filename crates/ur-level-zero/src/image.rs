@@ -1,5 +1,5 @@
 //! Images: their creation, and copies of pixels from and to them. Formats and sizes are in
-//! `ur-core/src/memory/image_layout.rs`; `storage.rs` owns the driver's image.
+//! `ur-core/src/memory/image_layout.rs`; the core owns the driver's image.
 use super::{
     Context, LevelZero,
     driver::RawImage,
@@ -7,12 +7,9 @@ use super::{
         image::{NativeImage, Wished, has_pitches},
         list::List,
     },
-    storage::Storage,
 };
-use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
     object::Owned,
 };
 use ur_core::{
@@ -130,29 +127,18 @@ fn pieces(
     })
 }
 
-/// Creates an image with the pixels at `host`, if given. The image does not use the memory at `host`
-/// afterwards.
+/// Creates an image on the context's first device.
 ///
 /// # Errors
 /// `INVALID_IMAGE_SIZE`; else the driver's error.
 pub(super) fn create(
-    context: Owned<Context>,
+    context: &Owned<Context>,
     flags: ur_mem_flags_t,
     image: &Image,
-    host: Option<UsmPtr>,
-) -> Result<Storage> {
+) -> Result<Pixels> {
     let device = &context.devices()[0];
     let made = NativeImage::create(context.native(), device, &wished(image, flags)?);
-    let made = made.map_err(|error| not_made(error.into(), image))?;
-    let made = Arc::new(Pixels::new(made, image));
-    if let Some(host) = host {
-        let (there, whole) = (image.whole_on_host(host)?, image.whole());
-        let to = ImageEnd::Image(&made, whole.origin);
-        let from = ImageEnd::Memory(host.into(), there.pitches);
-        let pixels = ImageCopy { to, from, region: whole.region };
-        context.driver().utility_lists().with(device, |list| copy(list, &pixels))?;
-    }
-    Ok(Storage::image(context, made))
+    Ok(Pixels::new(made.map_err(|error| not_made(error.into(), image))?, image))
 }
 
 /// The driver's format, the number of channels of a pixel, and the bytes of a channel.

@@ -46,7 +46,6 @@ mod share;
 mod signal;
 mod signaller;
 mod stall;
-mod storage;
 mod streams;
 mod submission;
 mod sync_point;

@@ -12,14 +12,13 @@
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, LevelZero, Mem, Queue,
+    Device, LevelZero, Queue,
     context::DriverContext,
     crossing::Far,
     device::DriverDevice,
     driver::{RawEvent, RawList},
     fate::Fate,
     host_task::{self, by_thread},
-    image::Pixels,
     native::{
         counter::Counters,
         event::{AdoptedEvent, EventKind, IpcBytes},
@@ -35,14 +34,11 @@ use super::{
     work::{Batching, Engines, QueueState},
 };
 use std::{sync::Arc, time::Instant};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::Owned,
-};
+use ur_adapter::error::{Error, ErrorCode, Result};
 use ur_core::{command::Ready, queue::HasStreams};
 use ur_hal::{
-    Address, AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority,
-    Profile, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
+    AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority, Profile,
+    Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
 };
 use ur_ipc::{Arrived, ArrivedPayload, Payload, Remote};
 use ur_sys::ur_queue_native_desc_t;
@@ -383,13 +379,6 @@ impl HasStreams for LevelZero {
     ur_core::records_graphs!();
     fn uuid(device: &Device) -> Result<[u8; 16]> {
         Ok(device.uuid())
-    }
-    fn buffer_at(device: &Owned<Device>, buffer: &Mem) -> Result<Address> {
-        let at = buffer.storage().at(device)? as usize + buffer.origin();
-        Address::new(at).ok_or_else(|| ErrorCode::InvalidMemObject.into())
-    }
-    fn image_at<'m>(device: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
-        image.storage().pixels(device)
     }
     /// If the queue's device cannot access the memory of a command, a thread executes it.
     #[inline]

@@ -1,45 +1,31 @@
 //! Memory objects. A buffer is memory at an address that the devices and the host reach, an image the driver's.
 use super::{
-    Context, Device, OpenCl,
+    Context, OpenCl,
     cl::*,
     driver::RawMem,
-    memory::{self, Memory, check_size},
+    memory::check_size,
     native::{
         image,
         memory::{Reach, buffer_over, buffer_part},
         own::{Own, Tells},
-        queue::Linked,
     },
 };
-use std::sync::{Arc, OnceLock};
+use std::convert::Infallible;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Object, Owned},
 };
 use ur_core::{
-    memory::{deferred_free, image_layout::Image},
-    over_driver::{
-        block::Block,
-        mem::{self, BufferBackend},
-    },
+    memory::image_layout::Image,
+    over_driver::mem::{self, BufferBackend, Found, HasStorage, ImagePlace, Lent, Storage},
 };
+use ur_hal::Access;
 use ur_sys::*;
 
 /// What `ur_mem_handle_t` points at.
 pub type Mem = mem::Mem<OpenCl>;
 
-/// The bytes of a memory object and of its parts: a buffer has an address, an image pixels.
-#[derive(Debug)]
-pub struct Storage {
-    context: Owned<Context>,
-    /// Where they are, ours or C's, and how many.
-    bytes: Option<(UsmPtr, usize)>,
-    block: Option<Block<OpenCl>>,
-    pixels: Option<Arc<Pixels>>,
-    /// The driver's object over the bytes, once C asks for one.
-    object: OnceLock<Own<RawMem>>,
-}
 /// An image, as the driver has it.
 #[derive(Debug)]
 pub struct Pixels {
@@ -47,76 +33,33 @@ pub struct Pixels {
     /// Which sides it has.
     pub(super) kind: ur_mem_type_t,
 }
-impl Storage {
-    fn bytes(
-        context: Owned<Context>,
-        bytes: (UsmPtr, usize),
-        block: Option<Block<OpenCl>>,
-    ) -> Self {
-        Self { context, bytes: Some(bytes), block, pixels: None, object: OnceLock::new() }
-    }
-    fn image(context: Owned<Context>, object: Own<RawMem>, image: &Image) -> Self {
-        let pixels = Some(Arc::new(Pixels { object, kind: image.kind() }));
-        Self { context, bytes: None, block: None, pixels, object: OnceLock::new() }
-    }
-    /// What an image is to the driver.
-    ///
-    /// # Errors
-    /// `INVALID_MEM_OBJECT` for a buffer.
-    pub(super) fn pixels(&self) -> Result<&Arc<Pixels>> {
-        self.pixels.as_ref().ok_or_else(|| ErrorCode::InvalidMemObject.into())
-    }
-    /// What it is to the driver.
-    ///
-    /// # Errors
-    /// The driver's own.
-    pub(super) fn object(&self) -> Result<RawMem> {
-        let Some((at, bytes)) = self.bytes else { return Ok(self.pixels()?.object.raw()) };
-        if self.object.get().is_none() {
-            let made = buffer_over(self.context.raw(), at.into(), bytes)?;
-            let _ = self.object.set(made); // unless another thread did
-        }
-        self.object.get().map(Own::raw).ok_or_else(|| ErrorCode::InvalidMemObject.into())
-    }
-}
-impl mem::Storage<OpenCl> for Storage {
-    fn context(&self) -> &Owned<Context> {
-        &self.context
-    }
-    fn host(&self) -> Option<UsmPtr> {
-        self.bytes.map(|(at, _)| at)
-    }
-}
-impl Drop for Storage {
-    /// Commands that were enqueued before may use it still; a block waits for them by itself.
-    fn drop(&mut self) {
-        let (object, pixels) = (self.object.take(), self.pixels.take());
-        if object.is_some() || pixels.is_some() {
-            let left = (object, pixels, self.block.take());
-            deferred_free::leave::<Memory>(self.context.as_handle().addr(), left);
+impl HasStorage for OpenCl {
+    type Kept = Infallible;
+    type Object = Own<RawMem>;
+    fn lend(context: &Owned<Context>, _: UsmPtr, _: usize, _: Access) -> Lent<Infallible> {
+        match context.driver().reach() {
+            Reach::System => Lent::At(None),
+            _ => Lent::Copied,
         }
     }
+    fn image(
+        context: &Owned<Context>,
+        _: ImagePlace<'_, Self>,
+        _: ur_mem_flags_t,
+        image: &Image,
+    ) -> Result<Pixels> {
+        let made = image::create(context.raw(), wished(image));
+        let object = made.map_err(|error| match error.code() {
+            ErrorCode::InvalidValue | ErrorCode::InvalidImageFormatDescriptor => {
+                error.with_code(ErrorCode::InvalidImageSize)
+            }
+            ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::UnsupportedImageFormat),
+            _ => error,
+        })?;
+        Ok(Pixels { object, kind: image.kind() })
+    }
 }
-
 impl BufferBackend for OpenCl {
-    type Storage = Storage;
-    /// The driver's object over its bytes.
-    type Part = OnceLock<Own<RawMem>>;
-    fn buffer(
-        context: Owned<Context>,
-        flags: ur_mem_flags_t,
-        bytes: usize,
-        host: Option<UsmPtr>,
-    ) -> Result<(Storage, Option<UsmPtr>)> {
-        let stays = host.filter(|_| flags.contains(ur_mem_flags_t::USE_HOST_POINTER));
-        if let Some(base) = stays.filter(|_| context.driver().reach() == Reach::System) {
-            return Ok((Storage::bytes(context, (base, bytes), None), None));
-        }
-        let block = Block::new(&context, None, bytes)?;
-        host.map_or(Ok(()), |host| memory::copy(context.driver(), block.at(), host, bytes))?;
-        let at = (block.at(), bytes);
-        Ok((Storage::bytes(context, at, Some(block)), stays))
-    }
     /// A buffer that stands for memory of the host's: of any other the bytes have no address that is known.
     fn adopted(
         context: Owned<Context>,
@@ -131,40 +74,16 @@ impl BufferBackend for OpenCl {
             return Err(Error::new(ErrorCode::InvalidMemObject, why));
         };
         let bytes = raw.number(CL_MEM_SIZE)? as usize;
-        let storage = Storage::bytes(context, (at, bytes), None);
-        let _ = storage.object.set(Own::adopted(raw, given)?);
-        Ok(Mem::of_bytes(storage, bytes))
+        let object = Own::adopted(raw, given)?;
+        let storage = Storage::given(context, (at, bytes), Some(at), None);
+        storage.object(|| Ok(object))?;
+        Ok(Mem::of_bytes(storage))
     }
     fn check_object_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
         check_size(&context.devices()[0], bytes, code)
     }
     fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
         pixel_bytes(format)
-    }
-    /// With C's pixels in it, if there are any. They are C's no longer than that.
-    fn image(
-        context: Owned<Context>,
-        _: ur_mem_flags_t,
-        (image, _): (&Image, usize),
-        host: Option<UsmPtr>,
-    ) -> Result<Storage> {
-        let made = image::create(context.raw(), wished(image));
-        let made = made.map_err(|error| match error.code() {
-            ErrorCode::InvalidValue | ErrorCode::InvalidImageFormatDescriptor => {
-                error.with_code(ErrorCode::InvalidImageSize)
-            }
-            ErrorCode::UnsupportedFeature => error.with_code(ErrorCode::UnsupportedImageFormat),
-            _ => error,
-        })?;
-        if let Some(host) = host {
-            let there = image.whole_on_host(host)?;
-            let (whole, pitches) = (image.whole(), pitches(image.kind(), there.at, there.pitches));
-            memory::aside(context.driver(), &context.devices()[0], |queue| {
-                let part = (whole.origin, whole.region);
-                queue.pixels((made.raw(), true), part, pitches, Linked::default())
-            })?;
-        }
-        Ok(Storage::image(context, made, image))
     }
     fn adopted_image(
         context: Owned<Context>,
@@ -178,19 +97,22 @@ impl BufferBackend for OpenCl {
             let why = "the native image is of another kind";
             return Err(Error::new(ErrorCode::InvalidMemObject, why));
         }
-        let storage = Storage::image(context, Own::adopted(raw, given)?, &image);
-        Mem::of_image(storage, image)
+        let pixels = Pixels { object: Own::adopted(raw, given)?, kind: image.kind() };
+        Mem::of_image(context, pixels, image)
     }
-    fn native_mem(mem: &Object<Mem>, _: Option<Owned<Device>>) -> Result<ur_native_handle_t> {
-        let whole = mem.storage().object()?;
-        let Some(part) = mem.part() else { return Ok(whole.addr() as ur_native_handle_t) };
-        if part.get().is_none() {
-            let made = buffer_part(whole, mem.origin(), mem.bytes())?;
-            let _ = part.set(made); // unless another thread did
-        }
-        part.get()
-            .map(|part| part.raw().addr() as ur_native_handle_t)
-            .ok_or_else(|| ErrorCode::InvalidMemObject.into())
+    /// The driver's object, over the bytes if it is a buffer.
+    fn native_mem(mem: &Object<Mem>, found: Found<'_, Self>) -> Result<ur_native_handle_t> {
+        let raw = match found {
+            Found::Pixels(pixels) => pixels.object.raw(),
+            Found::At(base) => {
+                let object = mem.object(
+                    || buffer_over(mem.context().raw(), base.into(), mem.storage().bytes()),
+                    |whole| buffer_part(whole.raw(), mem.origin(), mem.bytes()),
+                )?;
+                object.raw()
+            }
+        };
+        Ok(raw.addr() as ur_native_handle_t)
     }
 }
 /// Where a buffer is in the host's memory. Of a part Intel's runtime tells another place, so that the whole is asked for it.

@@ -4,12 +4,11 @@
 //! Of the flags of a queue, out-of-order and profiling are as documented. Priorities, default streams and whether commands are
 //! collected are hints, of which OpenCL makes nothing.
 use super::{
-    Device, DriverDevice, Mem, OpenCl,
+    Device, DriverDevice, OpenCl,
     cl::*,
     context::DriverContext,
     driver::{RawEvent, RawQueue},
     lane::Stream,
-    mem::Pixels,
     memory::Memory,
     native::{
         own::Tells,
@@ -20,10 +19,7 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::{
-    error::{ErrorCode, Result},
-    object::Owned,
-};
+use ur_adapter::error::{ErrorCode, Result};
 use ur_core::{memory::deferred_free, queue::HasStreams};
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
@@ -169,8 +165,5 @@ impl HasStreams for OpenCl {
     /// All memory is where it is used.
     fn is_managed(_: Address) -> bool {
         true
-    }
-    fn image_at<'m>(_: &Owned<Device>, image: &'m Mem) -> Result<&'m Arc<Pixels>> {
-        image.storage().pixels()
     }
 }

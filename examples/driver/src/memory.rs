@@ -6,17 +6,16 @@ use super::{
     stream::{self, Moment},
 };
 use std::convert::Infallible;
-use ur_adapter::{
-    error::Result,
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-};
+use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 use ur_core::{
-    over_driver::{bytes::Bytes, mem::BufferBackend, sampler::HasSamplers, usm_pool::HasUsm},
+    over_driver::{
+        mem::{BufferBackend, HasStorage},
+        sampler::HasSamplers,
+        usm_pool::HasUsm,
+    },
     program::{HasCode, RunsCode},
 };
 use ur_hal::{Allocates, MakesSamplers, MemoryRequest, Modules};
-use ur_sys::ur_mem_flags_t;
 use ur_system::{
     backing::{ALIGNMENT, Block},
     bytes,
@@ -61,18 +60,11 @@ impl HasUsm for Example {
         Ok(())
     }
 }
-impl BufferBackend for Example {
-    type Storage = Bytes<Self>;
-    type Part = ();
-    fn buffer(
-        context: Owned<Context>,
-        flags: ur_mem_flags_t,
-        size: usize,
-        host: Option<UsmPtr>,
-    ) -> Result<(Bytes<Self>, Option<UsmPtr>)> {
-        Ok((Bytes::new(context, flags, size, host)?, None))
-    }
+impl HasStorage for Example {
+    type Kept = Infallible;
+    type Object = Infallible;
 }
+impl BufferBackend for Example {}
 
 // What the device does not have. The core asks for these traits all the same; their verbs refuse.
 impl MakesSamplers for Example {}

@@ -66,7 +66,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if writes {
             buffer.check_write::<D::Known>(offset, bytes)?;
         }
-        let inside = D::buffer_at(device, &buffer)?.offset(offset)?;
+        let inside = buffer.at(device)?.offset(offset)?;
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
         Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
     }
@@ -85,7 +85,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if writes {
             buffer.check_write::<D::Known>(inside.start, inside.bytes)?;
         }
-        let inside = (D::buffer_at(device, &buffer)?, inside);
+        let inside = (buffer.at(device)?, inside);
         let (to, from, name) = match writes {
             true => (inside, (host, outside), ur_command_t::MEM_BUFFER_WRITE_RECT),
             false => ((host, outside), inside, ur_command_t::MEM_BUFFER_READ_RECT),
@@ -108,8 +108,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         to.check_write::<D::Known>(into, bytes)?;
         let command = Command::Copy {
-            from: D::buffer_at(device, &from)?.offset(out)?,
-            to: D::buffer_at(device, &to)?.offset(into)?,
+            from: from.at(device)?.offset(out)?,
+            to: to.at(device)?.offset(into)?,
             bytes,
         };
         Ok(Self::new(ur_command_t::MEM_BUFFER_COPY, command).with(Some(from), Some(to)))
@@ -133,7 +133,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             return overlapping();
         }
         to.check_write::<D::Known>(into.start, into.bytes)?;
-        let ends = (D::buffer_at(device, &from)?, D::buffer_at(device, &to)?);
+        let ends = (from.at(device)?, to.at(device)?);
         let copy =
             room.bytes.get_or_init(|| BoxCopy { to: (ends.1, into), from: (ends.0, out), region });
         let ready = Self::new(ur_command_t::MEM_BUFFER_COPY_RECT, Command::Copy3d(copy));
@@ -154,7 +154,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         let pattern = pattern_of(pattern, bytes)?;
         buffer.check_write::<D::Known>(offset, bytes)?;
-        let to = Range::new(D::buffer_at(device, &buffer)?.offset(offset)?, bytes)?;
+        let to = Range::new(buffer.at(device)?.offset(offset)?, bytes)?;
         let ready = Self::new(ur_command_t::MEM_BUFFER_FILL, Command::Fill { to, pattern });
         Ok(ready.with(None, Some(buffer)))
     }

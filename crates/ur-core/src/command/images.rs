@@ -38,7 +38,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         let first = Address::new(host.at).ok_or(ErrorCode::InvalidSize)?;
         let outside = ImageEnd::Memory(first, host.pitches);
-        let inside = ImageEnd::Image(D::image_at(device, of.get())?, part.origin);
+        let inside = ImageEnd::Image(of.get().pixels(device)?, part.origin);
         let (to, from, name) = match writes {
             true => (inside, outside, Name::MEM_IMAGE_WRITE),
             false => (outside, inside, Name::MEM_IMAGE_READ),
@@ -70,8 +70,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         to.check_write::<D::Known>(0, to.bytes())?;
         let copy = ImageCopy {
-            to: ImageEnd::Image(D::image_at(device, to.get())?, there.origin),
-            from: ImageEnd::Image(D::image_at(device, from.get())?, here.origin),
+            to: ImageEnd::Image(to.get().pixels(device)?, there.origin),
+            from: ImageEnd::Image(from.get().pixels(device)?, here.origin),
             region: here.region,
         };
         let copy = room.pixels.get_or_init(|| copy);

@@ -77,8 +77,8 @@ where
                 used.push(Some(Used::Buffer { buffer, writes: !is_read }));
                 let access = if is_read { Access::Read } else { Access::ReadWrite };
                 match buffer.is_image() {
-                    true => Argument::Image(D::image_at(device, buffer.get())?, access),
-                    false => Argument::Address(Some(D::buffer_at(device, &buffer)?)),
+                    true => Argument::Image(buffer.get().pixels(device)?, access),
+                    false => Argument::Address(Some(buffer.at(device)?)),
                 }
             }
         };

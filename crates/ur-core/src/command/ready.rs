@@ -12,7 +12,7 @@ use crate::{
     profiling::Profile,
     program::RunsCode,
 };
-use std::{cell::OnceCell, sync::Arc};
+use std::cell::OnceCell;
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, CompletionRequest, Enqueued},
@@ -42,20 +42,6 @@ pub trait TakesCommands:
     type Known: Allocated;
     /// Whether the memory at an address is migrated, so that hints about it have an effect.
     fn is_managed(at: Address) -> bool;
-    /// The address of a buffer's first byte for commands on a device. Its newest bytes are there when a command runs
-    /// that lists the buffer in [`Ready::used`].
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context. Returns the driver's error, mapped as in `error.rs`.
-    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address>;
-    /// The device's object for an image. Its newest pixels are there under the same condition as a buffer's bytes.
-    ///
-    /// # Errors
-    /// As for [`buffer_at`](Self::buffer_at).
-    fn image_at<'m>(
-        device: &Owned<Device<Self>>,
-        image: &'m Mem<Self>,
-    ) -> Result<&'m Arc<<Self as Types>::Image>>;
     /// Enqueues a command that waits for what these events represent now.
     ///
     /// # Errors

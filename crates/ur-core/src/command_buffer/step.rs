@@ -2,7 +2,7 @@
 use crate::{
     command::{Ready, Used},
     over_driver::mem::Mem,
-    queue::{HasStreams, Queue},
+    queue::{HasStreams, Queue, bring_newest},
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use ur_adapter::{
     object::Owned,
 };
 use ur_hal::{
-    Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types,
+    Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types, Wait,
 };
 use ur_sys::ur_command_t;
 
@@ -131,7 +131,13 @@ impl<D: HasStreams> Step<D> {
         let used: SmallVec<[_; FEW]> = self.uses.iter().map(|one| Some(one.lend())).collect();
         self.lend(|command| {
             let ready = Ready { more: &used, ..Ready::new(name, *command) };
-            D::submit_using(queue, &Submission { command, ..how }, &ready)
+            let arrivals = bring_newest(queue, &ready, (how.waits, how.order))?;
+            if arrivals.is_empty() {
+                return D::submit_using(queue, &Submission { command, ..how }, &ready);
+            }
+            let arrived = arrivals.iter().map(|point| Wait::Point(&**point));
+            let waits: SmallVec<[_; FEW]> = how.waits.iter().copied().chain(arrived).collect();
+            D::submit_using(queue, &Submission { command, waits: &waits, ..how }, &ready)
         })
     }
 }

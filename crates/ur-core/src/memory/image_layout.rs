@@ -78,7 +78,7 @@ pub struct OnHost {
 }
 
 /// The shape and the format of an image.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Image {
     format: ur_image_format_t,
     kind: ur_mem_type_t,

@@ -1,50 +1,35 @@
-//! Memory objects: buffers, sub-buffers and images, their flags and ranges, and their mappings. Where their bytes are
-//! is up to the backend ([`Storage`]); the layout of images is in `memory/image_layout.rs`, and the commands on both
+//! Memory objects: buffers, sub-buffers and images, their flags and ranges, and their mappings. Where their bytes are is in
+//! `storage.rs`; the layout of images is in `memory/image_layout.rs`, and the commands on both
 //! are in `command/buffers.rs` and `command/images.rs`.
+pub(crate) use super::storage::{Copies, Copy, State};
+pub use super::storage::{Found, HasStorage, ImagePlace, Lent, Placement, Storage};
 use super::{
-    OverDriver,
     block::Block,
+    storage,
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::{
     memory::{
         allocation::Allocation,
         allocations::Allocated,
-        flags::{check_flags, check_part, check_range, check_size, of_part},
+        flags::{check_range, check_size},
         image_layout::{Image, LONGEST_SIDE},
         ranges,
     },
     process_mutex::ProcessMutex,
 };
-use std::{fmt, sync::Arc};
+use std::sync::{Arc, OnceLock};
 use ur_adapter::{
-    api::{MemApi, Objects},
+    api::Objects,
     error::{Error, ErrorCode, Result},
-    info::Answer,
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned},
+    object::{Object, Owned},
 };
-use ur_hal::{Access, Range};
+use ur_hal::{Access, Address, Range, Types};
 use ur_sys::*;
 
-/// A driver that provides memory for buffers and images.
-pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
-    /// The memory of a memory object, shared with its sub-buffers.
-    type Storage: Storage<Self>;
-    /// What the driver has of a part of a buffer beside that memory, from when it is asked for until the part is released.
-    type Part: Default + Send + Sync + fmt::Debug;
-    /// Provides the memory of a new buffer: the caller's memory, pinned host memory, or memory of the devices,
-    /// depending on the flags. The bytes at `host`, if it is given, are its initial contents. The second value is the
-    /// caller's memory that it represents, if devices cannot access that memory directly.
-    ///
-    /// # Errors
-    /// `OUT_OF_RESOURCES`. Returns the driver's error, mapped as in `error.rs`.
-    fn buffer(
-        context: Owned<Context<Self>>,
-        flags: ur_mem_flags_t,
-        bytes: usize,
-        host: Option<UsmPtr>,
-    ) -> Result<(Self::Storage, Option<UsmPtr>)>;
+/// A driver with memory objects: formats of images and native handles. Where they are, [`HasStorage`] says.
+pub trait BufferBackend: HasStorage + Objects<Mem = Mem<Self>> {
     /// A buffer over a native handle, which is released with the buffer if the caller has `given` it away.
     ///
     /// # Errors
@@ -79,19 +64,6 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
     fn image_bytes(image: &Image) -> Option<usize> {
         image.bytes()
     }
-    /// Provides a new image, which has `bytes`; its pixels are copied from `host` if that is given.
-    ///
-    /// # Errors
-    /// `INVALID_IMAGE_SIZE` for sizes that the driver does not support; else as for [`Self::buffer`].
-    fn image(
-        context: Owned<Context<Self>>,
-        flags: ur_mem_flags_t,
-        (image, bytes): (&Image, usize),
-        host: Option<UsmPtr>,
-    ) -> Result<Self::Storage> {
-        let _ = (context, flags, image, bytes, host);
-        Error::unsupported("urMemImageCreate")
-    }
     /// An image over a native image of the application, which is released with the object if the caller has `given` it
     /// away; `said` is how the caller describes it.
     ///
@@ -106,47 +78,48 @@ pub trait BufferBackend: HasUsm + Objects<Mem = Mem<Self>> {
         let _ = (context, native, said, given);
         Error::unsupported("urMemImageCreateWithNativeHandle")
     }
-    /// The native handle of a memory object, on a device or, without one, wherever it is.
+    /// The native handle of a memory object with the newest contents, which are `found` on the device for which it is: by
+    /// default the address of a buffer's first byte, and [`native_image`](Self::native_image) of an image.
     ///
     /// # Errors
     /// Returns the driver's error, mapped as in `error.rs`.
-    fn native_mem(
-        mem: &Object<Mem<Self>>,
-        device: Option<Owned<Device<Self>>>,
-    ) -> Result<ur_native_handle_t> {
-        let _ = (mem, device);
+    fn native_mem(mem: &Object<Mem<Self>>, found: Found<'_, Self>) -> Result<ur_native_handle_t> {
+        match found {
+            Found::At(base) => Ok(base.addr() + mem.origin()),
+            Found::Pixels(pixels) => Self::native_image(pixels),
+        }
+    }
+    /// The native handle of an image.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` without images.
+    fn native_image(image: &<Self as Types>::Image) -> Result<ur_native_handle_t> {
+        let _ = image;
         Error::unsupported("urMemGetNativeHandle")
     }
-}
-/// The memory of a memory object.
-pub trait Storage<D: HasUsm>: Send + Sync + fmt::Debug {
-    /// The context whose devices access it.
-    fn context(&self) -> &Owned<Context<D>>;
-    /// Its address for the host; `None` if the host cannot access it, or if it is not allocated yet.
-    fn host(&self) -> Option<UsmPtr>;
 }
 /// What `ur_mem_handle_t` points at.
 #[derive(Debug)]
 pub struct Mem<D: BufferBackend> {
-    flags: ur_mem_flags_t,
-    storage: Arc<D::Storage>,
+    pub(super) flags: ur_mem_flags_t,
+    storage: Arc<Storage<D>>,
     /// The caller's memory that the storage represents, if devices cannot access that memory directly.
-    home: Option<UsmPtr>,
+    pub(super) home: Option<UsmPtr>,
     /// Whether the storage is the caller's memory, which devices access directly.
-    is_lent: bool,
+    pub(super) is_lent: bool,
     /// Its offset in the storage, in bytes.
-    origin: usize,
-    bytes: usize,
-    what: What<D>,
+    pub(super) origin: usize,
+    pub(super) bytes: usize,
+    pub(super) what: What<D>,
     mapped: ProcessMutex<Vec<Mapping<D>>>,
 }
 body!(Mem: BufferBackend, Mem, InvalidMemObject);
 /// The kind of a memory object.
 #[derive(Debug)]
-enum What<D: BufferBackend> {
+pub(super) enum What<D: BufferBackend> {
     Buffer,
     /// A sub-buffer. It shares the storage, so that the buffer itself may be released first.
-    Part(D::Part),
+    Part(OnceLock<D::Object>),
     Image(Image),
 }
 /// A range of a buffer that the caller has mapped.
@@ -167,22 +140,27 @@ pub struct Mapping<D: BufferBackend> {
 }
 
 impl<D: BufferBackend> Mem<D> {
-    /// An image whose pixels `storage` has already.
+    /// An image of the driver's on the context's first device.
     ///
     /// # Errors
     /// `INVALID_IMAGE_SIZE` for more bytes than there can be.
-    pub fn of_image(storage: D::Storage, image: Image) -> Result<Owned<Self>> {
+    pub fn of_image(
+        context: Owned<Context<D>>,
+        pixels: <D as Types>::Image,
+        image: Image,
+    ) -> Result<Owned<Self>> {
         let (flags, bytes) = (ur_mem_flags_t::READ_WRITE, bytes_of::<D>(&image)?);
+        let storage = Storage::of_image(context, pixels, (&image, bytes), flags);
         Ok(Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))))
     }
     /// A buffer over all of `storage`, whose bytes exist already.
-    pub fn of_bytes(storage: D::Storage, bytes: usize) -> Owned<Self> {
-        let flags = ur_mem_flags_t::READ_WRITE;
+    pub fn of_bytes(storage: Storage<D>) -> Owned<Self> {
+        let (flags, bytes) = (ur_mem_flags_t::READ_WRITE, storage.bytes());
         Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Buffer))
     }
-    fn new(
+    pub(super) fn new(
         flags: ur_mem_flags_t,
-        storage: Arc<D::Storage>,
+        storage: Arc<Storage<D>>,
         home: Option<UsmPtr>,
         bytes: usize,
         what: What<D>,
@@ -208,7 +186,7 @@ impl<D: BufferBackend> Mem<D> {
         self.storage.context()
     }
     /// Its memory, shared with its sub-buffers.
-    pub fn storage(&self) -> &Arc<D::Storage> {
+    pub fn storage(&self) -> &Arc<Storage<D>> {
         &self.storage
     }
     /// Its offset in the storage, in bytes.
@@ -231,11 +209,40 @@ impl<D: BufferBackend> Mem<D> {
     pub fn is_image(&self) -> bool {
         matches!(self.what, What::Image(_))
     }
-    /// What the driver has of it as a part of a buffer; `None` if it is none.
-    pub fn part(&self) -> Option<&D::Part> {
+    /// The driver's object over its bytes; `make` makes that of the whole buffer, and `part` that of a part of the whole.
+    ///
+    /// # Errors
+    /// Those of `make` and `part`.
+    pub fn object(
+        &self,
+        make: impl FnOnce() -> Result<D::Object>,
+        part: impl FnOnce(&D::Object) -> Result<D::Object>,
+    ) -> Result<&D::Object> {
+        let whole = self.storage.object(make)?;
         match &self.what {
-            What::Part(part) => Some(part),
-            What::Buffer | What::Image(_) => None,
+            What::Part(slot) => storage::object(slot, || part(whole)),
+            What::Buffer | What::Image(_) => Ok(whole),
+        }
+    }
+    /// The address of its first byte for commands on a device. Its newest bytes are there when a command runs that lists
+    /// it in [`Ready::used`](crate::command::Ready).
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT` for an image; as for [`Storage::found`].
+    pub fn at(&self, device: &Owned<Device<D>>) -> Result<Address> {
+        match self.storage.found(device)? {
+            Found::At(base) => Ok(base.offset(self.origin)?.into()),
+            Found::Pixels(_) => Err(ErrorCode::InvalidMemObject.into()),
+        }
+    }
+    /// The device's object for an image. Its newest pixels are there under the same condition as a buffer's bytes.
+    ///
+    /// # Errors
+    /// `INVALID_MEM_OBJECT` for a buffer; as for [`Storage::found`].
+    pub fn pixels(&self, device: &Owned<Device<D>>) -> Result<&Arc<<D as Types>::Image>> {
+        match self.storage.found(device)? {
+            Found::Pixels(pixels) => Ok(pixels),
+            Found::At(_) => Err(ErrorCode::InvalidMemObject.into()),
         }
     }
     /// What makes it an image.
@@ -328,10 +335,13 @@ impl<D: BufferBackend> Mem<D> {
     }
 }
 
-fn bytes_of<D: BufferBackend>(image: &Image) -> Result<usize> {
+pub(super) fn bytes_of<D: BufferBackend>(image: &Image) -> Result<usize> {
     D::image_bytes(image).ok_or_else(|| ErrorCode::InvalidImageSize.into())
 }
-fn described<D: BufferBackend>(format: ur_image_format_t, desc: &ur_image_desc_t) -> Result<Image> {
+pub(super) fn described<D: BufferBackend>(
+    format: ur_image_format_t,
+    desc: &ur_image_desc_t,
+) -> Result<Image> {
     Image::new(format, D::pixel_bytes(format)?, desc, D::LONGEST_SIDE)
 }
 /// The error for an image that a driver with limits of its own did not make.
@@ -349,106 +359,13 @@ pub fn not_made(error: Error, image: &Image) -> Error {
 ///
 /// # Errors
 /// As for [`ranges::check_range`].
-fn check_host<D: HasUsm>(flags: ur_mem_flags_t, host: UsmPtr, bytes: usize) -> Result<()> {
+pub(super) fn check_host<D: HasUsm>(
+    flags: ur_mem_flags_t,
+    host: UsmPtr,
+    bytes: usize,
+) -> Result<()> {
     let stays = flags.contains(ur_mem_flags_t::USE_HOST_POINTER)
         && !flags.contains(ur_mem_flags_t::READ_ONLY);
     let needs = if stays { Access::ReadWrite } else { Access::Read };
     ranges::check_range::<Allocation<D::Memory>>(host, bytes, needs).map(drop)
-}
-
-impl<D: BufferBackend> MemApi for OverDriver<D> {
-    fn mem_image_create(
-        context: Borrowed<'_, Context<D>>,
-        flags: ur_mem_flags_t,
-        format: &ur_image_format_t,
-        desc: &ur_image_desc_t,
-        host: Option<UsmPtr>,
-    ) -> Result<Owned<Mem<D>>> {
-        let image = described::<D>(*format, desc)?;
-        check_flags(flags)?;
-        let bytes = bytes_of::<D>(&image)?;
-        D::check_object_size(&context, bytes, ErrorCode::InvalidImageSize)?;
-        host.map_or(Ok(()), |host| check_host::<D>(flags, host, bytes))?;
-        let storage = Arc::new(D::image(context.own()?, flags, (&image, bytes), host)?);
-        Ok(Owned::new(Mem::new(flags, storage, None, bytes, What::Image(image))))
-    }
-    fn mem_buffer_create(
-        context: Borrowed<'_, Context<D>>,
-        flags: ur_mem_flags_t,
-        size: usize,
-        properties: Option<&ur_buffer_properties_t>,
-    ) -> Result<Owned<Mem<D>>> {
-        D::check_object_size(&context, size, ErrorCode::InvalidBufferSize)?;
-        let host = properties.and_then(|p| UsmPtr::from_addr(p.pHost.addr()));
-        let context = context.own()?;
-        check_flags(flags)?;
-        host.map_or(Ok(()), |host| check_host::<D>(flags, host, size))?;
-        let (storage, home) = D::buffer(context, flags, size, host)?;
-        Ok(Owned::new(Mem::new(flags, Arc::new(storage), home, size, What::Buffer)))
-    }
-    fn mem_buffer_partition(
-        buffer: Borrowed<'_, Mem<D>>,
-        flags: ur_mem_flags_t,
-        _kind: ur_buffer_create_type_t,
-        region: &ur_buffer_region_t,
-    ) -> Result<Owned<Mem<D>>> {
-        buffer.check_buffer()?;
-        if buffer.part().is_some() {
-            return Error::refuse(
-                ErrorCode::InvalidMemObject,
-                "a part of a buffer has no parts: partition the buffer itself",
-            );
-        }
-        let flags = of_part(buffer.flags, flags)?;
-        check_part(buffer.bytes, region)?;
-        let storage = Arc::clone(&buffer.storage);
-        let mut part =
-            Mem::new(flags, storage, buffer.home, region.size, What::Part(D::Part::default()));
-        (part.origin, part.is_lent) = (region.origin, buffer.is_lent);
-        Ok(Owned::new(part))
-    }
-    fn mem_get_native_handle(
-        mem: Borrowed<'_, Mem<D>>,
-        device: Option<Borrowed<'_, Device<D>>>,
-    ) -> Result<ur_native_handle_t> {
-        device.map_or(Ok(()), |device| mem.context().check(device))?;
-        D::native_mem(&mem, device.map(|device| device.own()).transpose()?)
-    }
-    fn mem_buffer_create_with_native_handle(
-        native_mem: ur_native_handle_t,
-        context: Borrowed<'_, Context<D>>,
-        properties: Option<&ur_mem_native_properties_t>,
-    ) -> Result<Owned<Mem<D>>> {
-        let given = properties.is_some_and(|p| p.isNativeHandleOwned);
-        D::adopted(context.own()?, native_mem, given)
-    }
-    fn mem_image_create_with_native_handle(
-        native_mem: ur_native_handle_t,
-        context: Borrowed<'_, Context<D>>,
-        format: &ur_image_format_t,
-        desc: &ur_image_desc_t,
-        properties: Option<&ur_mem_native_properties_t>,
-    ) -> Result<Owned<Mem<D>>> {
-        let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        D::adopted_image(context.own()?, native_mem, || described::<D>(*format, desc), owned)
-    }
-    fn mem_get_info(
-        mem: Borrowed<'_, Mem<D>>,
-        name: ur_mem_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        match name {
-            ur_mem_info_t::SIZE => answer.value(&mem.bytes),
-            ur_mem_info_t::CONTEXT => answer.handle(mem.context()),
-            ur_mem_info_t::REFERENCE_COUNT => answer.value(&mem.api_refs()),
-            _ => Error::no_answer("a memory object", name),
-        }
-    }
-    fn mem_image_get_info(
-        mem: Borrowed<'_, Mem<D>>,
-        name: ur_image_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<()> {
-        mem.image()?.info(name, answer)
-    }
 }

@@ -7,12 +7,15 @@
 //! commands that have events; the driver is told of it, because recording times may make commands slower.
 mod counters;
 mod entries;
+mod newest;
 mod objects;
 mod submit;
 
+pub(crate) use newest::bring_newest;
 pub(crate) use objects::{
     Context, Device, Latest, LatestSignal, Origin, Run, Shareable, SharedEvents, SharedPart, State,
+    no_point,
 };
 pub use objects::{Event, FreedInOrder, HasStreams, Queue};
 pub use submit::submit_by;
-pub(crate) use submit::{Lent, lend, no_point, noted};
+pub(crate) use submit::{Lent, lend, noted};

@@ -3,11 +3,7 @@ use super::counters::Counters;
 use crate::{
     command::{InOrder, Place, Ready, Recorder},
     memory::allocation::{Allocation, Freeing, Usm},
-    over_driver::{
-        mem::{BufferBackend, Mem, Storage},
-        sampler::HasSamplers,
-        watch::Watch,
-    },
+    over_driver::{mem::BufferBackend, sampler::HasSamplers, watch::Watch},
     process_mutex::ProcessMutex,
     profiling::Profile,
     program::{Placed, RunsCode},
@@ -23,7 +19,7 @@ use std::{
 use ur_adapter::{
     api::Objects,
     command::{CompletionRequest, Enqueued},
-    error::{Error, ErrorCode, Result},
+    error::{Error, Result},
     object::{Borrowed, Owned},
 };
 use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
@@ -60,29 +56,7 @@ pub trait HasStreams:
     fn is_managed(at: Address) -> bool {
         Allocation::<Self::Memory>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
     }
-    /// The address of a buffer's first byte on a device; see
-    /// [`TakesCommands::buffer_at`](crate::command::TakesCommands). By default it is the host's.
-    ///
-    /// # Errors
-    /// `INVALID_CONTEXT` for a device of another context. Returns the driver's error, mapped as in `error.rs`.
-    fn buffer_at(device: &Owned<Device<Self>>, buffer: &Mem<Self>) -> Result<Address> {
-        let _ = device;
-        let base = buffer.storage().host().ok_or(ErrorCode::InvalidMemObject)?;
-        Ok(base.offset(buffer.origin())?.into())
-    }
-    /// The device's object for an image; see [`TakesCommands::image_at`](crate::command::TakesCommands).
-    ///
-    /// # Errors
-    /// As for [`buffer_at`](Self::buffer_at).
-    fn image_at<'m>(
-        device: &Owned<Device<Self>>,
-        image: &'m Mem<Self>,
-    ) -> Result<&'m Arc<<Self as Types>::Image>> {
-        let _ = (device, image);
-        Error::unsupported("images")
-    }
-    /// Submits a command. The driver keeps the objects of [`Ready::used`] alive until the command is complete, and
-    /// makes their newest bytes available where the command runs.
+    /// Submits a command. The driver keeps the objects of [`Ready::used`] alive until the command is complete.
     ///
     /// # Errors
     /// As for [`Streams::submit`].
@@ -473,4 +447,9 @@ impl<D: HasStreams> fmt::Debug for SharedEvents<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedEvents").finish_non_exhaustive()
     }
+}
+/// The error for a driver that returns no point where one was requested.
+#[cold]
+pub(crate) fn no_point() -> ur_hal::Error {
+    ur_hal::Error::new(ur_hal::ErrorKind::Unknown, "the driver made no point of a signal")
 }

@@ -1,5 +1,7 @@
 //! Submission of commands to queues: captures the wait list, submits, and makes an event if the caller requests one.
-use super::{Device, FreedInOrder, HasStreams, Queue, counters::Counters};
+use super::{
+    FreedInOrder, HasStreams, Queue, counters::Counters, newest::bring_newest, objects::no_point,
+};
 use crate::{
     command::{InOrder, Ready, TakesCommands, Used},
     event::{
@@ -7,20 +9,16 @@ use crate::{
         waits::{self, Waits},
     },
     memory::allocation::{Allocation, Freeing, Usm},
-    over_driver::mem::Mem,
     profiling::Profile,
     unseen::judge,
 };
 use smallvec::SmallVec;
-use std::sync::Arc;
 use ur_adapter::{
     command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{
-    Address, Command, Completion, Handover, NativeCall, Order, Signal, Submission, Types, Wait,
-};
+use ur_hal::{Address, Command, Completion, Handover, NativeCall, Order, Signal, Submission, Wait};
 use ur_sys::ur_command_t;
 
 /// The times that the driver is to record for a profile.
@@ -112,15 +110,6 @@ impl<D: HasStreams> TakesCommands for D {
     fn is_managed(at: Address) -> bool {
         <D as HasStreams>::is_managed(at)
     }
-    fn buffer_at(device: &Owned<Device<D>>, buffer: &Mem<D>) -> Result<Address> {
-        <D as HasStreams>::buffer_at(device, buffer)
-    }
-    fn image_at<'m>(
-        device: &Owned<Device<D>>,
-        image: &'m Mem<D>,
-    ) -> Result<&'m Arc<<D as Types>::Image>> {
-        <D as HasStreams>::image_at(device, image)
-    }
     #[inline(always)] // where the kind of the command is known, the compiler drops the code for all others
     fn submit(
         queue: Borrowed<'_, Queue<D>>,
@@ -134,9 +123,12 @@ impl<D: HasStreams> TakesCommands for D {
         // No closure around the submission: it would be compiled once for all kinds of commands.
         let profile = ready.profile(queue.profile());
         let wanted = Wanted::new(queue, ready.name, profile, report)?;
+        let arrivals;
         let (mut waits, mut list) = (Waits::new(), Lent::new());
         waits::capture(events, &mut waits)?;
         lend(&waits, &mut list);
+        arrivals = bring_newest(&queue, ready, (&list, ready.order))?;
+        list.extend(arrivals.iter().map(|point| Wait::Point(&**point)));
         let submission = Submission {
             command: &ready.command,
             waits: &list,
@@ -284,9 +276,4 @@ fn once() -> Error {
     let why =
         "memory is freed once and cannot be freed by each execution: leave it out of the capture";
     Error::new(ErrorCode::GraphCaptureUnsupported, why)
-}
-/// The error for a driver that returns no point where one was requested.
-#[cold]
-pub(crate) fn no_point() -> ur_hal::Error {
-    ur_hal::Error::new(ur_hal::ErrorKind::Unknown, "the driver made no point of a signal")
 }

@@ -159,12 +159,16 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: as for `copy_peer`; the driver reads `what` before it returns.
         unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok()
     }
-    /// Copies a whole array, of the size `region`, to that of another device.
+    /// Copies a box of arrays of different devices, whose contexts are `to` and `from`.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn copy_array(&self, to: &Array<D>, from: &Array<D>, region: [usize; 3]) -> Result<()> {
-        let copy = copy_of(End::of(to, [0; 3]), End::of(from, [0; 3]), region);
-        self.copy_3d_peer(&copy, to.context(), from.context())
+    pub fn copy_box_between(
+        &self,
+        (to, into): (RawContext, End),
+        (from, out): (RawContext, End),
+        region: [usize; 3],
+    ) -> Result<()> {
+        self.copy_3d_peer(&copy_of(into, out, region), to, from)
     }
 }
