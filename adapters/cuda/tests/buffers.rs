@@ -3,3 +3,5 @@
 #[path = "c/buffers.rs"]
 mod buffers;
 mod c;
+#[path = "../../level-zero/tests/c/gate.rs"]
+mod gate;

@@ -3,3 +3,5 @@
 #[path = "../../cuda/tests/c/buffers.rs"]
 mod buffers;
 mod c;
+#[path = "c/gate.rs"]
+mod gate;

@@ -64,7 +64,7 @@ impl<D: Dialect> HasStorage for Family<D> {
     }
 }
 impl<D: Dialect> BufferBackend for Family<D> {
-    /// Wraps existing memory: from `native` to the end of the driver's allocation there.
+    /// Wraps existing memory: from `native` to the end of the allocation there.
     fn adopted(
         context: Owned<Context<D>>,
         native: ur_native_handle_t,
@@ -77,7 +77,8 @@ impl<D: Dialect> BufferBackend for Family<D> {
         };
         let at = UsmPtr::from_addr(native).ok_or_else(unknown)?;
         let known = memory::known::<D>(&home.enter()?, native as u64)?.ok_or_else(unknown)?;
-        let bytes = (known.base as usize + known.bytes).saturating_sub(native);
+        let of_driver = || (known.base as usize + known.bytes).saturating_sub(native);
+        let bytes = mem::bytes_from::<Self>(at).unwrap_or_else(of_driver);
         let piece = given.then(|| Piece::adopted(home, native as u64)).transpose()?;
         let kept = piece.map(Kept::Given);
         Ok(Mem::of_bytes(Storage::given(context, (at, bytes), None, kept)))

@@ -19,7 +19,9 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::image_layout::Image,
-    over_driver::mem::{BufferBackend, HasStorage, ImagePlace, Lent, Placement, Storage},
+    over_driver::mem::{
+        BufferBackend, HasStorage, ImagePlace, Lent, Placement, Storage, bytes_from,
+    },
 };
 use ur_hal::Access;
 use ur_sys::{ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
@@ -60,7 +62,7 @@ impl HasStorage for LevelZero {
     }
 }
 impl BufferBackend for LevelZero {
-    /// Wraps existing memory: from `native` to the end of the driver's allocation there.
+    /// Wraps existing memory: from `native` to the end of the allocation there.
     fn adopted(
         context: Owned<Context>,
         native: ur_native_handle_t,
@@ -72,7 +74,8 @@ impl BufferBackend for LevelZero {
         };
         let at = UsmPtr::from_addr(native).ok_or_else(unknown)?;
         let known = memory::known(context.native(), native as u64)?.ok_or_else(unknown)?;
-        let bytes = (known.base as usize + known.bytes).saturating_sub(native);
+        let of_driver = || (known.base as usize + known.bytes).saturating_sub(native);
+        let bytes = bytes_from::<Self>(at).unwrap_or_else(of_driver);
         let host = Some(at).filter(|_| known.kind != ZE_MEMORY_TYPE_DEVICE);
         let piece = given.then(|| Piece::adopted(context.native(), native as u64));
         Ok(Mem::of_bytes(Storage::given(context, (at, bytes), host, piece)))

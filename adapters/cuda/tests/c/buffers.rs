@@ -1,6 +1,6 @@
 //! Buffers and images as a C program uses them on either driver: mapped, over memory of its own, and by two devices in
 //! turn. Without a device, or without two where it takes two, the tests say so and are skipped.
-use crate::{c::*, call};
+use crate::{c::*, call, gate::Gate};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -226,6 +226,90 @@ fn the_native_handle_of_a_buffer_is_its_address_on_the_device() {
     c.release(buffer);
     let nothing = call!(mem.buffer_create_with_native_handle(64, c.context, null(), &mut again));
     assert_eq!(nothing, R::ERROR_INVALID_MEM_OBJECT);
+}
+#[test]
+fn a_native_handle_that_is_taken_while_a_write_is_under_way_hides_nothing_from_later_readers() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 4096);
+    release(c.fill(0, buffer, 1, (0, 4096), &[]));
+    let gate = Gate::shut();
+    gate.hold(c.queues[0]);
+    let written = c.fill(0, buffer, 2, (0, 4096), &[]);
+    for device in [c.devices[1], ur_device_handle_t::NULL] {
+        let mut native = 0;
+        assert_eq!(call!(mem.get_native_handle(buffer, device, &mut native)), R::SUCCESS);
+    }
+    gate.open();
+    assert_eq!(c.read(1, buffer, 4096, &[written]), [2; 4096]);
+    assert_eq!(c.read(0, buffer, 4096, &[]), [2; 4096]);
+    release(written);
+    c.release(buffer);
+}
+#[test]
+fn parts_that_do_not_overlap_are_written_on_two_devices_at_the_same_time() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 8192);
+    release(c.fill(0, buffer, 1, (0, 8192), &[]));
+    let part = |origin| {
+        let region = ur_buffer_region_t {
+            stype: ur_structure_type_t::BUFFER_REGION,
+            pNext: null_mut(),
+            origin,
+            size: 4096,
+        };
+        let (kind, mut part) = (ur_buffer_create_type_t::REGION, ur_mem_handle_t::NULL);
+        let flags = F::READ_WRITE;
+        let made = call!(mem.buffer_partition(buffer, flags, kind, &region, &mut part));
+        assert_eq!(made, R::SUCCESS);
+        part
+    };
+    let (low, high) = (part(0), part(4096));
+    let gate = Gate::shut();
+    gate.hold(c.queues[0]);
+    let first = c.fill(0, low, 2, (0, 4096), &[]);
+    let second = c.fill(1, high, 3, (100, 50), &[]);
+    assert_eq!(c.read(1, high, 150, &[second]), [[1; 100].as_slice(), &[3; 50]].concat());
+    gate.open();
+    let expected = [vec![2; 4096], vec![1; 100], vec![3; 50], vec![1; 3946]].concat();
+    for queue in [0, 1] {
+        assert!(c.read(queue, buffer, 8192, &[first, second]) == expected, "queue {queue}");
+    }
+    [first, second].into_iter().for_each(release);
+    [low, high, buffer].into_iter().for_each(|mem| c.release(mem));
+}
+#[test]
+fn readers_on_one_device_do_not_wait_for_what_another_reader_waits_for() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 4096);
+    let written = c.fill(0, buffer, 4, (0, 4096), &[]);
+    c.finish();
+    let (gate, mut bytes) = (Gate::shut(), [0_u8; 16]);
+    gate.hold(c.queues[1]);
+    let (queue, to, none) = (c.queues[1], bytes.as_mut_ptr().cast(), null_mut());
+    let code = call!(enqueue.mem_buffer_read(queue, buffer, false, 0, 16, to, 1, &written, none));
+    assert_eq!(code, R::SUCCESS);
+    let mut other = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(c.context, c.devices[1], null(), &mut other)), R::SUCCESS);
+    let mut now = [0_u8; 16];
+    let to = now.as_mut_ptr().cast();
+    let code = call!(enqueue.mem_buffer_read(other, buffer, true, 0, 16, to, 0, null(), none));
+    assert_eq!((code, now), (R::SUCCESS, [4; 16]));
+    gate.open();
+    c.finish();
+    assert_eq!(bytes, [4; 16]);
+    assert_eq!(call!(queue.release(other)), R::SUCCESS);
+    release(written);
+    c.release(buffer);
+}
+#[test]
+fn a_queue_takes_no_buffer_of_another_context() {
+    let (Some(c), Some(other)) = (Several::new(1), Several::new(1)) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 64);
+    let (mut bytes, none) = ([0_u8; 64], null_mut());
+    let (queue, to) = (other.queues[0], bytes.as_mut_ptr().cast());
+    let code = call!(enqueue.mem_buffer_read(queue, buffer, true, 0, 64, to, 0, null(), none));
+    assert_eq!(code, R::ERROR_INVALID_CONTEXT);
+    c.release(buffer);
 }
 #[test]
 fn an_image_that_one_device_wrote_another_reads() {

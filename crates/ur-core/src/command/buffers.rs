@@ -1,10 +1,11 @@
 //! Commands on buffers: checks the ranges and boxes that the caller passes, and resolves buffers to addresses.
-use super::ready::{Ready, Room, TakesCommands, Used};
+use super::ready::{Ready, Room, TakesCommands, Usage, Used};
 use crate::{
     memory::ranges::{check_range, pattern_of},
     over_driver::mem::{BufferBackend, Mapping, Mem},
     program::Placed,
 };
+use std::ops;
 use ur_adapter::{
     api::Objects,
     command::{CompletionRequest, Enqueued},
@@ -40,19 +41,28 @@ fn span<D: BufferBackend>(buffer: &Mem<D>, place: BoxPlace, region: [usize; 3]) 
     buffer.check_range(span.start, span.bytes)?;
     Ok(span)
 }
+/// A memory object and the bytes of it that a command uses.
+type Part<'a, D> = (Borrowed<'a, Mem<D>>, ops::Range<usize>);
+fn bytes_of(span: BoxSpan) -> ops::Range<usize> {
+    span.start..span.start + span.bytes
+}
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
     pub(super) fn with(
         mut self,
-        one: Option<Borrowed<'a, Mem<D>>>,
-        written: Option<Borrowed<'a, Mem<D>>>,
+        one: Option<Part<'a, D>>,
+        written: Option<(Part<'a, D>, Usage)>,
     ) -> Self {
-        let used = |writes| move |buffer| Used::Buffer { buffer, writes };
-        self.uses = [one.map(used(false)), written.map(used(true))];
+        let used = |((buffer, bytes), usage)| Used::Buffer { buffer, bytes, usage };
+        self.uses = [one.map(|part| used((part, Usage::Reads))), written.map(used)];
         self
     }
-    pub(super) fn beside(self, buffer: Borrowed<'a, Mem<D>>, writes: bool) -> Self {
-        if writes { self.with(None, Some(buffer)) } else { self.with(Some(buffer), None) }
+    /// `written`: how the command writes the bytes, if it does.
+    pub(super) fn beside(self, part: Part<'a, D>, written: Option<Usage>) -> Self {
+        match written {
+            Some(usage) => self.with(None, Some((part, usage))),
+            None => self.with(Some(part), None),
+        }
     }
     /// A copy between a buffer and the host.
     pub(super) fn transfer(
@@ -68,7 +78,9 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         let inside = buffer.at(device)?.offset(offset)?;
         let (to, from) = if writes { (inside, host) } else { (host, inside) };
-        Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(buffer, writes))
+        let part = (buffer, offset..offset + bytes);
+        let written = writes.then_some(Usage::Overwrites);
+        Ok(Self::new(name, Command::Copy { to, from, bytes }).beside(part, written))
     }
     /// Like [`transfer`](Self::transfer), for a box.
     pub(super) fn transfer_box(
@@ -85,13 +97,14 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if writes {
             buffer.check_write::<D::Known>(inside.start, inside.bytes)?;
         }
+        let part = (buffer, bytes_of(inside));
         let inside = (buffer.at(device)?, inside);
         let (to, from, name) = match writes {
             true => (inside, (host, outside), ur_command_t::MEM_BUFFER_WRITE_RECT),
             false => ((host, outside), inside, ur_command_t::MEM_BUFFER_READ_RECT),
         };
         let copy = room.bytes.get_or_init(|| BoxCopy { to, from, region });
-        Ok(Self::new(name, Command::Copy3d(copy)).beside(buffer, writes))
+        Ok(Self::new(name, Command::Copy3d(copy)).beside(part, writes.then_some(Usage::Changes)))
     }
     /// A copy from buffer to buffer.
     pub(super) fn copy(
@@ -112,7 +125,9 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             to: to.at(device)?.offset(into)?,
             bytes,
         };
-        Ok(Self::new(ur_command_t::MEM_BUFFER_COPY, command).with(Some(from), Some(to)))
+        let written = ((to, into..into + bytes), Usage::Overwrites);
+        let ready = Self::new(ur_command_t::MEM_BUFFER_COPY, command);
+        Ok(ready.with(Some((from, out..out + bytes)), Some(written)))
     }
     /// Like [`copy`](Self::copy), for a box.
     pub(super) fn copy_box(
@@ -137,7 +152,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         let copy =
             room.bytes.get_or_init(|| BoxCopy { to: (ends.1, into), from: (ends.0, out), region });
         let ready = Self::new(ur_command_t::MEM_BUFFER_COPY_RECT, Command::Copy3d(copy));
-        Ok(ready.with(Some(from), Some(to)))
+        let written = ((to, bytes_of(into)), Usage::Changes);
+        Ok(ready.with(Some((from, bytes_of(out))), Some(written)))
     }
     /// Fills a range of a buffer.
     pub(super) fn fill(
@@ -156,7 +172,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         buffer.check_write::<D::Known>(offset, bytes)?;
         let to = Range::new(buffer.at(device)?.offset(offset)?, bytes)?;
         let ready = Self::new(ur_command_t::MEM_BUFFER_FILL, Command::Fill { to, pattern });
-        Ok(ready.with(None, Some(buffer)))
+        Ok(ready.beside((buffer, offset..offset + bytes), Some(Usage::Overwrites)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Commands on images: checks the regions that the caller passes, and resolves images to the device's image objects.
 use super::{
     buffers::{Host, of_host, overlapping},
-    ready::{Ready, Room, TakesCommands},
+    ready::{Ready, Room, TakesCommands, Usage},
 };
 use crate::{
     memory::{
@@ -44,7 +44,8 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
             false => (outside, inside, Name::MEM_IMAGE_READ),
         };
         let copy = room.pixels.get_or_init(|| ImageCopy { to, from, region: part.region });
-        Ok(Self::new(name, Command::ImageCopy(copy)).beside(of, writes))
+        let written = writes.then_some(Usage::Changes);
+        Ok(Self::new(name, Command::ImageCopy(copy)).beside((of, 0..of.bytes()), written))
     }
     /// A copy between two images of the same format.
     pub(super) fn copy_pixels(
@@ -76,6 +77,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         };
         let copy = room.pixels.get_or_init(|| copy);
         let ready = Self::new(Name::MEM_IMAGE_COPY, Command::ImageCopy(copy));
-        Ok(ready.with(Some(from), Some(to)))
+        let written = ((to, 0..to.bytes()), Usage::Changes);
+        Ok(ready.with(Some((from, 0..from.bytes())), Some(written)))
     }
 }

@@ -1,6 +1,6 @@
 //! Kernel launches: checks range, group size and arguments once, for queues and command buffers of all backends, and
 //! makes a [`Launch`] in the device's terms: buffers become addresses, images and samplers become the device's objects.
-use super::ready::{Place, Ready, TakesCommands, Used};
+use super::ready::{Place, Ready, TakesCommands, Usage, Used};
 use crate::{
     kernels::{
         arguments::{self, Given, add_local, check_all},
@@ -74,7 +74,8 @@ where
                 if !is_read {
                     buffer.check_write::<D::Known>(0, buffer.bytes())?;
                 }
-                used.push(Some(Used::Buffer { buffer, writes: !is_read }));
+                let usage = if is_read { Usage::Reads } else { Usage::Changes };
+                used.push(Some(Used::Buffer { buffer, bytes: 0..buffer.bytes(), usage }));
                 let access = if is_read { Access::Read } else { Access::ReadWrite };
                 match buffer.is_image() {
                     true => Argument::Image(buffer.get().pixels(device)?, access),

@@ -8,4 +8,4 @@ mod ready;
 mod resolve;
 mod usm_async;
 
-pub use ready::{Exists, InOrder, Place, Ready, Recorder, TakesCommands, Used};
+pub use ready::{Exists, InOrder, Place, Ready, Recorder, TakesCommands, Usage, Used};

@@ -16,7 +16,7 @@ use std::cell::OnceCell;
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, CompletionRequest, Enqueued},
-    error::Result,
+    error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Never, Owned},
 };
@@ -174,6 +174,16 @@ pub struct Ready<'a, D: TakesCommands> {
     /// More of them, for launches.
     pub more: &'a [Option<Used<'a, D>>],
 }
+/// How a command uses bytes of a buffer, or an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Usage {
+    /// It reads them.
+    Reads,
+    /// It writes all of them, and reads none.
+    Overwrites,
+    /// It writes some of them, or reads and writes them.
+    Changes,
+}
 /// An object that a command uses.
 #[derive(Debug)]
 pub enum Used<'a, D: TakesCommands> {
@@ -181,8 +191,10 @@ pub enum Used<'a, D: TakesCommands> {
     Buffer {
         /// The buffer or image.
         buffer: Borrowed<'a, Mem<D>>,
-        /// Whether the command writes it, which makes other devices' copies of it outdated.
-        writes: bool,
+        /// The bytes of the buffer that it uses; of an image, all.
+        bytes: std::ops::Range<usize>,
+        /// How it uses them. What it writes makes other devices' copies of these bytes outdated.
+        usage: Usage,
     },
     /// A program, because the command accesses one of its variables.
     Program(Borrowed<'a, D::Program>),
@@ -215,12 +227,30 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     pub fn used(&self) -> impl Iterator<Item = &Used<'a, D>> {
         self.uses.iter().chain(self.more).flatten()
     }
-    /// The buffers and images that it uses, each with whether the command writes it.
-    pub fn buffers(&self) -> impl Iterator<Item = (Borrowed<'a, Mem<D>>, bool)> {
+    /// The buffers and images that it uses, each with the bytes and how it uses them.
+    pub fn buffers(
+        &self,
+    ) -> impl Iterator<Item = (Borrowed<'a, Mem<D>>, std::ops::Range<usize>, Usage)> {
         self.used().filter_map(|one| match one {
-            Used::Buffer { buffer, writes } => Some((*buffer, *writes)),
+            Used::Buffer { buffer, bytes, usage } => Some((*buffer, bytes.clone(), *usage)),
             Used::Program(_) | Used::Freed(_) => None,
         })
+    }
+    /// Checks that its memory objects belong to the context of the queue or command buffer. Freeing them waits for the
+    /// commands of their own context.
+    ///
+    /// # Errors
+    /// `INVALID_CONTEXT`
+    #[inline(always)]
+    pub(crate) fn check_context(&self, context: &Owned<<D as Objects>::Context>) -> Result<()> {
+        let is_of_others = |(mem, ..): (Borrowed<'_, Mem<D>>, _, _)| !mem.context().same(context);
+        match self.buffers().any(is_of_others) {
+            false => Ok(()),
+            true => Error::refuse(
+                ErrorCode::InvalidContext,
+                "a memory object belongs to another context than the queue or command buffer: create it with the same one",
+            ),
+        }
     }
 }
 

@@ -192,7 +192,10 @@ impl<D: Records> Launch<D> {
             arguments: &self.arguments,
             properties: None,
         };
-        launch::resolve(place, &asked, |ready| D::step(place, ready))
+        launch::resolve(place, &asked, |ready| {
+            ready.check_context(place.0)?;
+            D::step(place, ready)
+        })
     }
 }
 
@@ -244,7 +247,9 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         self.0.place()
     }
     fn append(&self, ready: &Ready<'_, D>, asked: Asked<'_, OverDriver<D>>) -> Appended<D> {
-        self.0.append(ready.name, D::step(self.0.place(), ready)?, None, asked)
+        let place = self.0.place();
+        ready.check_context(place.0)?;
+        self.0.append(ready.name, D::step(place, ready)?, None, asked)
     }
     fn execute(
         &self,

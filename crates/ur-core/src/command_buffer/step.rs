@@ -1,17 +1,17 @@
 //! A recorded command: a copy that can be executed repeatedly.
 use crate::{
-    command::{Ready, Used},
+    command::{Ready, Usage, Used},
     over_driver::mem::Mem,
-    queue::{HasStreams, Queue, bring_newest},
+    queue::{HasStreams, Queue, submit_with_newest},
 };
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 use ur_adapter::{
     error::{Error, Result},
     object::Owned,
 };
 use ur_hal::{
-    Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types, Wait,
+    Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types,
 };
 use ur_sys::ur_command_t;
 
@@ -50,7 +50,7 @@ impl<D: HasStreams> End<D> {
 /// An object that is kept alive as long as its command can be executed. During an execution the queue keeps it alive,
 /// too.
 enum Use<D: HasStreams> {
-    Buffer { buffer: Owned<Mem<D>>, writes: bool },
+    Buffer { buffer: Owned<Mem<D>>, bytes: Range<usize>, usage: Usage },
     Program(Owned<D::Program>),
 }
 impl<D: HasStreams> Use<D> {
@@ -60,8 +60,8 @@ impl<D: HasStreams> Use<D> {
     /// `UNSUPPORTED_FEATURE` for memory that the command frees, which is possible only once.
     fn of(used: &Used<'_, D>) -> Result<Self> {
         match used {
-            Used::Buffer { buffer, writes } => {
-                Ok(Self::Buffer { buffer: buffer.own()?, writes: *writes })
+            Used::Buffer { buffer, bytes, usage } => {
+                Ok(Self::Buffer { buffer: buffer.own()?, bytes: bytes.clone(), usage: *usage })
             }
             Used::Program(program) => Ok(Self::Program(program.own()?)),
             Used::Freed(_) => Error::unsupported("recording of what frees memory"),
@@ -69,8 +69,8 @@ impl<D: HasStreams> Use<D> {
     }
     fn lend(&self) -> Used<'_, D> {
         match self {
-            Self::Buffer { buffer, writes } => {
-                Used::Buffer { buffer: buffer.borrow(), writes: *writes }
+            Self::Buffer { buffer, bytes, usage } => {
+                Used::Buffer { buffer: buffer.borrow(), bytes: bytes.clone(), usage: *usage }
             }
             Self::Program(program) => Used::Program(program.borrow()),
         }
@@ -131,13 +131,7 @@ impl<D: HasStreams> Step<D> {
         let used: SmallVec<[_; FEW]> = self.uses.iter().map(|one| Some(one.lend())).collect();
         self.lend(|command| {
             let ready = Ready { more: &used, ..Ready::new(name, *command) };
-            let arrivals = bring_newest(queue, &ready, (how.waits, how.order))?;
-            if arrivals.is_empty() {
-                return D::submit_using(queue, &Submission { command, ..how }, &ready);
-            }
-            let arrived = arrivals.iter().map(|point| Wait::Point(&**point));
-            let waits: SmallVec<[_; FEW]> = how.waits.iter().copied().chain(arrived).collect();
-            D::submit_using(queue, &Submission { command, waits: &waits, ..how }, &ready)
+            submit_with_newest(queue, &Submission { command, ..how }, &ready)
         })
     }
 }

@@ -6,6 +6,7 @@ pub mod deferred_free;
 pub mod flags;
 pub mod image_layout;
 pub mod maps;
+pub(crate) mod newest;
 pub mod objects;
 pub mod of_others;
 pub mod physical;

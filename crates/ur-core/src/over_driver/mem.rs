@@ -1,7 +1,7 @@
 //! Memory objects: buffers, sub-buffers and images, their flags and ranges, and their mappings. Where their bytes are is in
 //! `storage.rs`; the layout of images is in `memory/image_layout.rs`, and the commands on both
 //! are in `command/buffers.rs` and `command/images.rs`.
-pub(crate) use super::storage::{Copies, Copy, State};
+pub(crate) use super::storage::{Copies, Copy};
 pub use super::storage::{Found, HasStorage, ImagePlace, Lent, Placement, Storage};
 use super::{
     block::Block,
@@ -343,6 +343,11 @@ pub(super) fn described<D: BufferBackend>(
     desc: &ur_image_desc_t,
 ) -> Result<Image> {
     Image::new(format, D::pixel_bytes(format)?, desc, D::LONGEST_SIDE)
+}
+/// The bytes from an address to the end of the allocation there, if that was made by this adapter: the driver may only know
+/// the piece of which it was cut.
+pub fn bytes_from<D: HasUsm>(at: UsmPtr) -> Option<usize> {
+    Allocation::<D::Memory>::find(at).map(|found| found.bytes_from(at))
 }
 /// The error for an image that a driver with limits of its own did not make.
 pub fn not_made(error: Error, image: &Image) -> Error {

@@ -78,7 +78,7 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
     ) -> Result<ur_native_handle_t> {
         device.map_or(Ok(()), |device| mem.context().check(device))?;
         let device = device.map(|device| device.own()).transpose()?;
-        D::native_mem(&mem, mem.storage().now(device.as_ref())?)
+        D::native_mem(&mem, mem.now(device.as_ref())?)
     }
     fn mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t,

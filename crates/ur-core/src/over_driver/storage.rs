@@ -2,17 +2,14 @@
 //! object of the driver. Where that is depends on what the devices of the context access ([`Placement`]):
 //!
 //! - At one address, or as one image, for all devices.
-//! - As a copy on each device, made at its first use there. If a command runs on a device whose copy is out of date, a
-//!   copy from an up-to-date device is submitted before it, behind everything that the command itself waits for. The
-//!   caller orders commands that use the same memory object, on whichever devices they run, so that copy runs after all
-//!   commands that may have written its source (`queue/newest.rs`).
+//! - As a copy on each device, made at its first use there. `queue/newest.rs` brings the newest contents to the device
+//!   that a command runs on.
 use super::{
     DriverDevice,
     block::Block,
     usm_pool::{Context, Device, HasUsm},
 };
-use crate::memory::{deferred_free, image_layout::Image};
-use smallvec::SmallVec;
+use crate::memory::{deferred_free, image_layout::Image, newest::Newest};
 use std::{
     fmt,
     sync::{Arc, Mutex, OnceLock},
@@ -131,7 +128,7 @@ pub(crate) enum Copies<D: HasStorage> {
         /// What each is, if it is an image.
         image: Option<(Image, ur_mem_flags_t)>,
         all: Box<[OnceLock<Copy<D>>]>,
-        state: Mutex<Box<[State<D>]>>,
+        state: Mutex<Newest<<D as Types>::Point>>,
     },
 }
 #[derive(Debug)]
@@ -155,16 +152,6 @@ enum Keep<D: HasStorage> {
         _kept: D::Kept,
     },
 }
-/// Whether a device's copy is up to date.
-#[derive(Debug)]
-pub(crate) enum State<D: Types> {
-    /// Another one is newer, or nothing was ever written.
-    Old,
-    /// It is when this point is reached.
-    Coming(Arc<D::Point>),
-    Good,
-}
-
 impl<D: HasStorage> Copy<D> {
     fn image(image: <D as Types>::Image) -> Self {
         Self { at: None, host: None, pixels: Some(Arc::new(image)), keep: Keep::Nothing }
@@ -194,7 +181,7 @@ impl<D: HasStorage> Storage<D> {
     ) -> Self {
         let count = context.devices().len();
         let all = (0..count).map(|_| OnceLock::new()).collect();
-        let state = Mutex::new((0..count).map(|_| State::Old).collect());
+        let state = Mutex::new(Newest::new(bytes, count));
         Self::new(context, bytes, Copies::Each { image, all, state })
     }
     /// Memory of the caller's, or of the driver's, which `kept` keeps: its address for devices, and for the host if the
@@ -219,10 +206,10 @@ impl<D: HasStorage> Storage<D> {
             return Self::new(context, bytes, Copies::One(Copy::image(pixels)));
         }
         let made = Self::each(context, bytes, Some((image.clone(), flags)));
-        if let Some(Copies::Each { all, state, .. }) = &made.copies {
+        if let Some(Copies::Each { all, .. }) = &made.copies {
             let _ = all[0].set(Copy::image(pixels)); // it was created empty above
-            locked(state)[0] = State::Good;
         }
+        made.written_first();
         made
     }
     /// A new buffer of `bytes`; those at `host`, if it is given, are its initial contents. The second value is the
@@ -392,30 +379,10 @@ impl<D: HasStorage> Storage<D> {
         }
         Ok(found)
     }
-    /// Records a use of the copy with this index. After a write, the others are out of date.
-    pub(crate) fn settle(
-        &self,
-        state: &Mutex<Box<[State<D>]>>,
-        index: usize,
-        now: State<D>,
-        writes: bool,
-    ) {
-        let mut gone = SmallVec::<[_; 4]>::new(); // points are dropped outside the lock
-        let mut all = locked(state);
-        let nobody = all.iter().all(|one| matches!(one, State::Old));
-        if writes {
-            gone.extend(all.iter_mut().map(|one| std::mem::replace(one, State::Old)));
-        }
-        // While nothing was written, no copy is newer than another: all stay as they are.
-        if writes || !nobody {
-            gone.push(std::mem::replace(&mut all[index], now));
-        }
-        drop(all);
-    }
     /// Records that the first device has the newest contents.
     pub(crate) fn written_first(&self) {
         if let Some(Copies::Each { state, .. }) = &self.copies {
-            self.settle(state, 0, State::Good, true);
+            locked(state).write(0..self.bytes, 0, None);
         }
     }
 }

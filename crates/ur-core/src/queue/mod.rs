@@ -11,7 +11,7 @@ mod newest;
 mod objects;
 mod submit;
 
-pub(crate) use newest::bring_newest;
+pub(crate) use newest::submit_with_newest;
 pub(crate) use objects::{
     Context, Device, Latest, LatestSignal, Origin, Run, Shareable, SharedEvents, SharedPart, State,
     no_point,

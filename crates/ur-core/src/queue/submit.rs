@@ -1,6 +1,7 @@
 //! Submission of commands to queues: captures the wait list, submits, and makes an event if the caller requests one.
 use super::{
-    FreedInOrder, HasStreams, Queue, counters::Counters, newest::bring_newest, objects::no_point,
+    FreedInOrder, HasStreams, Queue, counters::Counters, newest::submit_with_newest,
+    objects::no_point,
 };
 use crate::{
     command::{InOrder, Ready, TakesCommands, Used},
@@ -117,18 +118,16 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Enqueued<Self> {
+        ready.check_context(queue.context())?;
         if D::is_recording(&queue, events)? {
             return D::record(queue, ready, events, None, report);
         }
         // No closure around the submission: it would be compiled once for all kinds of commands.
         let profile = ready.profile(queue.profile());
         let wanted = Wanted::new(queue, ready.name, profile, report)?;
-        let arrivals;
         let (mut waits, mut list) = (Waits::new(), Lent::new());
         waits::capture(events, &mut waits)?;
         lend(&waits, &mut list);
-        arrivals = bring_newest(&queue, ready, (&list, ready.order))?;
-        list.extend(arrivals.iter().map(|point| Wait::Point(&**point)));
         let submission = Submission {
             command: &ready.command,
             waits: &list,
@@ -136,7 +135,7 @@ impl<D: HasStreams> TakesCommands for D {
             completion: wanted.completion,
             profile: noted(wanted.profile),
         };
-        let outcome = D::submit_using(&queue, &submission, ready);
+        let outcome = submit_with_newest(&queue, &submission, ready);
         wanted.made(queue, outcome)
     }
     fn signal(
