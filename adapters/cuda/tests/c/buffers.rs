@@ -250,6 +250,7 @@ fn parts_that_do_not_overlap_are_written_on_two_devices_at_the_same_time() {
     let Some(c) = Several::new(2) else { return };
     let buffer = c.buffer(F::READ_WRITE, &mut [], 8192);
     release(c.fill(0, buffer, 1, (0, 8192), &[]));
+    c.finish();
     let part = |origin| {
         let region = ur_buffer_region_t {
             stype: ur_structure_type_t::BUFFER_REGION,
@@ -276,6 +277,84 @@ fn parts_that_do_not_overlap_are_written_on_two_devices_at_the_same_time() {
     }
     [first, second].into_iter().for_each(release);
     [low, high, buffer].into_iter().for_each(|mem| c.release(mem));
+}
+#[test]
+fn two_commands_that_write_different_bytes_of_one_range_are_both_waited_for() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 4096);
+    release(c.fill(0, buffer, 1, (0, 4096), &[]));
+    c.finish();
+    let mut other = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(c.context, c.devices[0], null(), &mut other)), R::SUCCESS);
+    // Every second row of 64 bytes, from the first row on and from the second.
+    let mut rows = [[2_u8; 2048], [3; 2048]];
+    let mut write = |queue, which: usize| {
+        let (here, there) = (
+            ur_rect_offset_t { x: 0, y: 0, z: 0 },
+            ur_rect_offset_t { x: 64 * which as u64, y: 0, z: 0 },
+        );
+        let region = ur_rect_region_t { width: 64, height: 32, depth: 1 };
+        let (from, mut event) = (rows[which].as_mut_ptr().cast(), ur_event_handle_t::NULL);
+        let code = call!(enqueue.mem_buffer_write_rect(
+            queue,
+            buffer,
+            false,
+            there,
+            here,
+            region,
+            128,
+            0,
+            64,
+            0,
+            from,
+            0,
+            null(),
+            &mut event
+        ));
+        assert_eq!(code, R::SUCCESS);
+        event
+    };
+    let gate = Gate::shut();
+    gate.hold(c.queues[0]);
+    let events = [write(c.queues[0], 0), write(other, 1)];
+    gate.open();
+    let expected: Vec<u8> = (0..4096).map(|n| if n / 64 % 2 == 0 { 2 } else { 3 }).collect();
+    for queue in [1, 0] {
+        assert!(c.read(queue, buffer, 4096, &events) == expected, "device {queue}");
+    }
+    events.into_iter().for_each(release);
+    assert_eq!(call!(queue.release(other)), R::SUCCESS);
+    c.release(buffer);
+}
+#[test]
+fn many_copies_that_wait_hold_up_no_other() {
+    let Some(c) = Several::new(2) else { return };
+    let buffers: Vec<_> = (0..12).map(|_| c.buffer(F::READ_WRITE, &mut [], 64)).collect();
+    let free = c.buffer(F::READ_WRITE, &mut [], 64);
+    release(c.fill(0, free, 9, (0, 64), &[]));
+    c.finish();
+    let (gate, mut read) = (Gate::shut(), [[0_u8; 64]; 12]);
+    gate.hold(c.queues[0]);
+    for (buffer, bytes) in buffers.iter().zip(&mut read) {
+        let written = c.fill(0, *buffer, 5, (0, 64), &[]);
+        let (to, none) = (bytes.as_mut_ptr().cast(), null_mut());
+        let queue = c.queues[1];
+        let code =
+            call!(enqueue.mem_buffer_read(queue, *buffer, false, 0, 64, to, 1, &written, none));
+        assert_eq!(code, R::SUCCESS);
+        release(written);
+    }
+    let mut other = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(c.context, c.devices[1], null(), &mut other)), R::SUCCESS);
+    let mut now = [0_u8; 64];
+    let to = now.as_mut_ptr().cast();
+    let code = call!(enqueue.mem_buffer_read(other, free, true, 0, 64, to, 0, null(), null_mut()));
+    assert_eq!((code, now), (R::SUCCESS, [9; 64]));
+    gate.open();
+    c.finish();
+    assert_eq!(read, [[5; 64]; 12]);
+    assert_eq!(call!(queue.release(other)), R::SUCCESS);
+    buffers.into_iter().chain([free]).for_each(|mem| c.release(mem));
 }
 #[test]
 fn readers_on_one_device_do_not_wait_for_what_another_reader_waits_for() {

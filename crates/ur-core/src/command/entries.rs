@@ -198,7 +198,7 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         queue: Borrowed<'_, D::Queue>,
         function: ur_exp_enqueue_native_command_function_t,
         data: Option<UsmPtr>,
-        _mem_list: &[Borrowed<'_, D::Mem>],
+        mem_list: &[Borrowed<'_, D::Mem>],
         _properties: Option<&ur_exp_enqueue_native_command_properties_t>,
         events: &[Borrowed<'_, D::Event>],
         want_event: bool,
@@ -206,7 +206,8 @@ impl<D: TakesCommands> EnqueueExpApi for OverDriver<D> {
         let function = function.ok_or(ErrorCode::InvalidNullPointer)?;
         let _kept = Kept::<D>::new(queue, events)?;
         let call = || c_arguments::call_native(function, queue, data);
-        D::submit_native(queue, &call, events, CompletionRequest::event(want_event))
+        let report = CompletionRequest::event(want_event);
+        D::submit_native(queue, &call, mem_list, events, report)
     }
     fn enqueue_command_buffer_exp(
         queue: Borrowed<'_, D::Queue>,

@@ -88,12 +88,14 @@ pub trait TakesCommands:
     /// Calls a function on this thread that may enqueue commands into the native queue. They run after what these
     /// events represent, and before this command's event is signalled. If there is no native queue, everything enqueued
     /// before is complete when the function is called.
+    /// What they read and write of memory objects is in `used`.
     ///
     /// # Errors
     /// As for [`submit`](Self::submit).
     fn submit_native(
         queue: Borrowed<'_, Self::Queue>,
         call: &dyn Fn(),
+        used: &[Borrowed<'_, Mem<Self>>],
         events: &[Borrowed<'_, Self::Event>],
         report: CompletionRequest,
     ) -> Enqueued<Self>;

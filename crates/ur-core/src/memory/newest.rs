@@ -7,9 +7,19 @@ use std::{ops::Range, sync::Arc};
 pub(crate) struct Arrival<P> {
     /// Where the copy is complete.
     pub(crate) point: Arc<P>,
-    /// The command for whose write it waits.
-    pub(crate) behind: Option<Arc<P>>,
+    /// Whether it waits for commands that were not complete when it was submitted, as far as is known.
+    pub(crate) behind: Writers<P>,
 }
+/// A command that writes, until it is known to be complete.
+#[derive(Debug)]
+pub(crate) struct Writer<P> {
+    /// Where it is complete.
+    pub(crate) point: Arc<P>,
+    /// Identifies an in-order queue, in which a later command is complete after an earlier one.
+    pub(crate) queue: Option<usize>,
+}
+/// The oldest first.
+pub(crate) type Writers<P> = Vec<Writer<P>>;
 /// One device's copy of some bytes.
 #[derive(Debug)]
 pub(crate) struct Side<P> {
@@ -17,8 +27,8 @@ pub(crate) struct Side<P> {
     pub(crate) is_newest: bool,
     /// The last copy into it, until that is known to be over.
     pub(crate) arrival: Option<Arrival<P>>,
-    /// The last command that wrote it, until that is known to be over.
-    pub(crate) written: Option<Arc<P>>,
+    /// The commands that wrote it.
+    pub(crate) written: Writers<P>,
 }
 /// Neighbouring bytes that have the same history.
 #[derive(Debug)]
@@ -30,8 +40,19 @@ pub(crate) struct Segment<P> {
 }
 /// All bytes of a memory object.
 #[derive(Debug)]
-pub(crate) struct Newest<P>(Vec<Segment<P>>);
+pub(crate) struct Newest<P> {
+    segments: Vec<Segment<P>>,
+    /// With how many of them what is over is looked for everywhere.
+    most: usize,
+}
+/// Fewer segments are not worth that.
+const FEW: usize = 64;
 
+impl<P> Clone for Writer<P> {
+    fn clone(&self) -> Self {
+        Self { point: Arc::clone(&self.point), queue: self.queue }
+    }
+}
 impl<P> Clone for Arrival<P> {
     fn clone(&self) -> Self {
         Self { point: Arc::clone(&self.point), behind: self.behind.clone() }
@@ -46,18 +67,16 @@ impl<P> Clone for Side<P> {
 impl<P> Side<P> {
     /// Whether nothing is under way to it.
     fn is_idle(&self) -> bool {
-        self.arrival.is_none() && self.written.is_none()
+        self.arrival.is_none() && self.written.is_empty()
     }
     fn is_like(&self, other: &Self) -> bool {
-        let is_same = |one: Option<&Arc<P>>, other: Option<&Arc<P>>| match (one, other) {
-            (None, None) => true,
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            _ => false,
-        };
-        let point = |side: &Self| side.arrival.as_ref().map(|arrival| Arc::clone(&arrival.point));
+        let arrival =
+            |side: &Self| side.arrival.as_ref().map(|arrival| Arc::as_ptr(&arrival.point));
+        let mut pairs = self.written.iter().zip(&other.written);
         self.is_newest == other.is_newest
-            && is_same(point(self).as_ref(), point(other).as_ref())
-            && is_same(self.written.as_ref(), other.written.as_ref())
+            && arrival(self) == arrival(other)
+            && self.written.len() == other.written.len()
+            && pairs.all(|(one, other)| Arc::ptr_eq(&one.point, &other.point))
     }
 }
 impl<P> Segment<P> {
@@ -70,56 +89,85 @@ impl<P> Segment<P> {
         let newest = || (0..self.sides.len()).filter(|&from| self.sides[from].is_newest);
         newest().find(|&from| self.sides[from].is_idle()).or_else(|| newest().next())
     }
-    /// Records a write on one device.
-    fn write(&mut self, index: usize, written: Option<Arc<P>>) {
+    fn is_like(&self, other: &Self) -> bool {
+        self.sides.iter().zip(&other.sides).all(|(one, other)| one.is_like(other))
+    }
+    /// Records a write on one device. Commands that write other bytes of these need not be ordered with it, unless it
+    /// writes all of them.
+    fn write(&mut self, index: usize, writer: Option<&Writer<P>>, is_whole: bool) {
         self.sides.iter_mut().for_each(|side| side.is_newest = false);
-        self.sides[index].is_newest = true;
-        self.sides[index].written = written;
+        let Side { is_newest, written, .. } = &mut self.sides[index];
+        *is_newest = true;
+        let is_earlier = |one: &Writer<P>| {
+            one.queue.is_some() && writer.is_some_and(|writer| writer.queue == one.queue)
+        };
+        written.retain(|one| !is_whole && !is_earlier(one));
+        written.extend(writer.cloned());
     }
 }
 impl<P> Newest<P> {
     /// Bytes that nothing was ever written to.
     pub(crate) fn new(bytes: usize, devices: usize) -> Self {
-        let side = |_| Side { is_newest: false, arrival: None, written: None };
-        Self(vec![Segment { bytes: 0..bytes, sides: (0..devices).map(side).collect() }])
+        let side = |_| Side { is_newest: false, arrival: None, written: vec![] };
+        let whole = Segment { bytes: 0..bytes, sides: (0..devices).map(side).collect() };
+        Self { segments: vec![whole], most: FEW }
     }
     /// The segments that these bytes consist of. Segments are divided where the bytes begin and end.
     pub(crate) fn within(&mut self, bytes: Range<usize>) -> &mut [Segment<P>] {
         let (first, last) = (self.divide(bytes.start), self.divide(bytes.end));
-        &mut self.0[first..last]
+        &mut self.segments[first..last]
     }
     /// The index of the first segment from this byte on.
     fn divide(&mut self, at: usize) -> usize {
-        let place = self.0.partition_point(|segment| segment.bytes.end <= at);
-        match self.0.get_mut(place) {
+        let place = self.segments.partition_point(|segment| segment.bytes.end <= at);
+        match self.segments.get_mut(place) {
             Some(segment) if segment.bytes.start < at => {
                 let (bytes, sides) = (at..segment.bytes.end, segment.sides.clone());
                 segment.bytes.end = at;
-                self.0.insert(place + 1, Segment { bytes, sides });
+                self.segments.insert(place + 1, Segment { bytes, sides });
                 place + 1
             }
             _ => place,
         }
     }
-    /// Records a write of these bytes on one device, and the point at which it is complete unless it is.
-    pub(crate) fn write(&mut self, bytes: Range<usize>, index: usize, written: Option<&Arc<P>>) {
-        for segment in self.within(bytes) {
-            segment.write(index, written.cloned());
+    /// Records a write of these bytes on one device, by a command unless that is complete, which writes all of them if
+    /// `is_whole`.
+    pub(crate) fn write(
+        &mut self,
+        bytes: Range<usize>,
+        index: usize,
+        writer: Option<&Writer<P>>,
+        is_whole: bool,
+    ) {
+        for segment in self.within(bytes.clone()) {
+            segment.write(index, writer, is_whole);
         }
-        self.join();
+        self.join(bytes);
     }
-    /// Makes one segment of neighbours that do not differ.
-    pub(crate) fn join(&mut self) {
-        let is_like = |one: &Segment<P>, other: &Segment<P>| {
-            one.sides.iter().zip(&other.sides).all(|(one, other)| one.is_like(other))
-        };
-        self.0.dedup_by(|next, one| {
-            let joins = is_like(one, next);
-            if joins {
-                one.bytes.end = next.bytes.end;
+    /// Makes one segment of neighbours that do not differ, among these bytes and those beside them.
+    pub(crate) fn join(&mut self, bytes: Range<usize>) {
+        let first = self.segments.partition_point(|segment| segment.bytes.end < bytes.start);
+        let last = self.segments.partition_point(|segment| segment.bytes.start <= bytes.end);
+        let mut kept = first;
+        for place in first + 1..last {
+            let is_like = self.segments[kept].is_like(&self.segments[place]);
+            if is_like {
+                self.segments[kept].bytes.end = self.segments[place].bytes.end;
+            } else {
+                kept += 1;
+                self.segments.swap(kept, place);
             }
-            joins
-        });
+        }
+        self.segments.drain((kept + 1).min(last)..last);
+    }
+    /// Lets `forget` forget what is over in all segments, once there are twice as many as were left the last time.
+    pub(crate) fn tidy(&mut self, mut forget: impl FnMut(&mut [Side<P>])) {
+        if self.segments.len() < self.most {
+            return;
+        }
+        self.segments.iter_mut().for_each(|segment| forget(&mut segment.sides));
+        self.join(0..usize::MAX);
+        self.most = FEW.max(2 * self.segments.len());
     }
 }
 
@@ -131,23 +179,26 @@ mod tests {
         all.within(at..at + 1)[0].sides.iter().map(|side| side.is_newest).collect()
     }
 
+    fn writer(queue: usize) -> Writer<u32> {
+        Writer { point: Arc::new(7), queue: Some(queue) }
+    }
     #[test]
     fn a_write_makes_the_other_copies_of_these_bytes_old_and_no_others() {
         let mut all = Newest::<u32>::new(100, 2);
-        all.write(0..100, 0, None);
-        all.write(40..60, 1, None);
+        all.write(0..100, 0, None, true);
+        all.write(40..60, 1, None, true);
         assert_eq!(newest(&mut all, 39), [true, false]);
         assert_eq!(newest(&mut all, 40), [false, true]);
         assert_eq!(newest(&mut all, 59), [false, true]);
         assert_eq!(newest(&mut all, 60), [true, false]);
-        assert_eq!(all.within(0..100)[0].source(0), None);
+        assert_eq!(all.within(0..40)[0].source(0), None);
         assert_eq!(all.within(40..60)[0].source(0), Some(1));
     }
     #[test]
     fn what_nobody_wrote_is_copied_from_nowhere() {
         let mut all = Newest::<u32>::new(10, 3);
         assert_eq!(all.within(0..10)[0].source(2), None);
-        all.write(2..4, 1, None);
+        all.write(2..4, 1, None, true);
         let sources = |all: &mut Newest<u32>| {
             all.within(0..10).iter().map(|one| one.source(2)).collect::<Vec<_>>()
         };
@@ -156,25 +207,57 @@ mod tests {
     #[test]
     fn neighbours_with_the_same_history_are_one_segment_again() {
         let mut all = Newest::<u32>::new(100, 2);
-        let written = Arc::new(7);
-        for at in (0..100).step_by(10) {
-            all.write(at..at + 10, 0, Some(&written));
+        let written = writer(1);
+        for at in [30, 10, 90, 0, 70, 20, 50, 40, 80, 60] {
+            all.write(at..at + 10, 0, Some(&written), true);
         }
-        assert_eq!(all.0.len(), 1);
-        all.write(50..51, 0, Some(&Arc::new(7)));
-        assert_eq!(all.0.len(), 3, "another command's write");
-        all.within(0..100).iter_mut().for_each(|one| one.sides[0].written = None);
-        all.join();
-        assert_eq!(all.0.len(), 1, "it does not matter once both are over");
+        assert_eq!(all.segments.len(), 1);
+        assert_eq!(all.segments[0].bytes, 0..100);
+        all.write(50..51, 0, Some(&writer(2)), true);
+        assert_eq!(all.segments.len(), 3, "another command's write");
+        all.within(0..100).iter_mut().for_each(|one| one.sides[0].written.clear());
+        all.join(0..100);
+        assert_eq!(all.segments.len(), 1, "it does not matter once both are over");
+    }
+    #[test]
+    fn many_pieces_become_few_when_what_is_over_is_forgotten() {
+        let mut all = Newest::<u32>::new(1 << 20, 2);
+        let mut looked_at = 0;
+        for at in 0..100_000 {
+            all.write(at..at + 1, 0, Some(&writer(at)), true);
+            all.tidy(|sides| {
+                looked_at += 1;
+                sides[0].written.clear();
+            });
+            assert!(all.segments.len() <= FEW);
+        }
+        assert!(looked_at < 400_000, "{looked_at}");
+    }
+    #[test]
+    fn all_commands_that_may_write_different_bytes_of_a_segment_are_kept() {
+        let mut all = Newest::<u32>::new(100, 2);
+        let kept = |all: &mut Newest<u32>| {
+            let written = &all.within(0..100)[0].sides[1].written;
+            written.iter().map(|one| one.queue).collect::<Vec<_>>()
+        };
+        let free = Writer { point: Arc::new(7), queue: None };
+        for one in [&writer(1), &free, &writer(2), &free, &writer(1)] {
+            all.write(0..100, 1, Some(one), false);
+        }
+        assert_eq!(kept(&mut all), [None, Some(2), None, Some(1)], "in-order queues once");
+        all.write(0..100, 1, None, false);
+        assert_eq!(kept(&mut all).len(), 4, "one that is complete says nothing of the others");
+        all.write(0..100, 1, Some(&writer(3)), true);
+        assert_eq!(kept(&mut all), [Some(3)]);
     }
     #[test]
     fn a_source_to_which_nothing_is_under_way_is_preferred() {
         let mut all = Newest::<u32>::new(8, 3);
-        all.write(0..8, 0, Some(&Arc::new(1)));
+        all.write(0..8, 0, Some(&writer(1)), true);
         let segment = &mut all.within(0..8)[0];
         segment.sides[1].is_newest = true;
         assert_eq!(segment.source(2), Some(1));
-        segment.sides[1].arrival = Some(Arrival { point: Arc::new(2), behind: None });
+        segment.sides[1].arrival = Some(Arrival { point: Arc::new(2), behind: vec![] });
         assert_eq!(segment.source(2), Some(0));
     }
 }

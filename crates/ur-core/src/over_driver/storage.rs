@@ -382,7 +382,7 @@ impl<D: HasStorage> Storage<D> {
     /// Records that the first device has the newest contents.
     pub(crate) fn written_first(&self) {
         if let Some(Copies::Each { state, .. }) = &self.copies {
-            locked(state).write(0..self.bytes, 0, None);
+            locked(state).write(0..self.bytes, 0, None, true);
         }
     }
 }

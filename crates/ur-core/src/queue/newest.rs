@@ -1,5 +1,5 @@
 //! How the newest contents of a memory object come to the device that a command runs on, if each device has a copy
-//! (`memory/newest.rs` records which has them). A copy from device to device runs in a stream of the context's own, as
+//! (`memory/newest.rs` records which has them). A copy from device to device runs in a stream of its own, as
 //! soon as the commands have run that wrote its source; the command that needs it waits for its end. So a copy does not
 //! wait for anything else that its command waits for, and other commands that need the same bytes share it.
 //!
@@ -10,29 +10,33 @@ use crate::{
     command::{Ready, Usage},
     memory::{
         image_layout::Image,
-        newest::{Arrival, Side},
+        newest::{Arrival, Side, Writer, Writers},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
 };
 use smallvec::SmallVec;
 use std::{
     ops::Range,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex},
 };
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
-    Address, Command, Completion, ImageCopy, ImageEnd, Order, Status, StreamRequest, Streams,
-    Submission, Types, Wait,
+    Address, Command, Completion, ImageCopy, ImageEnd, Status, StreamRequest, Streams, Submission,
+    Types, Wait,
 };
 use ur_lock::locked;
 
-/// The ends of copies for which a command waits.
-type Arrivals<D> = SmallVec<[Arc<<D as Types>::Point>; 4]>;
-/// For each device of a context, the stream of copies to it; made when it is first needed.
-struct Copiers<D: Types>(OnceLock<Box<[OnceLock<D::Stream>]>>);
+/// The copies for which a command waits.
+type Arrivals<D> = SmallVec<[Arrival<<D as Types>::Point>; 4]>;
+/// A stream for copies to a device. A copy waits for nothing else in the stream that it is in.
+type Copier<D> = Arc<<D as Types>::Stream>;
+/// The streams for copies in a context, by the index of the device. Where a copy is under way in each, one more is made.
+struct Copiers<D: Types>(Mutex<Vec<(usize, Copier<D>)>>);
+/// The most of them in a context. Copies that find none idle then share one, and may wait for one another.
+const MOST_COPIERS: usize = 256;
 impl<D: Types> Default for Copiers<D> {
     fn default() -> Self {
-        Self(OnceLock::new())
+        Self(Mutex::default())
     }
 }
 
@@ -57,53 +61,65 @@ fn submit_behind_copies<D: HasStreams>(
     what: &Submission<'_, D>,
     ready: &Ready<'_, D>,
 ) -> ur_hal::Result<Option<D::Point>> {
+    // What native code captures may never run: the contents are there then, too.
+    let is_captured = D::is_captured(queue)?;
     let copied = || ready.buffers().filter(|(mem, ..)| mem.storage().is_copied());
     let mut arrivals = Arrivals::<D>::new();
     for (mem, bytes, usage) in copied() {
         let (_, index) = mem.storage().on(queue.device())?;
-        let need = if usage == Usage::Overwrites { Need::Room } else { Need::Contents };
+        let is_whole = usage == Usage::Overwrites && !is_captured;
+        let need = if is_whole { Need::Room } else { Need::Contents };
         mem.storage().bring(index, mem.within(bytes), need, &mut arrivals)?;
     }
-    let ends = arrivals.iter().map(|point| Wait::End(&**point));
+    if is_captured {
+        // What is captured cannot wait for what is not.
+        let soon = arrivals.iter().filter(|arrival| arrival.behind.is_empty());
+        soon.clone().try_for_each(|one| <D as Streams>::wait(&one.point, None).map(drop))?;
+        arrivals.retain(|arrival| !arrival.behind.is_empty());
+    }
+    let ends = arrivals.iter().map(|arrival| Wait::End(&*arrival.point));
     let waits: SmallVec<[_; 8]> = what.waits.iter().copied().chain(ends).collect();
     let writes = copied().any(|(.., usage)| usage != Usage::Reads);
     let completion = match what.completion {
         Completion::None if writes => Completion::Point,
         completion => completion,
     };
-    let made = D::submit_using(queue, &Submission { waits: &waits, completion, ..*what }, ready)?;
+    let submission = Submission { waits: &waits, completion, ..*what };
+    let mut made = D::submit_using(queue, &submission, ready)?;
     if writes {
-        let end = match completion.is_awaited() {
-            true => None,
-            false => end_of(queue, made.as_ref())?.map(Arc::new),
+        let end = match what.completion {
+            // Nobody gets the command's own point.
+            Completion::None if !is_captured => made.take(),
+            completion if completion.is_awaited() || is_captured => None,
+            _ => end_of::<D>(queue.stream(), made.as_ref())?,
         };
-        for (mem, bytes, usage) in copied() {
-            if let (Some(Copies::Each { state, .. }), false) =
-                (mem.storage().copies(), usage == Usage::Reads)
-            {
+        let of = queue.is_in_order().then(|| std::ptr::from_ref(queue).addr());
+        let writer = end.map(|point| Writer { point: Arc::new(point), queue: of });
+        for (mem, bytes, usage) in copied().filter(|(.., usage)| *usage != Usage::Reads) {
+            if let Some(Copies::Each { state, .. }) = mem.storage().copies() {
                 let (_, index) = mem.storage().on(queue.device())?;
-                locked(state).write(mem.within(bytes), index, end.as_ref());
+                let is_whole = usage == Usage::Overwrites;
+                let mut newest = locked(state);
+                newest.write(mem.within(bytes), index, writer.as_ref(), is_whole);
+                newest.tidy(|sides| forget_what_is_over::<D>(sides));
             }
         }
     }
     Ok(made.filter(|_| what.completion != Completion::None))
 }
-/// A point behind a command that was just submitted; its own may become an event's. `None` if the command is complete, or
-/// does not run now because native code captures the stream.
+/// A point behind what was just submitted to a stream, whose own point, if there is one, may become an event's. `None` if
+/// it is complete.
 fn end_of<D: HasStreams>(
-    queue: &Queue<D>,
+    stream: &D::Stream,
     made: Option<&D::Point>,
 ) -> ur_hal::Result<Option<D::Point>> {
-    if D::is_captured(queue)? {
-        return Ok(None);
-    }
     let waits: SmallVec<[_; 1]> = made.into_iter().map(Wait::End).collect();
     let (barrier, completion) = (Submission::new(&Command::Barrier), Completion::Point);
-    let end = D::submit(queue.stream(), &Submission { waits: &waits, completion, ..barrier });
-    match end {
+    let submit = || D::submit(stream, &Submission { waits: &waits, completion, ..barrier });
+    // It has been submitted, and must not be taken for complete.
+    match submit().or_else(|_| submit()) {
         Ok(Some(end)) => Ok(Some(end)),
-        // The command has been submitted: what it writes must not be taken for complete.
-        Ok(None) | Err(_) => D::finish(queue.stream()).map(|()| None),
+        Ok(None) | Err(_) => D::finish(stream).map(|()| None),
     }
 }
 
@@ -141,7 +157,8 @@ impl<D: HasStreams> Mem<D> {
             let (index, bytes) = (storage.index(device)?, self.within(0..self.bytes()));
             storage.bring(index, bytes, Need::CompleteContents, &mut arrivals)?;
         }
-        arrivals.iter().try_for_each(|point| <D as Streams>::wait(point, None).map(drop))?;
+        let mut points = arrivals.iter().map(|arrival| &arrival.point);
+        points.try_for_each(|point| <D as Streams>::wait(point, None).map(drop))?;
         Ok(found)
     }
 }
@@ -158,26 +175,35 @@ impl<D: HasStreams> Storage<D> {
             let copy = ImageCopy { to, from, region: whole.region };
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
-            D::submit(self.copier(0)?, &Submission { completion, ..Submission::new(&command) })?;
+            let how = Submission { completion, ..Submission::new(&command) };
+            let stream = self.copier(0)?;
+            D::submit(&stream, &how)?;
         }
         self.written_first();
         Ok(())
     }
-    /// The stream of copies to the device with this index.
-    fn copier(&self, index: usize) -> ur_hal::Result<&D::Stream> {
-        let devices = self.context().driver_devices();
+    /// A stream for a copy to the device with this index.
+    fn copier(&self, index: usize) -> ur_hal::Result<Copier<D>> {
         let Copiers(all) = self.context().kept().get::<Copiers<D>>();
-        let one = &all.get_or_init(|| devices.iter().map(|_| OnceLock::new()).collect())[index];
-        if let Some(stream) = one.get() {
-            return Ok(stream);
-        }
-        let request = StreamRequest {
-            context: self.context().as_handle().addr(),
-            is_out_of_order: true,
-            ..StreamRequest::default()
+        let known: SmallVec<[_; 4]> = {
+            let all = locked(all);
+            let of_device = all.iter().filter(|(of, _)| *of == index);
+            of_device.map(|(_, stream)| Arc::clone(stream)).collect()
         };
-        let fresh = D::stream(self.context().driver(), &devices[index], request)?;
-        Ok(one.get_or_init(|| fresh)) // unless another thread was faster
+        for stream in &known {
+            if D::is_idle(stream)? {
+                return Ok(Arc::clone(stream));
+            }
+        }
+        if let Some(last) = known.last().filter(|_| known.len() >= MOST_COPIERS) {
+            return Ok(Arc::clone(last));
+        }
+        let context = self.context().as_handle().addr();
+        let request = StreamRequest { context, ..StreamRequest::default() };
+        let device = &self.context().driver_devices()[index];
+        let fresh = Arc::new(D::stream(self.context().driver(), device, request)?);
+        locked(all).push((index, Arc::clone(&fresh)));
+        Ok(fresh)
     }
     /// Whether devices have different copies.
     fn is_copied(&self) -> bool {
@@ -196,51 +222,51 @@ impl<D: HasStreams> Storage<D> {
         // Locked until the copies are submitted: another thread may need the same ones.
         let mut newest = locked(state);
         let mut submitted = Ok(());
-        for segment in newest.within(bytes) {
+        for segment in newest.within(bytes.clone()) {
             forget_what_is_over::<D>(&mut segment.sides);
             let source = segment.source(index).filter(|_| need != Need::Room);
             if let Some(from) = source {
                 let Side { arrival, written, .. } = &segment.sides[from];
-                let arrival = arrival.as_ref().and_then(|arrival| arrival.behind.as_ref());
-                let behind = written.as_ref().or(arrival).cloned();
-                if need == Need::CompleteContents && behind.is_some() {
+                let mut behind = written.clone();
+                behind.extend(arrival.iter().flat_map(|arrival| arrival.behind.iter().cloned()));
+                if need == Need::CompleteContents && !behind.is_empty() {
                     continue; // a later command brings them
                 }
-                let mut after = Arrivals::<D>::new();
-                after.extend(segment.sides[from].written.clone());
+                let mut after: SmallVec<[_; 4]> =
+                    written.iter().map(|writer| Arc::clone(&writer.point)).collect();
                 for side in [from, index].map(|one| &segment.sides[one]) {
                     after.extend(side.arrival.as_ref().map(|one| Arc::clone(&one.point)));
                 }
                 let (to, from) = (&all[index], &all[from]);
                 let (Some(to), Some(from)) = (to.get(), from.get()) else { continue }; // both are in use
                 let what = (segment.bytes.clone(), image.as_ref().map(|(image, _)| image));
-                match self.copy((to, index), from, what, &after) {
-                    Ok(point) => {
-                        segment.sides[index].is_newest = true;
-                        segment.sides[index].arrival = Some(Arrival { point, behind });
-                    }
-                    Err(error) => {
-                        submitted = Err(error);
-                        break;
-                    }
+                let (arrival, outcome) = self.copy((to, index), from, what, &after);
+                let side = &mut segment.sides[index];
+                side.is_newest = outcome.is_ok();
+                let arrival = arrival.map(|point| Arrival { point: Arc::new(point), behind });
+                side.arrival = arrival.or(side.arrival.take());
+                submitted = outcome;
+                if submitted.is_err() {
+                    break;
                 }
             }
             let arrival = segment.sides[index].arrival.as_ref();
-            let is_waited =
-                |one: &&Arrival<_>| need != Need::CompleteContents || one.behind.is_none();
-            arrivals.extend(arrival.filter(is_waited).map(|one| Arc::clone(&one.point)));
+            let is_awaited =
+                |one: &&Arrival<_>| need != Need::CompleteContents || one.behind.is_empty();
+            arrivals.extend(arrival.filter(is_awaited).cloned());
         }
-        newest.join();
+        newest.join(bytes);
         submitted
     }
-    /// Submits a copy of these bytes, or of all pixels of an image.
+    /// Submits a copy of these bytes, or of all pixels of an image. Returns where it is complete, and whether it was
+    /// submitted: the driver may refuse what follows a copy when the copy is on its way.
     fn copy(
         &self,
         (to, index): (&Copy<D>, usize),
         from: &Copy<D>,
         (bytes, image): (Range<usize>, Option<&Image>),
-        after: &Arrivals<D>,
-    ) -> ur_hal::Result<Arc<D::Point>> {
+        after: &[Arc<D::Point>],
+    ) -> (Option<D::Point>, ur_hal::Result<()>) {
         let at = |copy: &Copy<D>| -> ur_hal::Result<Address> {
             let base = copy.at.ok_or(ur_hal::ErrorKind::Unknown)?; // the copies of a buffer have addresses
             Ok(base.offset(bytes.start)?.into())
@@ -252,12 +278,23 @@ impl<D: HasStreams> Storage<D> {
                 pixels = ImageCopy { to, from, region: image.sides() };
                 Command::ImageCopy(&pixels)
             }
-            _ => Command::Copy { to: at(to)?, from: at(from)?, bytes: bytes.len() },
+            _ => match (at(to), at(from)) {
+                (Ok(to), Ok(from)) => Command::Copy { to, from, bytes: bytes.len() },
+                (Err(error), _) | (_, Err(error)) => return (None, Err(error)),
+            },
+        };
+        let stream = match self.copier(index) {
+            Ok(stream) => stream,
+            Err(error) => return (None, Err(error)),
         };
         let waits: SmallVec<[_; 4]> = after.iter().map(|point| Wait::End(&**point)).collect();
-        let (completion, order) = (Completion::Point, Order::Free);
-        let how = Submission { waits: &waits, completion, order, ..Submission::new(&command) };
-        D::submit(self.copier(index)?, &how)?.map(Arc::new).ok_or_else(no_point)
+        let completion = Completion::Point;
+        let how = Submission { waits: &waits, completion, ..Submission::new(&command) };
+        match D::submit(&stream, &how) {
+            Ok(Some(point)) => (Some(point), Ok(())),
+            Ok(None) => (None, Err(no_point())),
+            Err(error) => (end_of::<D>(&stream, None).unwrap_or(None), Err(error)),
+        }
     }
 }
 /// Forgets the points that have been reached. Contents that did not arrive are not there.
@@ -271,9 +308,9 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
-        side.written.take_if(|point| is_over(point));
+        forget(&mut side.written, is_over);
         let Some(arrival) = &mut side.arrival else { continue };
-        arrival.behind.take_if(|point| is_over(point));
+        forget(&mut arrival.behind, is_over);
         match status(&arrival.point) {
             Status::Submitted | Status::Running => continue,
             Status::Complete => {}
@@ -281,4 +318,9 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         }
         side.arrival = None;
     }
+}
+/// Forgets the oldest that are over. Those behind one that is not are not asked for: there may be many.
+fn forget<P>(writers: &mut Writers<P>, is_over: impl Fn(&Arc<P>) -> bool) {
+    let left = writers.iter().position(|writer| !is_over(&writer.point));
+    writers.drain(..left.unwrap_or(writers.len()));
 }

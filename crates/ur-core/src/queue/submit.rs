@@ -4,12 +4,13 @@ use super::{
     objects::no_point,
 };
 use crate::{
-    command::{InOrder, Ready, TakesCommands, Used},
+    command::{InOrder, Ready, TakesCommands, Usage, Used},
     event::{
         Event, Pending, Target,
         waits::{self, Waits},
     },
     memory::allocation::{Allocation, Freeing, Usm},
+    over_driver::mem::Mem,
     profiling::Profile,
     unseen::judge,
 };
@@ -238,6 +239,7 @@ impl<D: HasStreams> TakesCommands for D {
     fn submit_native(
         queue: Borrowed<'_, Queue<D>>,
         call: &dyn Fn(),
+        used: &[Borrowed<'_, Mem<D>>],
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Enqueued<Self> {
@@ -257,7 +259,15 @@ impl<D: HasStreams> TakesCommands for D {
             call();
             Ok(())
         };
-        let native = Ready { command: Command::Native(NativeCall::new(&call)), ..barrier };
+        let more: SmallVec<[_; 4]> = used
+            .iter()
+            .map(|&buffer| {
+                let bytes = 0..buffer.bytes();
+                Some(Used::Buffer { buffer, bytes, usage: Usage::Changes })
+            })
+            .collect();
+        let command = Command::Native(NativeCall::new(&call));
+        let native = Ready { command, more: &more, ..barrier };
         <D as TakesCommands>::submit(queue, &native, events, report)
     }
     fn submit_graph(
