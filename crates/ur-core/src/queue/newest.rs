@@ -28,11 +28,19 @@ use ur_lock::locked;
 
 /// The copies for which a command waits.
 type Arrivals<D> = SmallVec<[Arrival<<D as Types>::Point>; 4]>;
-/// A stream for copies to a device. A copy waits for nothing else in the stream that it is in.
-type Copier<D> = Arc<<D as Types>::Stream>;
-/// The streams for copies in a context, by the index of the device. Where a copy is under way in each, one more is made.
-struct Copiers<D: Types>(Mutex<Vec<(usize, Copier<D>)>>);
-/// The most of them in a context. Copies that find none idle then share one, and may wait for one another.
+/// A stream for copies to a device. What is under way in it does not hold up a copy: that waits for later commands of the
+/// same in-order queue, or nothing is under way.
+struct Copier<D: Types> {
+    /// The index of the device.
+    to: usize,
+    /// The in-order queue for whose commands its copies wait.
+    behind: Option<usize>,
+    stream: Arc<D::Stream>,
+}
+/// The streams for copies in a context. There are no more than needed: drivers have few channels to a device, and streams
+/// that share one hold up each other.
+struct Copiers<D: Types>(Mutex<Vec<Copier<D>>>);
+/// The most of them in a context. Copies that find none then share one, and may wait for one another.
 const MOST_COPIERS: usize = 256;
 impl<D: Types> Default for Copiers<D> {
     fn default() -> Self {
@@ -176,34 +184,37 @@ impl<D: HasStreams> Storage<D> {
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
             let how = Submission { completion, ..Submission::new(&command) };
-            let stream = self.copier(0)?;
+            let stream = self.copier(0, None)?;
             D::submit(&stream, &how)?;
         }
         self.written_first();
         Ok(())
     }
-    /// A stream for a copy to the device with this index.
-    fn copier(&self, index: usize) -> ur_hal::Result<Copier<D>> {
+    /// A stream for a copy to the device with this index, behind commands of an in-order queue, or of any.
+    fn copier(&self, to: usize, behind: Option<usize>) -> ur_hal::Result<Arc<D::Stream>> {
         let Copiers(all) = self.context().kept().get::<Copiers<D>>();
-        let known: SmallVec<[_; 4]> = {
-            let all = locked(all);
-            let of_device = all.iter().filter(|(of, _)| *of == index);
-            of_device.map(|(_, stream)| Arc::clone(stream)).collect()
-        };
-        for stream in &known {
-            if D::is_idle(stream)? {
-                return Ok(Arc::clone(stream));
+        let mut all = locked(all);
+        let same = all.iter().find(|one| one.to == to && behind.is_some() && one.behind == behind);
+        if let Some(same) = same {
+            return Ok(Arc::clone(&same.stream));
+        }
+        for one in all.iter_mut().filter(|one| one.to == to) {
+            if D::is_idle(&one.stream)? {
+                one.behind = behind;
+                return Ok(Arc::clone(&one.stream));
             }
         }
-        if let Some(last) = known.last().filter(|_| known.len() >= MOST_COPIERS) {
-            return Ok(Arc::clone(last));
+        if all.len() >= MOST_COPIERS
+            && let Some(last) = all.iter().rfind(|one| one.to == to)
+        {
+            return Ok(Arc::clone(&last.stream));
         }
         let context = self.context().as_handle().addr();
         let request = StreamRequest { context, ..StreamRequest::default() };
-        let device = &self.context().driver_devices()[index];
-        let fresh = Arc::new(D::stream(self.context().driver(), device, request)?);
-        locked(all).push((index, Arc::clone(&fresh)));
-        Ok(fresh)
+        let device = &self.context().driver_devices()[to];
+        let stream = Arc::new(D::stream(self.context().driver(), device, request)?);
+        all.push(Copier { to, behind, stream: Arc::clone(&stream) });
+        Ok(stream)
     }
     /// Whether devices have different copies.
     fn is_copied(&self) -> bool {
@@ -240,8 +251,13 @@ impl<D: HasStreams> Storage<D> {
                 let (to, from) = (&all[index], &all[from]);
                 let (Some(to), Some(from)) = (to.get(), from.get()) else { continue }; // both are in use
                 let what = (segment.bytes.clone(), image.as_ref().map(|(image, _)| image));
-                let (arrival, outcome) = self.copy((to, index), from, what, &after);
                 let side = &mut segment.sides[index];
+                let of_queue = match behind.as_slice() {
+                    [writer] if side.arrival.is_none() => writer.queue,
+                    _ => None,
+                };
+                let stream = self.copier(index, of_queue)?;
+                let (arrival, outcome) = self.copy(&stream, to, from, what, &after);
                 side.is_newest = outcome.is_ok();
                 let arrival = arrival.map(|point| Arrival { point: Arc::new(point), behind });
                 side.arrival = arrival.or(side.arrival.take());
@@ -262,7 +278,8 @@ impl<D: HasStreams> Storage<D> {
     /// submitted: the driver may refuse what follows a copy when the copy is on its way.
     fn copy(
         &self,
-        (to, index): (&Copy<D>, usize),
+        stream: &D::Stream,
+        to: &Copy<D>,
         from: &Copy<D>,
         (bytes, image): (Range<usize>, Option<&Image>),
         after: &[Arc<D::Point>],
@@ -283,17 +300,13 @@ impl<D: HasStreams> Storage<D> {
                 (Err(error), _) | (_, Err(error)) => return (None, Err(error)),
             },
         };
-        let stream = match self.copier(index) {
-            Ok(stream) => stream,
-            Err(error) => return (None, Err(error)),
-        };
         let waits: SmallVec<[_; 4]> = after.iter().map(|point| Wait::End(&**point)).collect();
         let completion = Completion::Point;
         let how = Submission { waits: &waits, completion, ..Submission::new(&command) };
-        match D::submit(&stream, &how) {
+        match D::submit(stream, &how) {
             Ok(Some(point)) => (Some(point), Ok(())),
             Ok(None) => (None, Err(no_point())),
-            Err(error) => (end_of::<D>(&stream, None).unwrap_or(None), Err(error)),
+            Err(error) => (end_of::<D>(stream, None).unwrap_or(None), Err(error)),
         }
     }
 }
