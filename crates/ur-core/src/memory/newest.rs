@@ -7,7 +7,7 @@ use std::{ops::Range, sync::Arc};
 pub(crate) struct Arrival<P> {
     /// Where the copy is complete.
     pub(crate) point: Arc<P>,
-    /// Whether it waits for commands that were not complete when it was submitted, as far as is known.
+    /// The commands for which it waits, until they are known to be complete.
     pub(crate) behind: Writers<P>,
 }
 /// A command that writes, until it is known to be complete.
@@ -16,7 +16,7 @@ pub(crate) struct Writer<P> {
     /// Where it is complete.
     pub(crate) point: Arc<P>,
     /// Identifies an in-order queue, in which a later command is complete after an earlier one.
-    pub(crate) queue: Option<usize>,
+    pub(crate) queue: Option<u64>,
 }
 /// The oldest first.
 pub(crate) type Writers<P> = Vec<Writer<P>>;
@@ -179,7 +179,7 @@ mod tests {
         all.within(at..at + 1)[0].sides.iter().map(|side| side.is_newest).collect()
     }
 
-    fn writer(queue: usize) -> Writer<u32> {
+    fn writer(queue: u64) -> Writer<u32> {
         Writer { point: Arc::new(7), queue: Some(queue) }
     }
     #[test]
@@ -224,7 +224,7 @@ mod tests {
         let mut all = Newest::<u32>::new(1 << 20, 2);
         let mut looked_at = 0;
         for at in 0..100_000 {
-            all.write(at..at + 1, 0, Some(&writer(at)), true);
+            all.write(at..at + 1, 0, Some(&writer(at as u64)), true);
             all.tidy(|sides| {
                 looked_at += 1;
                 sides[0].written.clear();

@@ -34,7 +34,7 @@ struct Copier<D: Types> {
     /// The index of the device.
     to: usize,
     /// The in-order queue for whose commands its copies wait.
-    behind: Option<usize>,
+    behind: Option<u64>,
     stream: Arc<D::Stream>,
 }
 /// The streams for copies in a context. There are no more than needed: drivers have few channels to a device, and streams
@@ -101,7 +101,7 @@ fn submit_behind_copies<D: HasStreams>(
             completion if completion.is_awaited() || is_captured => None,
             _ => end_of::<D>(queue.stream(), made.as_ref())?,
         };
-        let of = queue.is_in_order().then(|| std::ptr::from_ref(queue).addr());
+        let of = queue.is_in_order().then_some(queue.number);
         let writer = end.map(|point| Writer { point: Arc::new(point), queue: of });
         for (mem, bytes, usage) in copied().filter(|(.., usage)| *usage != Usage::Reads) {
             if let Some(Copies::Each { state, .. }) = mem.storage().copies() {
@@ -191,7 +191,7 @@ impl<D: HasStreams> Storage<D> {
         Ok(())
     }
     /// A stream for a copy to the device with this index, behind commands of an in-order queue, or of any.
-    fn copier(&self, to: usize, behind: Option<usize>) -> ur_hal::Result<Arc<D::Stream>> {
+    fn copier(&self, to: usize, behind: Option<u64>) -> ur_hal::Result<Arc<D::Stream>> {
         let Copiers(all) = self.context().kept().get::<Copiers<D>>();
         let mut all = locked(all);
         let same = all.iter().find(|one| one.to == to && behind.is_some() && one.behind == behind);

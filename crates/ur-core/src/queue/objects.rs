@@ -13,7 +13,10 @@ use std::{
     fmt,
     sync::{
         Arc, Mutex, MutexGuard,
-        atomic::{AtomicBool, Ordering::Acquire},
+        atomic::{
+            AtomicBool, AtomicU64,
+            Ordering::{Acquire, Relaxed},
+        },
     },
 };
 use ur_adapter::{
@@ -190,6 +193,8 @@ pub enum FreedInOrder<D: HasStreams> {
 /// What `ur_queue_handle_t` points at.
 #[derive(Debug)]
 pub struct Queue<D: HasStreams> {
+    /// Identifies it among all queues of the process, also those that are no more.
+    pub(super) number: u64,
     pub(super) stream: D::Stream,
     pub(super) context: Owned<Context<D>>,
     pub(super) device: Owned<Device<D>>,
@@ -215,8 +220,10 @@ impl<D: HasStreams> Queue<D> {
         flags: ur_queue_flags_t,
         stream: D::Stream,
     ) -> Owned<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Relaxed); // only uniqueness matters
         let (counters, capture) = Default::default();
-        Owned::new(Self { stream, context, device, flags, counters, capture })
+        Owned::new(Self { number, stream, context, device, flags, counters, capture })
     }
     /// Creates an out-of-order queue that only the core uses.
     ///
