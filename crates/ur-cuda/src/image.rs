@@ -1,7 +1,7 @@
 //! Images: driver arrays, one for each device. Formats and sizes are in `ur-core/src/memory/image_layout.rs`;
-//! which device has the current contents is in `ur-core/src/over_driver/storage.rs`. A kernel gets an image as a surface object,
-//! which reads and writes pixels in memory order. So only channel orders are supported whose memory order is
-//! that of their name.
+//! which device has the current contents is known to `ur-core/src/queue/newest.rs`. A kernel gets an image as a
+//! surface object, which reads and writes pixels in memory order. So only channel orders are supported whose
+//! memory order is that of their name.
 use super::{
     DriverDevice, Family,
     device::has_images,

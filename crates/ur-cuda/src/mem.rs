@@ -77,8 +77,7 @@ impl<D: Dialect> BufferBackend for Family<D> {
         };
         let at = UsmPtr::from_addr(native).ok_or_else(unknown)?;
         let known = memory::known::<D>(&home.enter()?, native as u64)?.ok_or_else(unknown)?;
-        let of_driver = || (known.base as usize + known.bytes).saturating_sub(native);
-        let bytes = mem::bytes_from::<Self>(at).unwrap_or_else(of_driver);
+        let bytes = mem::bytes_from::<Self>(at, (known.base, known.bytes));
         let piece = given.then(|| Piece::adopted(home, native as u64)).transpose()?;
         let kept = piece.map(Kept::Given);
         Ok(Mem::of_bytes(Storage::given(context, (at, bytes), None, kept)))

@@ -74,8 +74,7 @@ impl BufferBackend for LevelZero {
         };
         let at = UsmPtr::from_addr(native).ok_or_else(unknown)?;
         let known = memory::known(context.native(), native as u64)?.ok_or_else(unknown)?;
-        let of_driver = || (known.base as usize + known.bytes).saturating_sub(native);
-        let bytes = bytes_from::<Self>(at).unwrap_or_else(of_driver);
+        let bytes = bytes_from::<Self>(at, (known.base, known.bytes));
         let host = Some(at).filter(|_| known.kind != ZE_MEMORY_TYPE_DEVICE);
         let piece = given.then(|| Piece::adopted(context.native(), native as u64));
         Ok(Mem::of_bytes(Storage::given(context, (at, bytes), host, piece)))

@@ -219,6 +219,9 @@ fn the_native_handle_of_a_buffer_is_its_address_on_the_device() {
     let mut again = ur_mem_handle_t::NULL;
     let code = call!(mem.buffer_create_with_native_handle(native, c.context, null(), &mut again));
     assert_eq!(code, R::SUCCESS);
+    let (mut size, name) = (0_usize, ur_mem_info_t::SIZE);
+    let told = call!(mem.get_info(again, name, 8, (&raw mut size).cast(), null_mut()));
+    assert_eq!((told, size), (R::SUCCESS, 4096), "and not what the driver has there");
     release(c.fill(0, again, 9, (10, 10), &[]));
     let bytes = c.read(0, buffer, 30, &[]);
     assert_eq!(bytes, [[8; 10], [9; 10], [8; 10]].concat());

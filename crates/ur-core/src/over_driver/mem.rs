@@ -344,10 +344,13 @@ pub(super) fn described<D: BufferBackend>(
 ) -> Result<Image> {
     Image::new(format, D::pixel_bytes(format)?, desc, D::LONGEST_SIDE)
 }
-/// The bytes from an address to the end of the allocation there, if that was made by this adapter: the driver may only know
-/// the piece of which it was cut.
-pub fn bytes_from<D: HasUsm>(at: UsmPtr) -> Option<usize> {
-    Allocation::<D::Memory>::find(at).map(|found| found.bytes_from(at))
+/// The bytes from an address to the end of the allocation there, of which the driver says where it begins and how long it is.
+/// Of one that this adapter made, the driver may only know the piece of which it was cut.
+pub fn bytes_from<D: HasUsm>(at: UsmPtr, (base, bytes): (u64, usize)) -> usize {
+    match Allocation::<D::Memory>::find(at) {
+        Some(ours) => ours.bytes_from(at),
+        None => (base as usize + bytes).saturating_sub(at.addr()),
+    }
 }
 /// The error for an image that a driver with limits of its own did not make.
 pub fn not_made(error: Error, image: &Image) -> Error {
