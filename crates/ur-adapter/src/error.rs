@@ -250,22 +250,7 @@ pub(crate) fn last_error_for_c(backend: Backend) -> Option<(*const std::ffi::c_c
 impl From<ur_ipc::Error> for Error {
     /// Maps kinds to codes as the sharing entries document them; kinds that they do not mention become `INVALID_VALUE`.
     fn from(error: ur_ipc::Error) -> Self {
-        use ur_ipc::ErrorKind as K;
-        let code = match error.kind() {
-            K::TooManyDescriptors | K::TooManyMappings | K::TooManyThreads | K::Full => {
-                ErrorCode::OutOfResources
-            }
-            K::NoMemory => ErrorCode::OutOfHostMemory,
-            K::KernelLacks | K::Unsupported => ErrorCode::UnsupportedFeature,
-            K::Forked => ErrorCode::Uninitialized,
-            K::Directory | K::NoSpace => ErrorCode::OutOfResources,
-            _ => ErrorCode::InvalidValue,
-        };
-        let new = Self::new(code, error.to_string()).because(error.kind());
-        match error.errno() {
-            Some(errno) => new.native(errno),
-            None => new,
-        }
+        ur_hal::Error::from(error).into()
     }
 }
 

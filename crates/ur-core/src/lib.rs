@@ -32,19 +32,17 @@ pub mod queue;
 pub mod unseen;
 
 use graph::HasGraphs;
-use over_driver::{
-    Lacking, OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
-    physical_mem::HasPhysicalMemory, share::Shares,
-};
+use over_driver::{Lacking, OverDriver, device::HasDevices, p2p::HasPeers, usm_pool::HasUsm};
 use queue::HasStreams;
 use ur_adapter::{
     entry,
     object::{Kind, Never},
 };
+use ur_hal::ExportsMemory;
 use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
 
 #[doc(hidden)]
-pub use {ur_adapter, ur_sys}; // for `records_graphs`
+pub use {ur_adapter, ur_mapping, ur_sys}; // for the macros
 
 /// The object types of a backend over the core, which make up its `impl Objects`.
 #[macro_export]
@@ -70,6 +68,22 @@ macro_rules! objects {
         type ExpExecutableGraph = $crate::graph::ExecutableGraph<Self>;
     };
 }
+/// The memory of a backend over the core: part of its `impl CoreBackend`. In a static of its own, since every command looks
+/// addresses up there.
+#[macro_export]
+macro_rules! memory_of_process {
+    ($backend:ty) => {
+        type Memory = $crate::over_driver::memory::Memory<Self>;
+        fn memory() -> &'static $crate::memory::allocation::OfProcess<Self::Memory> {
+            static MEMORY: $crate::ur_mapping::PerProcess<
+                $crate::memory::allocation::OfProcess<
+                    $crate::over_driver::memory::Memory<$backend>,
+                >,
+            > = $crate::ur_mapping::PerProcess::new();
+            MEMORY.get()
+        }
+    };
+}
 /// The type of external memory, which no backend imports.
 pub type NoExternalMem = Never<{ Kind::ExternalMem as u16 }>;
 /// The type of external semaphores, which no backend imports.
@@ -86,7 +100,7 @@ macro_rules! families { ($t:ident: $($has:ident)*; $($lacks:ident)*) => {
 /// [`memory_export`] replace them.
 pub const fn table_over_streams<D>() -> ur_dditable_t
 where
-    D: HasGraphs + HasPhysicalMemory + HasPeers + HasDevices + Shares,
+    D: HasGraphs + HasPeers + HasDevices,
 {
     families! {
         D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp
@@ -100,6 +114,6 @@ pub const fn no_bindless_images<D: HasStreams>() -> ur_bindless_images_exp_ddita
     entry::bindless_images_exp::table::<OverDriver<D>>()
 }
 /// The entries of exportable memory; they replace the backend's in [`table_over_streams`].
-pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {
+pub const fn memory_export<D: HasUsm + ExportsMemory>() -> ur_memory_export_exp_dditable_t {
     entry::memory_export_exp::table::<OverDriver<D>>()
 }

@@ -83,7 +83,11 @@ impl Contexts for Cpu {
     }
 }
 impl CoreBackend for Cpu {
-    type Memory = memory::Memory;
+    ur_core::memory_of_process!(Cpu);
+    type Moment = engine::Moment;
+    fn moments(context: usize) -> Vec<engine::Moment> {
+        engine::all_queues_sync_point(context).into_moments()
+    }
     fn wait(context: usize) -> Result<()> {
         engine::all_queues_sync_point(context).wait();
         Ok(())

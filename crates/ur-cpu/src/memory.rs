@@ -3,26 +3,19 @@ use super::{
     Cpu,
     backing::Block,
     device::{DriverContext, DriverDevice},
-    engine::{Moment, all_queues_sync_point},
 };
 use std::sync::Arc;
 use ur_hal::{Allocates, MemoryRequest};
-use ur_system::usm::{self, OverSystem};
-
-/// What an allocation consists of.
-pub type Memory = usm::Memory<Cpu>;
+use ur_system::usm::OverSystem;
 
 ur_system::system_memory!(Cpu);
 impl OverSystem for Cpu {
-    type Moment = Moment;
-    fn moments(context: usize) -> Vec<Moment> {
-        all_queues_sync_point(context).into_moments()
-    }
-    fn block(chunk: &Block) -> Option<&Block> {
-        Some(chunk)
+    fn block_of(block: &Block) -> Option<&Block> {
+        Some(block)
     }
 }
 impl Allocates for Cpu {
+    ur_system::takes_from_store!();
     fn allocate(
         _: &DriverContext,
         _: &Arc<DriverDevice>,
@@ -30,10 +23,6 @@ impl Allocates for Cpu {
     ) -> ur_hal::Result<Block> {
         Ok(Block::of_request(request)?)
     }
-}
-/// Frees deferred memory whose commands are complete.
-pub fn sweep() {
-    usm::sweep::<Cpu>();
 }
 
 #[cfg(test)]

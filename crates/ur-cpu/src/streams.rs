@@ -17,7 +17,7 @@ use super::{
     device::{DriverContext, DriverDevice},
     engine::{self, Completion, Dependencies, Dependency, OwedSignal, Work, failed},
     host::uuid,
-    image, launch, memory,
+    image, launch,
 };
 use std::{
     any::Any,
@@ -40,11 +40,6 @@ use ur_mapping::PerProcess;
 /// A stream as the core holds it.
 #[derive(Debug)]
 pub struct Stream(engine::Queue);
-impl Drop for Stream {
-    fn drop(&mut self) {
-        memory::sweep();
-    }
-}
 impl Stream {
     /// Submits work with the properties of a submission.
     #[inline(always)] // if the kind of the work is known, the code for others is eliminated
@@ -114,7 +109,6 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
         engine::ticket(of_device.map(|(_, queue)| queue))
     };
     ticket.wait();
-    memory::sweep();
 }
 
 /// The work of a command, with everything that must be kept until it is done.
@@ -180,9 +174,7 @@ impl Streams for Cpu {
         Ok(stream.0.is_idle())
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
-        let finished = stream.0.finish();
-        memory::sweep();
-        finished
+        stream.0.finish()
     }
     fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
         point.check_fork()?;

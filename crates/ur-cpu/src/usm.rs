@@ -17,7 +17,6 @@ impl HasUsm for Cpu {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
     type DriverPools = ();
 
-    ur_system::takes_from_store!();
     fn memory_size(_: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
     }

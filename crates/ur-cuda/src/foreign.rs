@@ -27,9 +27,8 @@
 //! - Holding a reference does not help: a retained handle keeps physical memory from being freed, but does
 //!   not keep a mapping from being replaced by another one, and the driver reports neither.
 //! - Buffer ids ascend, but the driver has no query for the latest one, and unmapping takes none.
-use super::DriverDevice;
 use super::{
-    Context, Family,
+    DriverDevice, Family,
     context::DriverContext,
     device,
     driver::Dialect,
@@ -44,35 +43,29 @@ use super::{
 };
 use std::{
     os::fd::OwnedFd,
-    sync::{Arc, Mutex, MutexGuard, Weak},
+    sync::{Arc, Weak},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::Borrowed,
-    share::Located,
+use ur_hal::{
+    Address, Error, ErrorKind, Foreign, KnownMemory, MemoryKind, Range, Result, Travels,
+    payload_bytes,
 };
-use ur_core::memory::{objects::next_object, of_others::OfOthers};
-use ur_core::over_driver::{
-    Contexts,
-    share::{bytes_of, offer},
-};
-use ur_hal::{KnownMemory, MemoryKind, Range};
-use ur_ipc::{Kind, Offer, Payload};
+use ur_ipc::Payload;
 use ur_lock::locked;
 
-/// What was shared of memory that other code allocated, by object number.
-pub(super) type All = Mutex<OfOthers<Shared>>;
 /// One allocation, or a row of adjacent mappings.
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
-    base: u64,
-    bytes: usize,
+#[derive(Debug)]
+pub struct Shared<D: Dialect> {
+    range: Range,
     parts: Parts,
-    /// The driver's number of the device.
-    device: i32,
+    device: Arc<DriverDevice<D>>,
     /// How importers open it; descriptors are held only as long as an export of it exists.
     way: Way,
+}
+impl<D: Dialect> Clone for Shared<D> {
+    fn clone(&self) -> Self {
+        let Self { range, parts, device, way } = self;
+        Self { range: *range, parts: parts.clone(), device: Arc::clone(device), way: way.clone() }
+    }
 }
 /// What identifies the memory.
 #[derive(Clone, Debug)]
@@ -136,20 +129,17 @@ impl Way {
         })
     }
 }
-fn all<D: Dialect>() -> MutexGuard<'static, OfOthers<Shared>> {
-    locked(&D::statics().memory.get().foreign)
-}
 fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
     device::all::<D>().iter().find(|device| device.number() == number)
 }
 
 /// What the driver reports for `at`, as one piece that can be shared: of virtual memory a single mapping.
 /// `None` for memory of this adapter.
-fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Known>> {
-    if D::statics().memory.get().claims.has(at.addr()) {
+fn known<D: Dialect>(context: &DriverContext<D>, at: Address) -> Result<Option<Known>> {
+    if D::statics().memory.get().claims.has(at.get()) {
         return Ok(None); // memory of this adapter that is in no allocation
     }
-    let (on, at) = (context.devices()[0].enter()?, at.addr() as u64);
+    let (on, at) = (context.devices()[0].enter()?, at.get() as u64);
     let Some(mut known) = memory::known(&on, at)? else { return Ok(None) };
     let pool = memory::pool_of(&on, at)?;
     let ours = &D::statics().memory.get().pools;
@@ -167,71 +157,77 @@ fn known<D: Dialect>(context: &DriverContext<D>, at: UsmPtr) -> Result<Option<Kn
     }
     Ok(Some(known))
 }
-/// The object number for shared memory: that of the same memory if it was shared before, else a new one. Ends
-/// the exports of overlapping memory that has been freed. Overlapping memory that still exists is kept: a
-/// segment may have been extended.
-fn object_of<D: Dialect>(fresh: Shared) -> u64 {
-    let same = |one: &Shared| {
-        (one.base, one.bytes, one.device) == (fresh.base, fresh.bytes, fresh.device)
-            && one.parts.is_same(&fresh.parts)
-    };
-    let (mut found, mut suspects) = (None, vec![]);
-    for (object, one) in all::<D>().touching(fresh.base, fresh.bytes) {
-        match same(one) {
-            true => found = Some(object),
-            false => suspects.push((object, one.clone())),
+impl<D: Dialect> Shared<D> {
+    /// As [`Foreign::is_there`], with its device's context current.
+    fn is_there_on(&self, on: &Entered<D>, at: u64) -> bool {
+        let is_numbered = |&(base, id): &(u64, u64)| matches!(memory::buffer_id(on, base), Ok(Some(now)) if now == id);
+        match &self.parts {
+            Parts::Whole(identity) => {
+                let base = self.range.start().get() as u64;
+                matches!(memory::identity(on, base), Ok(Some(now)) if now == *identity)
+            }
+            Parts::Run { ids, .. } => {
+                let begun = ids.partition_point(|&(base, _)| base <= at);
+                ids[begun.saturating_sub(1)..].iter().all(is_numbered)
+            }
         }
     }
-    suspects.retain(|(_, one)| !is_there::<D>(one, one.base)); // the lock is not held during driver queries
-    let object = found.unwrap_or_else(|| next_object(<Family<D> as Contexts>::BACKEND));
-    let mut all = all::<D>();
-    suspects.iter().for_each(|(object, _)| drop(all.remove(*object)));
-    all.insert(object, fresh.base, fresh.bytes, fresh);
-    drop(all);
-    suspects.into_iter().for_each(|(object, _)| ur_adapter::share::freed(object, Kind::Memory));
-    object
-}
-/// Whether the memory from `at` on is still what was shared.
-fn is_there<D: Dialect>(shared: &Shared, at: u64) -> bool {
-    let Some(device) = device_of::<D>(shared.device) else { return false };
-    let Ok(on) = device.enter() else { return false };
-    is_there_on(&on, shared, at)
-}
-fn is_there_on<D: Dialect>(on: &Entered<D>, shared: &Shared, at: u64) -> bool {
-    let is_numbered = |&(base, id): &(u64, u64)| matches!(memory::buffer_id(on, base), Ok(Some(now)) if now == id);
-    match &shared.parts {
-        Parts::Whole(identity) => {
-            matches!(memory::identity(on, shared.base), Ok(Some(now)) if now == *identity)
-        }
-        Parts::Run { ids, .. } => {
-            let begun = ids.partition_point(|&(base, _)| base <= at);
-            ids[begun.saturating_sub(1)..].iter().all(is_numbered)
+    /// Whether mappings were added or removed behind it since it was shared.
+    fn has_changed_behind(&self, on: &Entered<D>) -> bool {
+        match &self.parts {
+            Parts::Whole(_) => false,
+            Parts::Run { behind, .. } => {
+                !matches!(memory::buffer_id_if_any(on, self.range.end() as u64), Ok(now) if now == *behind)
+            }
         }
     }
 }
-/// Whether mappings were added or removed behind it since it was shared.
-fn has_changed_behind<D: Dialect>(on: &Entered<D>, shared: &Shared) -> bool {
-    match &shared.parts {
-        Parts::Whole(_) => false,
-        Parts::Run { behind, .. } => {
-            let end = shared.base + shared.bytes as u64;
-            !matches!(memory::buffer_id_if_any(on, end), Ok(now) if now == *behind)
-        }
+impl<D: Dialect> Foreign<Family<D>> for Shared<D> {
+    /// # Errors
+    /// `InvalidValue` with the reason for device memory that cannot be shared.
+    fn of(
+        _: &DriverContext<D>,
+        known: &KnownMemory<Arc<DriverDevice<D>>>,
+        at: Address,
+    ) -> Result<(Self, Travels)> {
+        let device = known.device.as_ref().ok_or_else(gone)?;
+        let (shared, payload) = share(device, known.range, at.get() as u64)?;
+        Ok((shared, (payload, device.uuid())))
     }
+    fn range(&self) -> Range {
+        self.range
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        self.parts.is_same(&other.parts)
+    }
+    fn is_there(&self, at: Address) -> bool {
+        self.device.enter().is_ok_and(|on| self.is_there_on(&on, at.get() as u64))
+    }
+    fn is_unchanged(&self, context: &DriverContext<D>, at: Address) -> bool {
+        context.devices().contains(&self.device)
+            && self.device.enter().is_ok_and(|on| {
+                self.is_there_on(&on, at.get() as u64) && !self.has_changed_behind(&on)
+            })
+    }
+    fn payload(&self) -> Option<Payload> {
+        self.way.again(self.range.bytes() as u64)
+    }
+}
+fn gone() -> Error {
+    Error::new(ErrorKind::InvalidValue, "the memory was freed while it was being shared")
 }
 /// Describes the memory, and creates the payload with which importers open it.
 fn share<D: Dialect>(
-    device: &DriverDevice<D>,
-    known: &Known,
+    device: &Arc<DriverDevice<D>>,
+    range: Range,
     at: u64,
-) -> Result<(Shared, Payload)> {
+) -> Result<(Shared<D>, Payload)> {
     let on = device.enter()?;
-    let Known { base, bytes, device: number, .. } = *known;
-    let gone =
-        || Error::new(ErrorCode::InvalidValue, "the memory was freed while it was being shared");
+    let (base, bytes) = (range.start().get() as u64, range.bytes());
     let identity = || memory::identity(&on, base)?.ok_or_else(gone);
     let whole = |identity, (way, payload)| {
-        (Shared { base, bytes, parts: Parts::Whole(identity), device: number, way }, payload)
+        let (parts, device) = (Parts::Whole(identity), Arc::clone(device));
+        (Shared { range, parts, device, way }, payload)
     };
     if let Some(raw) = memory::pool_of(&on, at)? {
         let identity = identity()?;
@@ -244,15 +240,15 @@ fn share<D: Dialect>(
                 &error,
             )
         })?;
-        let said = bytes_of(Form::Pool as u8, &pool::export_pointer(device, base)?);
+        let said = payload_bytes(Form::Pool as u8, &pool::export_pointer(device, base)?);
         return Ok(whole(identity, Way::pool(fd, said, bytes as u64)));
     }
     if memory::is_legacy_shareable(&on, at)? {
         let identity = identity()?;
         let said = [&ipc::handle_of(device, base)?[..], &[0; 8]].concat();
-        return Ok(whole(identity, Way::handle(bytes_of(Form::Handle as u8, &said))));
+        return Ok(whole(identity, Way::handle(payload_bytes(Form::Handle as u8, &said))));
     }
-    share_run(device, &on, (base, bytes), number)
+    share_run(device, &on, (base, bytes))
 }
 /// Why virtual memory cannot be shared.
 const UNEXPORTABLE: &str = "it is virtual memory whose handles were not made to be exported";
@@ -289,12 +285,11 @@ fn run_from<D: Dialect>(on: &Entered<D>, first: (u64, usize), device: i32) -> Re
     Ok(run)
 }
 fn share_run<D: Dialect>(
-    device: &DriverDevice<D>,
+    device: &Arc<DriverDevice<D>>,
     on: &Entered<D>,
     first: (u64, usize),
-    number: i32,
-) -> Result<(Shared, Payload)> {
-    let run = run_from(on, first, number)?;
+) -> Result<(Shared<D>, Payload)> {
+    let run = run_from(on, first, device.number())?;
     if run.is_empty() {
         return Err(cannot(UNEXPORTABLE, ADVICE, &"the driver allows no descriptor of it"));
     }
@@ -310,7 +305,7 @@ fn share_run<D: Dialect>(
         exported.map_err(|error| match ur_mapping::soft_limit(rustix::process::Resource::Nofile) {
             // The driver only reports "operating system call failed".
             Some(most) if run.len() as u64 + 16 > most => Error::new(
-                ErrorCode::OutOfResources,
+                ErrorKind::OutOfResources,
                 format!(
                     "this memory consists of {} physical allocations, each of them a descriptor, and this \
                      process may have {most} open: raise the limit (ulimit -n) here and where it is opened \
@@ -322,97 +317,28 @@ fn share_run<D: Dialect>(
         })
     };
     let fds: Arc<[_]> = run.iter().map(descriptor).collect::<Result<Vec<_>>>()?.into();
-    let (base, bytes) = (first.0, run.iter().map(|one| one.bytes).sum());
-    let (way, payload) = Way::run(fds, bytes_of(Form::Run as u8, &said), bytes as u64);
+    let bytes = run.iter().map(|one| one.bytes).sum();
+    let range = Range::new(Address::new(first.0 as usize).ok_or_else(gone)?, bytes)?;
+    let (way, payload) = Way::run(fds, payload_bytes(Form::Run as u8, &said), bytes as u64);
     let ids = run.iter().map(|one| (one.at, one.id)).collect();
-    let behind = memory::buffer_id_if_any(on, base + bytes as u64)?;
-    Ok((Shared { base, bytes, parts: Parts::Run { ids, behind }, device: number, way }, payload))
+    let behind = memory::buffer_id_if_any(on, range.end() as u64)?;
+    let (parts, device) = (Parts::Run { ids, behind }, Arc::clone(device));
+    Ok((Shared { range, parts, device, way }, payload))
 }
 fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
     let text = format!(
         "this memory of somebody else's in this process cannot be shared: {why}; {advice} ({said})"
     );
-    Error::new(ErrorCode::InvalidValue, text)
+    Error::new(ErrorKind::InvalidValue, text)
 }
 
-/// Looks up memory that is in no allocation of this adapter.
-///
-/// # Errors
-/// `INVALID_VALUE` with the reason for device memory that cannot be shared; else the driver's error.
-pub(super) fn locate<D: Dialect>(
-    context: Borrowed<'_, Context<D>>,
-    at: UsmPtr,
-) -> Result<Located<Offer>> {
-    if let Some(again) = locate_again(&*context, at) {
-        return Ok(again);
-    }
-    let Some(known) = known(context.driver(), at)? else { return Ok(Located::Nobodys) };
-    if known.is_managed {
-        return Ok(Located::Shared);
-    }
-    if !known.is_device {
-        return Ok(Located::Host);
-    }
-    let Some(device) = device_of::<D>(known.device) else { return Ok(Located::Nobodys) };
-    if !context.devices().iter().any(|one| one.number() == known.device) {
-        return Ok(Located::OtherContext);
-    }
-    let (shared, payload) = share(device, &known, at.addr() as u64)?;
-    let (base, bytes) = (shared.base as usize, shared.bytes);
-    let offset = at.addr() - base;
-    let range = (offset, bytes.saturating_sub(offset));
-    let (object, uuid) = (object_of::<D>(shared), device.uuid());
-    Ok(Located::Device(offer::<Family<D>>(Kind::Memory, object, (payload, uuid), range, bytes)))
-}
-/// Looks up memory that was shared before, still exists, and still has an export; else `None`.
-fn locate_again<D: Dialect>(context: &Context<D>, at: UsmPtr) -> Option<Located<Offer>> {
-    let address = at.addr() as u64;
-    let end = |one: &Shared| one.base + one.bytes as u64;
-    let exported = |(object, one): (u64, &Shared)| {
-        let payload = one.way.again(one.bytes as u64)?;
-        Some((object, one.clone(), payload))
-    };
-    // Of overlapping records, the one that reaches farthest, because the caller's memory may reach as far. Of
-    // those the one that starts last, because it has the fewest mappings to query.
-    let known = all::<D>()
-        .touching(address, 1)
-        .filter_map(exported)
-        .max_by_key(|(_, one, _)| (end(one), one.base));
-    let (object, shared, payload) = known?; // the lock is not held during driver queries
-    let device = context.devices().iter().find(|one| one.number() == shared.device)?;
-    let on = device.enter().ok()?;
-    if !is_there_on(&on, &shared, address) || has_changed_behind(&on, &shared) {
-        return None;
-    }
-    let offset = (address - shared.base) as usize;
-    let (range, size) = ((offset, shared.bytes - offset), shared.bytes);
-    Some(Located::Device(offer::<Family<D>>(
-        Kind::Memory,
-        object,
-        (payload, device.uuid()),
-        range,
-        size,
-    )))
-}
-/// Whether `object` still stands for existing memory: no other thread has found it freed since it was
-/// located. A thread that finds it freed first removes the record and then notifies importers, so this check
-/// after an export was created catches the race.
-pub(super) fn is_live<D: Dialect>(object: u64) -> bool {
-    all::<D>().get(object).is_some()
-}
-/// The address and length in bytes of a shared object, if it is unchanged from `offset` on; `None` if it was freed.
-pub(super) fn find<D: Dialect>(object: u64, offset: u64) -> Option<(UsmPtr, usize)> {
-    let shared = all::<D>().get(object).cloned()?; // the lock is not held during driver queries
-    let is_same = is_there::<D>(&shared, shared.base.saturating_add(offset));
-    Some((UsmPtr::from_addr(shared.base as usize).filter(|_| is_same)?, shared.bytes))
-}
 /// What the driver reports for an address that is not in memory of this adapter.
 ///
 /// # Errors
 /// Returns the driver's error.
 pub(super) fn recognise<D: Dialect>(
     context: &DriverContext<D>,
-    at: UsmPtr,
+    at: Address,
 ) -> Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
     let Some(known) = known(context, at)? else { return Ok(None) };
     let Some(device) = device_of::<D>(known.device) else { return Ok(None) };
@@ -421,7 +347,7 @@ pub(super) fn recognise<D: Dialect>(
         Known { is_device: true, .. } => MemoryKind::Device,
         _ => MemoryKind::Host,
     };
-    let base = UsmPtr::from_addr(known.base as usize).ok_or(ErrorCode::Unknown)?;
-    let range = Range::new(base.into(), known.bytes)?;
+    let base = Address::new(known.base as usize).ok_or(ErrorKind::Unknown)?;
+    let range = Range::new(base, known.bytes)?;
     Ok(Some(KnownMemory { range, kind, device: Some(device.clone()) }))
 }

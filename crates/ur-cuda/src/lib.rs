@@ -149,6 +149,13 @@ pub(crate) fn notice<D: Dialect>(severity: ur_hal::Severity, what: &dyn std::fmt
 }
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = memory::Memory<D>;
+    type Moment = work::Moment<D>;
+    fn memory() -> &'static OfProcess<memory::Memory<D>> {
+        D::statics().allocations.get()
+    }
+    fn moments(context: usize) -> Vec<work::Moment<D>> {
+        work::ticket::<D>(context).into_moments()
+    }
     fn wait(context: usize) -> Result<()> {
         Ok(work::ticket::<D>(context).wait()?)
     }

@@ -3,86 +3,69 @@
 //! `share.rs`; memory that other code allocated is in `foreign.rs`.
 use super::{
     Family,
-    backing::{Behind, Chunk},
+    backing::Chunk,
+    device::DriverDevice,
     driver::Dialect,
     native::pool::{DriverPool, FromPool},
-    opened::Opened,
-    work::{self, Moment},
+    work,
 };
 use std::sync::{Arc, Mutex, atomic::Ordering::*};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::Backend,
     pool,
 };
 use ur_core::memory::{
-    allocation::{self, Home, OfProcess, Pooled, Usm},
+    allocation::{self, Home, Usm},
     deferred_free,
     totals::Totals,
 };
-use ur_core::over_driver::{Contexts, physical_mem, usm_pool::Chunks};
-use ur_hal::{Access, Range};
 use ur_lock::locked;
 
+/// What an allocation consists of.
+pub type Memory<D> = ur_core::over_driver::memory::Memory<Family<D>>;
 /// One allocation, or the whole of an imported object.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
 /// An allocation that is being freed.
 pub type Freeing<D> = allocation::Freeing<Memory<D>>;
 
-/// What an allocation consists of.
-#[derive(Debug)]
-pub enum Memory<D: Dialect> {
-    /// A part of a chunk of a pool of this adapter.
-    Pooled(Pooled<Chunks<Family<D>>>),
-    /// An allocation of a driver's pool, made in stream order.
-    Ordered(Ordered<D>),
-    /// Memory that was opened from another process.
-    Opened(Opened<D>),
-}
-impl<D: Dialect> allocation::Memory for Memory<D> {
-    const BACKEND: Backend = <Family<D> as Contexts>::BACKEND;
-    type Source = Chunks<Family<D>>;
-    type Moment = Moment<D>;
-    fn of_process() -> &'static OfProcess<Self> {
-        D::statics().allocations.get()
-    }
-    fn submitted(context: usize) -> Vec<Moment<D>> {
-        work::ticket::<D>(context).into_moments()
-    }
-    fn is_of_parent() -> bool {
-        super::device::check_fork::<D>().is_err()
-    }
-    fn pooled(part: Pooled<Chunks<Family<D>>>) -> Self {
-        Self::Pooled(part)
-    }
-    fn is_opened(&self) -> bool {
-        matches!(self, Self::Opened(_))
-    }
-    fn is_ordered(&self) -> bool {
-        matches!(self, Self::Ordered(_))
-    }
-    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
-        physical_mem::reserved::<Family<D>>().check_mapped(range, needs)
-    }
-}
 /// Memory of a driver's pool, counted in the pool object that the application sees.
 #[derive(Debug)]
 pub struct Ordered<D: Dialect> {
     /// `None` after a free in stream order.
     memory: Mutex<Option<FromPool<D>>>,
     from: Arc<DriverPool<D>>,
+    device: Arc<DriverDevice<D>>,
     bytes: usize,
     totals: Arc<Totals>,
 }
 impl<D: Dialect> Ordered<D> {
+    /// The device whose memory it is.
+    pub(super) fn device(&self) -> &DriverDevice<D> {
+        &self.device
+    }
+    /// Its size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// The pool that it is from, and its address; `None` after a free in stream order.
+    pub(super) fn place(&self) -> Option<(Arc<DriverPool<D>>, u64)> {
+        let at = locked(&self.memory).as_ref().map(FromPool::at)?;
+        Some((Arc::clone(&self.from), at))
+    }
     /// # Errors
     /// `OUT_OF_RESOURCES` beyond the maximum of `totals`; the memory is freed then.
-    pub(super) fn new(memory: FromPool<D>, bytes: usize, totals: Arc<Totals>) -> Result<Self> {
+    pub(super) fn new(
+        device: &Arc<DriverDevice<D>>,
+        memory: FromPool<D>,
+        bytes: usize,
+        totals: Arc<Totals>,
+    ) -> Result<Self> {
         totals.claim(bytes)?;
         totals.take(bytes);
         let from = Arc::clone(memory.pool());
-        Ok(Self { memory: Mutex::new(Some(memory)), from, bytes, totals })
+        let (memory, device) = (Mutex::new(Some(memory)), Arc::clone(device));
+        Ok(Self { memory, from, device, bytes, totals })
     }
 }
 impl<D: Dialect> Drop for Ordered<D> {
@@ -112,44 +95,6 @@ pub(super) fn take_ordered<D: Dialect>(freeing: &Freeing<D>) -> Option<FromPool<
     locked(&ordered.memory).take()
 }
 
-/// How other processes open the memory of an allocation.
-#[derive(Debug)]
-pub(super) enum Exposed<D: Dialect> {
-    /// As a part of a chunk.
-    Chunk {
-        /// What is needed to open the chunk.
-        behind: Behind,
-        /// The offset in bytes of the allocation in the memory that is opened.
-        base: usize,
-        /// The bytes of the memory that is opened.
-        exposes: usize,
-        /// The UUID of its device.
-        device: [u8; 16],
-    },
-    /// As an allocation of a driver's pool.
-    Pool(Arc<DriverPool<D>>),
-}
-/// How other processes open the allocation. Marks it as shared.
-///
-/// # Errors
-/// As for [`Chunk::behind`].
-pub(super) fn exposed<D: Dialect>(found: &Allocation<D>) -> Result<Exposed<D>> {
-    let refused = |why: String| Err(Error::new(ErrorCode::InvalidValue, why));
-    let part = match found.expose() {
-        Some(Memory::Pooled(part)) => part,
-        Some(Memory::Ordered(ordered)) if has_memory(found) => {
-            return Ok(Exposed::Pool(Arc::clone(&ordered.from)));
-        }
-        Some(Memory::Opened(_)) => {
-            return refused("memory that was opened is shared by its exporter".to_owned());
-        }
-        _ => return refused(format!("{:?} was freed", found.base())),
-    };
-    let (chunk, offset) = (part.block().chunk(), part.block().offset());
-    let (behind, before) = chunk.behind()?;
-    let (base, exposes) = (before + offset, before + pool::Chunk::bytes(chunk));
-    Ok(Exposed::Chunk { behind, base, exposes, device: chunk.device().uuid() })
-}
 /// Registers device memory that was allocated in stream order.
 ///
 /// # Errors

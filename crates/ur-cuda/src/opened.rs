@@ -1,9 +1,7 @@
-//! Memory imported from other processes: its registration in this process, and access for further devices.
-//! Imports are made in `share.rs`.
+//! Memory imported from other processes, and access to it for further devices. Imports are made in `share.rs`.
 use super::{
-    Device, DriverDevice,
+    DriverDevice,
     driver::Dialect,
-    memory::{Allocation, Memory},
     native::{
         ipc::OpenedHandle,
         pool::{DriverPool, FromPool},
@@ -11,16 +9,12 @@ use super::{
     },
 };
 use std::sync::{Arc, Mutex};
-use ur_adapter::memory::UsmPtr;
-use ur_core::memory::{
-    allocation::{Home, Usm},
-    allocations::leave,
-};
-use ur_hal::Result;
+use ur_hal::{Memory, Range, Result};
 use ur_lock::locked;
 
 /// The memory of another process, by the mechanism of the import.
 #[derive(Debug)]
+#[expect(dead_code, reason = "held to be dropped")]
 pub enum Opened<D: Dialect> {
     /// One physical allocation, by its descriptor.
     Mapped(Mapped<D>),
@@ -32,13 +26,14 @@ pub enum Opened<D: Dialect> {
     Handle(OpenedHandle<D>),
 }
 
-/// The registration of imported memory; dropping it ends the registration.
+/// Imported memory.
 #[derive(Debug)]
 pub struct OpenedMemory<D: Dialect> {
-    allocation: Arc<Allocation<D>>,
+    range: Range,
     reach: Reach<D>,
     /// The driver's numbers of the devices that have access.
     admitted: Mutex<Vec<i32>>,
+    _memory: Opened<D>,
 }
 /// How another device gets access.
 #[derive(Debug)]
@@ -51,18 +46,16 @@ enum Reach<D: Dialect> {
     Peers,
 }
 impl<D: Dialect> OpenedMemory<D> {
-    /// Registers `bytes` at `base`, memory of `device` that the devices in `admitted` can access.
+    /// Memory of `device` in `range`, which the devices in `admitted` can access.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn new(
-        base: UsmPtr,
-        bytes: usize,
+        range: Range,
         device: &Arc<DriverDevice<D>>,
         admitted: Vec<i32>,
         memory: Opened<D>,
     ) -> Result<Self> {
-        let home = Home { device: Device::<D>::of(device)?.as_handle().addr(), ..Home::default() };
         let reach = match &memory {
             Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
             Opened::MappedRun(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
@@ -74,13 +67,7 @@ impl<D: Dialect> OpenedMemory<D> {
             store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
             store.claims.claim(at as usize, bytes);
         }
-        let memory = Memory::Opened(memory);
-        let allocation = Allocation::enter(base, bytes, Usm::Device, home, memory);
-        Ok(Self { allocation, reach, admitted: Mutex::new(admitted) })
-    }
-    /// The whole of the object.
-    pub fn allocation(&self) -> &Allocation<D> {
-        &self.allocation
+        Ok(Self { range, reach, admitted: Mutex::new(admitted), _memory: memory })
     }
     /// Gives another device access, if it has none yet.
     ///
@@ -105,11 +92,15 @@ impl<D: Dialect> OpenedMemory<D> {
 }
 impl<D: Dialect> Drop for OpenedMemory<D> {
     fn drop(&mut self) {
-        leave(&self.allocation);
         if let Reach::Mapping(at, _) = self.reach {
             let store = D::statics().memory.get();
             store.peers.leave_mapping(at);
             store.claims.give_up(at as usize);
         }
+    }
+}
+impl<D: Dialect> Memory for OpenedMemory<D> {
+    fn range(&self) -> Range {
+        self.range
     }
 }

@@ -1,7 +1,6 @@
 //! The state of a dialect's memory in this process. In one place, because a static cannot be generic.
 use super::{
     driver::{Dialect, RawPool},
-    foreign,
     peers::Peers,
 };
 use std::{
@@ -15,7 +14,6 @@ use ur_lock::PerKey;
 pub(super) struct Store<D: Dialect> {
     /// Bytes of chunks that are kept until the driver is idle: see `memory.rs`.
     pub(super) leaving: AtomicUsize,
-    pub(super) foreign: foreign::All,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
     pub(super) takes_offsets: OnceLock<bool>,
@@ -30,7 +28,6 @@ impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
         Self {
             leaving: AtomicUsize::new(0),
-            foreign: Mutex::default(),
             peers: Peers::default(),
             is_legacy_wished: OnceLock::new(),
             takes_offsets: OnceLock::new(),

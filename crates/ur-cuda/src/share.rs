@@ -1,33 +1,28 @@
-//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`,
-//! the entries in `ur_adapter::share`; memory that other code in this process allocated is in `foreign.rs`;
-//! shared events are in `shared_words.rs`.
+//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`;
+//! memory that other code in this process allocated is in `foreign.rs`; shared events are in `shared_words.rs`.
 use super::{
-    Context, Device, DriverDevice, Family,
+    DriverDevice, Family,
     backing::{Behind, granule, is_physical_shared, reaching},
+    context::DriverContext,
     device,
     driver::Dialect,
     foreign,
-    memory::{Allocation, Exposed, exposed},
+    memory::Ordered,
     native::{
         device as native,
         ipc::OpenedHandle,
         pool::{self, DriverPool, FromPool},
         virtual_memory::{self, Mapped, MappedRun, Physical},
     },
-    opened::{Opened as OpenedAs, OpenedMemory},
+    opened::{Opened, OpenedMemory},
     virtual_mem,
 };
 use std::{os::fd::AsFd, sync::Arc};
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-    share::{Located, Refusal},
+use ur_hal::{
+    Address, Error, ErrorKind, Export, Memory, Range, Result, Shares, Travels, contradiction,
+    payload_bytes, payload_data, too_large,
 };
-use ur_core::over_driver::share::{
-    Home, Imported, Shares, Travels, bytes_of, contradiction, said, too_large,
-};
-use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
+use ur_ipc::{Arrived, ArrivedPayload, Payload};
 
 /// What an offer contains; the first byte of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,119 +72,96 @@ fn lengths(said: &[u8], count: usize, whole: u64) -> Result<Vec<u64>> {
     }
     if all.len() == count && sum == whole { Ok(all) } else { Err(wrong()) }
 }
-/// What other processes need to open an allocation, and the UUID of its device.
-fn payload<D: Dialect>(found: &Allocation<D>) -> Result<(Payload, [u8; 16])> {
-    match exposed(found)? {
-        Exposed::Chunk { behind: Behind::Descriptor(fd), base, exposes, device } => {
-            let bytes = bytes_of(Form::Physical as u8, &[]);
-            let (base, exposes) = (base as u64, exposes as u64);
-            Ok((Payload::Driver { fd, base, exposes, bytes }, device))
-        }
-        Exposed::Chunk { behind: Behind::Handle(handle), base, device, .. } => {
-            let base = (base as u64).to_le_bytes();
-            Ok((
-                Payload::Bytes(bytes_of(Form::Handle as u8, &[&handle[..], &base].concat())),
-                device,
-            ))
-        }
-        Exposed::Pool(from) => {
-            let device = Owned::<Device<D>>::find(found.home().device)?;
-            let fd = from.export(&device)?;
-            let data = pool::export_pointer(&device, found.base().addr() as u64)?;
-            let (bytes, exposes) = (bytes_of(Form::Pool as u8, &data), found.bytes() as u64);
-            Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
-        }
-    }
+/// How memory of a driver's pool travels.
+fn ordered<D: Dialect>(memory: &Ordered<D>) -> Result<Travels> {
+    let freed = || Error::new(ErrorKind::InvalidValue, "the memory was freed");
+    let (from, at) = memory.place().ok_or_else(freed)?;
+    let device = memory.device();
+    let (fd, data) = (from.export(device)?, pool::export_pointer(device, at)?);
+    let (bytes, exposes) = (payload_bytes(Form::Pool as u8, &data), memory.bytes() as u64);
+    Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
 }
 
-/// The device with this UUID, if it is visible to this process.
-fn home_of<D: Dialect>(uuid: [u8; 16]) -> Option<&'static Arc<DriverDevice<D>>> {
-    device::all::<D>().iter().find(|device| device.uuid() == uuid)
-}
-/// The error for memory of a device that is not visible to this process, and that the driver cannot open
-/// without it.
-fn on_hidden<D: Dialect>(hidden: Option<[u8; 16]>, error: Error) -> Error {
-    let Some(uuid) = hidden else { return error };
-    let part = |range: std::ops::Range<usize>| hex::encode(&uuid[range]);
-    let name = [0..4, 4..6, 6..8, 8..10, 10..16].map(part).join("-");
-    Error::new(
-        ErrorCode::InvalidValue,
-        format!(
-            "the memory lies on GPU-{name}, which this process does not see, and the driver does not open it \
-             for a device that it sees: let {} name that device for both processes (its own one first, if \
-             order matters) ({error})",
-            D::VISIBLE
-        ),
-    )
-}
-
-impl<D: Dialect> Imported<Family<D>> for OpenedMemory<D> {
-    fn allocation(&self) -> &Allocation<D> {
-        self.allocation()
-    }
-}
 impl<D: Dialect> Shares for Family<D> {
-    type Imported = OpenedMemory<D>;
-    fn shares_memory(context: &Context<D>) -> bool {
-        context.devices().iter().all(|device| device.is_shared().unwrap_or(false))
+    type Opened = OpenedMemory<D>;
+    type Foreign = foreign::Shared<D>;
+    fn shares_memory(device: &Arc<DriverDevice<D>>) -> Result<bool> {
+        device.is_shared()
     }
-    fn shares_physical_memory(context: &Context<D>) -> bool {
-        context.devices().iter().all(|device| is_physical_shared(device).unwrap_or(false))
+    fn shares_physical(device: &Arc<DriverDevice<D>>) -> Result<bool> {
+        is_physical_shared(device)
     }
-    fn export(found: &Allocation<D>) -> Result<Travels> {
-        payload(found)
-    }
-    fn export_physical(
-        device: &Device<D>,
-        memory: &virtual_mem::Physical<D>,
-        bytes: usize,
-    ) -> Result<Travels> {
-        let (fd, exposes) = (memory.export()?, bytes as u64);
-        let bytes = bytes_of(Form::Physical as u8, &[]);
-        Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
+    fn export(what: Export<'_, Self>) -> Result<Travels> {
+        match what {
+            Export::Memory(chunk, offset) => {
+                let ((behind, before), device) = (chunk.behind()?, chunk.device().uuid());
+                let base = (before + offset) as u64;
+                let payload = match behind {
+                    Behind::Descriptor(fd) => {
+                        let exposes = (before + chunk.range().bytes()) as u64;
+                        let bytes = payload_bytes(Form::Physical as u8, &[]);
+                        Payload::Driver { fd, base, exposes, bytes }
+                    }
+                    Behind::Handle(handle) => {
+                        let data = [&handle[..], &base.to_le_bytes()].concat();
+                        Payload::Bytes(payload_bytes(Form::Handle as u8, &data))
+                    }
+                };
+                Ok((payload, device))
+            }
+            Export::Ordered(memory) => ordered(memory),
+            Export::Physical(memory) => {
+                let (fd, exposes) = (memory.export()?, memory.bytes() as u64);
+                let bytes = payload_bytes(Form::Physical as u8, &[]);
+                Ok((Payload::Driver { fd, base: 0, exposes, bytes }, memory.device().uuid()))
+            }
+        }
     }
     /// If the memory's device is not visible here, the driver may be able to open the memory for another
     /// device: then the device that the caller named is used.
-    fn home(device: Borrowed<'_, Device<D>>, uuid: [u8; 16]) -> Result<Home<Self>> {
-        match home_of::<D>(uuid) {
-            Some(home) => Home::reached(device, Device::of(home)?),
-            None => Ok(Home { device: device.own()?, hidden: Some(uuid) }),
-        }
+    fn home(_: &Arc<DriverDevice<D>>, uuid: [u8; 16]) -> Result<Option<Arc<DriverDevice<D>>>> {
+        Ok(device::all::<D>().iter().find(|device| device.uuid() == uuid).cloned())
+    }
+    fn explain_hidden(uuid: [u8; 16], error: Error) -> Error {
+        let part = |range: std::ops::Range<usize>| hex::encode(&uuid[range]);
+        let name = [0..4, 4..6, 6..8, 8..10, 10..16].map(part).join("-");
+        Error::new(
+            ErrorKind::InvalidValue,
+            format!(
+                "the memory lies on GPU-{name}, which this process does not see, and the driver does not open it \
+                 for a device that it sees: let {} name that device for both processes (its own one first, if \
+                 order matters) ({error})",
+                D::VISIBLE
+            ),
+        )
     }
     fn import(
-        context: Borrowed<'_, Context<D>>,
-        home: &Home<Self>,
+        context: &DriverContext<D>,
+        home: &Arc<DriverDevice<D>>,
         arrived: Arrived,
     ) -> Result<OpenedMemory<D>> {
-        map(arrived, &home.device, context.driver_devices())
-            .map_err(|error| on_hidden::<D>(home.hidden, error))
+        map(arrived, home, context.devices())
     }
     fn import_physical(
-        _: Borrowed<'_, Context<D>>,
-        home: &Home<Self>,
+        _: &DriverContext<D>,
+        home: &Arc<DriverDevice<D>>,
         arrived: Arrived,
-    ) -> Result<virtual_mem::Physical<D>, Refusal> {
+    ) -> Result<virtual_mem::Physical<D>> {
         let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
-            return Err(contradiction("what arrived is no physical memory").into());
+            return Err(contradiction("what arrived is no physical memory"));
         };
         if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
-            return Err(contradiction("physical memory is a whole of its own").into());
+            return Err(contradiction("physical memory is a whole of its own"));
         }
-        let memory = physical(&home.device, fd.as_fd(), exposes);
-        let memory = memory.map_err(|error| on_hidden::<D>(home.hidden, error))?;
-        Ok(virtual_mem::Physical::opened(&home.device, memory.passing_on(fd)))
+        let memory = physical(home, fd.as_fd(), exposes)?;
+        Ok(virtual_mem::Physical::opened(home, memory.passing_on(fd)))
     }
-    fn admit(opened: &OpenedMemory<D>, device: &Device<D>, home: &Home<Self>) -> Result<()> {
-        Ok(opened.admit(device, &home.device)?)
-    }
-    fn locate_foreign(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
-        foreign::locate(context, at)
-    }
-    fn is_foreign_live(object: u64) -> bool {
-        foreign::is_live::<D>(object)
-    }
-    fn find_foreign(object: u64, offset: u64) -> Option<(UsmPtr, usize)> {
-        foreign::find::<D>(object, offset)
+    fn admit(
+        opened: &OpenedMemory<D>,
+        device: &Arc<DriverDevice<D>>,
+        home: &Arc<DriverDevice<D>>,
+    ) -> Result<()> {
+        opened.admit(device, home)
     }
 }
 
@@ -209,15 +181,15 @@ fn map<D: Dialect>(
                 let granule = granule(home)?;
                 let refused = |error| refusal(home, exposes, error);
                 let mapped = Mapped::new(home, Arc::new(memory), granule).map_err(refused)?;
-                (mapped.at() as usize + base, OpenedAs::Mapped(mapped))
+                (mapped.at() as usize + base, Opened::Mapped(mapped))
             }
             _ => {
-                let data = said(Form::Pool as u8, &form)?;
+                let data = payload_data(Form::Pool as u8, &form)?;
                 let from = Arc::new(DriverPool::import(home, fd.as_fd())?);
                 let peers = &D::statics().memory.get().peers;
                 peers.enter_pool(home, &from, reaching.clone())?;
                 let at = from.import_pointer(home, data)?;
-                (at as usize, OpenedAs::FromPool(FromPool::new(from, at)))
+                (at as usize, Opened::FromPool(FromPool::new(from, at)))
             }
         },
         ArrivedPayload::DriverRun { fds, base, exposes, bytes: said } => {
@@ -234,20 +206,19 @@ fn map<D: Dialect>(
             let granule = granule(home)?;
             let refused = |error| refusal(home, exposes, error);
             let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;
-            (mapped.at() as usize + base, OpenedAs::MappedRun(mapped))
+            (mapped.at() as usize + base, Opened::MappedRun(mapped))
         }
         ArrivedPayload::Bytes(bytes) => {
             let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
-            let opened = OpenedHandle::open(home, said(Form::Handle as u8, named)?)?;
-            (opened.at() as usize + base, OpenedAs::Handle(opened))
+            let opened = OpenedHandle::open(home, payload_data(Form::Handle as u8, named)?)?;
+            (opened.at() as usize + base, Opened::Handle(opened))
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
     let null = || contradiction("it is at no address");
-    let base = UsmPtr::from_addr(at).ok_or_else(null)?;
-    base.offset(bytes)?;
-    Ok(OpenedMemory::new(base, bytes, home, reaching, memory)?)
+    let range = Range::new(Address::new(at).ok_or_else(null)?, bytes)?;
+    OpenedMemory::new(range, home, reaching, memory)
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified only by mapping it.
 fn physical<D: Dialect>(
@@ -260,14 +231,14 @@ fn physical<D: Dialect>(
     if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
-    Ok(Physical::import(home, fd, bytes)?)
+    Physical::import(home, fd, bytes)
 }
 /// The error for a failed mapping of `bytes` of imported memory: a size larger than the device's memory is an
 /// invalid offer, not a lack of memory.
-fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: ur_hal::Error) -> Error {
+fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: Error) -> Error {
     match native::memory::<D>(home.number()) {
         Ok(most) if bytes > most as u64 => contradiction("it is larger than its device's memory"),
-        _ => virtual_memory::foreign(error).into(),
+        _ => virtual_memory::foreign(error),
     }
 }
 

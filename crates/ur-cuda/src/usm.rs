@@ -84,6 +84,7 @@ pub(super) fn ordered<D: Dialect>(
 }
 
 impl<D: Dialect> Allocates for Family<D> {
+    type Ordered = super::memory::Ordered<D>;
     fn allocate(
         context: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
@@ -95,7 +96,7 @@ impl<D: Dialect> Allocates for Family<D> {
         context: &DriverContext<D>,
         at: Address,
     ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
-        Ok(foreign::recognise(context, at.into())?)
+        foreign::recognise(context, at)
     }
 }
 impl<D: Dialect> HasUsm for Family<D> {

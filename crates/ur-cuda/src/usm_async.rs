@@ -71,7 +71,7 @@ pub(super) fn allocate<D: Dialect>(
     let mut made = None;
     let body = |stream: &Stream<D>| {
         let memory = FromPool::new(Arc::clone(&from), from.alloc(size, stream.raw())?);
-        let memory = Ordered::new(memory, size, Arc::clone(pool.totals()))?;
+        let memory = Ordered::new(device.driver(), memory, size, Arc::clone(pool.totals()))?;
         made = Some(memory::adopt(home, size, memory)?);
         Ok(())
     };

@@ -25,6 +25,14 @@ impl<D: Dialect> Physical<D> {
     pub(super) fn opened(device: &Arc<DriverDevice<D>>, memory: Handle<D>) -> Self {
         Self { memory, device: device.clone(), is_opened: true }
     }
+    /// The device whose memory it is.
+    pub(super) fn device(&self) -> &DriverDevice<D> {
+        &self.device
+    }
+    /// Its size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.memory.bytes()
+    }
     /// The descriptor with which other processes can open it.
     ///
     /// # Errors

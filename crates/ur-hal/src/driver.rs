@@ -1,6 +1,5 @@
 //! The trait that a backend implements.
 use crate::*;
-use ur_ipc::{Arrived, Payload};
 
 /// A driver: devices, memory, streams, code. Its methods have no `self`, because each driver exists only once in a
 /// process.
@@ -8,7 +7,7 @@ use ur_ipc::{Arrived, Payload};
 /// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
 /// when no command uses it any more.
 ///
-/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`] and [`VirtualMemory`], access between
+/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
 /// devices in [`ReachesPeers`], streams and points in [`Streams`], samplers in [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
 /// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
@@ -26,6 +25,7 @@ pub trait Driver:
     + ReachesPeers
     + MakesSamplers
     + VirtualMemory
+    + Shares
     + Streams
     + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
 {
@@ -52,39 +52,6 @@ pub trait Driver:
         let _ = (context, device, keep);
         Error::unsupported("memory in a stream's order")
     }
-    /// Gives one more device access to memory that was allocated or imported earlier.
-    fn admit(memory: &Self::Allocation, device: &Self::Device) -> Result<()> {
-        let _ = (memory, device);
-        Error::unsupported("memory that is shared between devices")
-    }
-    /// [`Capability::SharedMemory`], [`Capability::SharedPhysical`]: the payload from which another process's driver
-    /// makes the same object.
-    fn export(what: Export<'_, Self>) -> Result<Payload> {
-        let _ = what;
-        Error::unsupported("objects that processes share")
-    }
-    /// [`Capability::SharedMemory`]: imports memory of another process that is located on `device`. `ur_ipc` has
-    /// verified what can be verified through the kernel. Everything else in `arrived` is only claimed by the exporter;
-    /// returns [`ErrorKind::InvalidValue`] if it is inconsistent.
-    fn import_memory(
-        context: &Self::Context,
-        device: &Self::Device,
-        arrived: Arrived,
-    ) -> Result<Self::Allocation> {
-        let _ = (context, device, arrived);
-        Error::unsupported("memory of other processes")
-    }
-
-    /// [`Capability::SharedPhysical`]: imports physical memory, like [`import_memory`](Self::import_memory).
-    fn import_physical(
-        context: &Self::Context,
-        device: &Self::Device,
-        arrived: Arrived,
-    ) -> Result<Self::Physical> {
-        let _ = (context, device, arrived);
-        Error::unsupported("physical memory of other processes")
-    }
-
     /// Appends points to `into` that are final once everything submitted so far is; none if the stream is idle. The
     /// core uses them for deferred free of memory and code.
     fn mark(stream: &Self::Stream, into: &mut Vec<Self::Point>) -> Result<()>;

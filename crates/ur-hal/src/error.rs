@@ -183,6 +183,27 @@ impl Error {
         Err(Self::new(ErrorKind::Unsupported, format!("this driver does not have {what}")))
     }
 }
+impl From<ur_ipc::Error> for Error {
+    /// Kinds that are not a resource or a feature that is missing mean that the ticket cannot be opened here.
+    fn from(error: ur_ipc::Error) -> Self {
+        use ur_ipc::ErrorKind as K;
+        let kind = match error.kind() {
+            K::TooManyDescriptors | K::TooManyMappings | K::TooManyThreads | K::Full => {
+                ErrorKind::OutOfResources
+            }
+            K::NoMemory => ErrorKind::OutOfHostMemory,
+            K::KernelLacks | K::Unsupported => ErrorKind::Unsupported,
+            K::Forked => ErrorKind::Uninitialized,
+            K::Directory | K::NoSpace => ErrorKind::OutOfResources,
+            _ => ErrorKind::InvalidValue,
+        };
+        let new = Self::new(kind, error.to_string()).because(error.kind());
+        match error.errno() {
+            Some(errno) => new.with_status(errno),
+            None => new,
+        }
+    }
+}
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
         Self { kind, detail: None }

@@ -31,6 +31,7 @@ mod notice;
 mod pattern;
 mod peers;
 mod rows;
+mod shares;
 mod stream_states;
 mod streams;
 mod submission;
@@ -40,7 +41,7 @@ mod virtual_memory;
 pub use address::{Address, Range};
 pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
-pub use allocates::{Allocates, Pins};
+pub use allocates::{Allocates, ExportsMemory, ExternalForm, Pins};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
 pub use calls::{Outcome, Statuses, handles, listed, made, placed, text, told};
 pub use capabilities::{Capabilities, Capability};
@@ -62,8 +63,8 @@ pub use images::{
     ChannelType, Channels, Filter, ImageDesc, ImageKind, MakesSamplers, Repeat, SamplerDesc,
 };
 pub use memory::{
-    Access, Adopted, Export, Granularity, KnownMemory, MemoryKind, MemoryRequest, NativeHandle,
-    NativeKind, NativeObject,
+    Access, Adopted, Granularity, KnownMemory, MemoryKind, MemoryRequest, NativeHandle, NativeKind,
+    NativeObject,
 };
 pub use modules::{Modules, Piece};
 pub use moments::{Moment, new_object, objects_so_far};
@@ -71,6 +72,9 @@ pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
 pub use rows::Rows;
+pub use shares::{
+    Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, too_large,
+};
 pub use stream_states::{StreamState, StreamStates};
 pub use streams::{AdoptedStream, EventSharing, Notification, Streams};
 pub use submission::{

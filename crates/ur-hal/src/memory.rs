@@ -1,5 +1,4 @@
-//! Memory of a driver: allocation requests, facts of memory allocated elsewhere, and what is exported to other
-//! processes.
+//! Memory of a driver: allocation requests, and facts of memory allocated elsewhere; and native handles.
 use crate::{Range, Types};
 
 /// Where memory is located, and which side accesses it.
@@ -54,24 +53,6 @@ pub struct KnownMemory<Device> {
     /// The device on which it is located; `None` for host memory.
     pub device: Option<Device>,
 }
-
-/// An object to be exported to other processes. The driver makes the payload; `ur_ipc` handles tickets, broker, leases
-/// and access policies, and the core decides which objects may be exported.
-#[derive(Debug)]
-pub enum Export<'a, D: Types> {
-    /// Memory of the driver.
-    Memory(&'a D::Allocation),
-    /// Memory that was allocated by other code in this process.
-    Known(&'a D::Context, &'a KnownMemory<D::Device>),
-    /// Physical memory.
-    Physical(&'a D::Physical),
-}
-impl<D: Types> Clone for Export<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Types> Copy for Export<'_, D> {}
 
 /// The driver's native handle of one of its objects: a pointer or an index, opaque above the driver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -26,6 +26,7 @@ impl Modules for Nothing {
     type Function = Infallible;
 }
 impl Allocates for Nothing {
+    type Ordered = Infallible;
     fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
         Err(ErrorKind::OutOfDeviceMemory.into())
     }
@@ -39,6 +40,10 @@ impl Pins for Nothing {
 impl ReachesPeers for Nothing {}
 impl MakesSamplers for Nothing {}
 impl VirtualMemory for Nothing {}
+impl Shares for Nothing {
+    type Opened = Infallible;
+    type Foreign = Infallible;
+}
 impl Streams for Nothing {
     type ArrivedPoint = Infallible;
     fn event_sharing((): &()) -> EventSharing {
@@ -100,8 +105,9 @@ fn verbs_that_a_driver_leaves_out_answer_unsupported() {
         Nothing::graph(&(), &()).unwrap_err().kind(),
         Nothing::build(&(), &[], false).0.unwrap_err().kind(),
         Nothing::native(NativeObject::Device(&())).unwrap_err().kind(),
+        Nothing::home(&(), [0; 16]).unwrap_err().kind(),
     ];
-    assert_eq!(kinds, [ErrorKind::Unsupported; 5]);
+    assert_eq!(kinds, [ErrorKind::Unsupported; 6]);
     assert!(
         Nothing::reusable(&(), &(), false).unwrap().is_none(),
         "the core keeps the latest signal"

@@ -60,8 +60,8 @@ pub(super) fn beyond(
     if home.device == device.as_handle().addr() {
         return Ok(None);
     }
-    let owner = match found.memory().and_then(Memory::device) {
-        Some(owner) => Device::of(owner)?,
+    let owner = match found.memory().and_then(Memory::within) {
+        Some((chunk, _)) => Device::of(chunk.device())?,
         None => match Owned::find(home.device) {
             Ok(owner) => owner,
             Err(_) => return Ok(None), // opened for a sub-device that was released: the driver decides

@@ -135,7 +135,11 @@ impl Contexts for LevelZero {
     }
 }
 impl CoreBackend for LevelZero {
-    type Memory = memory::Memory;
+    ur_core::memory_of_process!(LevelZero);
+    type Moment = sync_point::Moment;
+    fn moments(context: usize) -> Vec<sync_point::Moment> {
+        sync_point::submitted(context, 0)
+    }
     fn wait(context: usize) -> Result<()> {
         sync_point::wait_for_all(context);
         Ok(())

@@ -1,18 +1,16 @@
-//! Memory imported from other processes, and its registration in this process. Imports are made in
-//! `share.rs`. A driver allocation, which may contain thousands of an application's, is opened once for all
+//! Memory imported from other processes. Imports are made in `share.rs`. A driver allocation, which may contain thousands of an application's, is opened once for all
 //! of them, because some drivers keep a descriptor for each time it is opened.
 use super::{
     device::DriverDevice,
-    memory::Allocation,
     native::{context::NativeContext, ipc::OpenedHandle},
     registry::registry,
 };
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     os::fd::AsFd,
     sync::{Arc, Mutex, Weak},
 };
-use ur_hal::{Address, Range};
+use ur_hal::{Address, Memory, Range, Result, contradiction};
 use ur_lock::locked;
 
 /// Identifies an opened driver allocation.
@@ -54,33 +52,53 @@ pub struct Whole {
     /// Its length in bytes, as reported by the driver.
     bytes: usize,
     key: Option<Key>,
+    /// The first address of each open object, and the address behind it.
+    objects: Mutex<BTreeMap<usize, usize>>,
 }
 impl Whole {
-    /// The opened allocation, unless an object is already open in the `bytes` from `base` on: an exporter may
-    /// export overlapping objects, and each of those needs an opening of its own.
-    pub(super) fn find(key: &Key, base: u64, bytes: usize) -> Option<Arc<Self>> {
-        let found = locked(&registry().open).get(key).and_then(Weak::upgrade)?;
-        let at = found.at().checked_add(usize::try_from(base).ok()?)?;
-        let range = Range::new(Address::new(at)?, bytes).ok()?;
-        let is_used = Allocation::touches(range.start().into(), range.bytes());
-        (!is_used).then_some(found)
+    /// The opened allocation, if it is open.
+    pub(super) fn find(key: &Key) -> Option<Arc<Self>> {
+        locked(&registry().open).get(key).and_then(Weak::upgrade)
     }
-    /// Registers an allocation of `bytes` that was just opened.
+    /// An allocation of `bytes` that was just opened.
     pub(super) fn new(handle: OpenedHandle, bytes: usize, key: Option<Key>) -> Arc<Self> {
-        let store = registry();
-        store.claims.claim(handle.at() as usize, bytes);
-        let made = Arc::new(Self { handle, bytes, key });
-        if let Some(key) = &made.key {
-            locked(&store.open).insert(key.clone(), Arc::downgrade(&made));
+        registry().claims.claim(handle.at() as usize, bytes);
+        Arc::new(Self { handle, bytes, key, objects: Mutex::default() })
+    }
+    /// Lets [`find`](Self::find) find it.
+    pub(super) fn register(self: &Arc<Self>) {
+        if let Some(key) = &self.key {
+            locked(&registry().open).insert(key.clone(), Arc::downgrade(self));
         }
-        made
+    }
+    /// Its object at an offset. `None` if one is open already in the same bytes: an exporter may export overlapping
+    /// objects, and each of those needs an opening of its own.
+    ///
+    /// # Errors
+    /// [`contradiction`] if the object is not inside.
+    pub(super) fn object(
+        self: Arc<Self>,
+        base: usize,
+        bytes: usize,
+    ) -> Result<Option<OpenedMemory>> {
+        if base.checked_add(bytes).is_none_or(|end| end > self.bytes) {
+            return Err(contradiction("it is larger than what the driver opened"));
+        }
+        let null = || contradiction("it is at no address");
+        let range = Range::new(Address::new(self.at() + base).ok_or_else(null)?, bytes)?;
+        let (start, end) = (range.start().get(), range.end());
+        let mut objects = locked(&self.objects);
+        // They do not overlap, so the last that starts before the end reaches farthest.
+        let is_free = objects.range(..end).next_back().is_none_or(|(_, last)| *last <= start);
+        if is_free {
+            objects.insert(start, end);
+        }
+        drop(objects);
+        Ok(is_free.then_some(OpenedMemory { range, whole: self }))
     }
     /// Its address.
     pub(super) fn at(&self) -> usize {
         self.handle.at() as usize
-    }
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 }
 impl Drop for Whole {
@@ -94,5 +112,22 @@ impl Drop for Whole {
             }
         }
         store.claims.give_up(self.at());
+    }
+}
+
+/// An object of another process. All devices that can access the exporter's device can use it without further calls.
+#[derive(Debug)]
+pub struct OpenedMemory {
+    range: Range,
+    whole: Arc<Whole>,
+}
+impl Memory for OpenedMemory {
+    fn range(&self) -> Range {
+        self.range
+    }
+}
+impl Drop for OpenedMemory {
+    fn drop(&mut self) {
+        locked(&self.whole.objects).remove(&self.range.start().get());
     }
 }

@@ -1,5 +1,5 @@
 //! The state of this backend's memory in this process, in one place.
-use super::{foreign, opened};
+use super::opened;
 use ur_hal::Claims;
 use ur_mapping::PerProcess;
 
@@ -11,7 +11,6 @@ pub(super) fn registry() -> &'static Store {
 /// The state in one process.
 #[derive(Default)]
 pub(super) struct Store {
-    pub(super) foreign: foreign::All,
     /// Driver allocations opened from other processes.
     pub(super) open: opened::Open,
     pub(super) claims: Claims,

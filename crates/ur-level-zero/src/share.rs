@@ -1,9 +1,9 @@
-//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`,
-//! the entries in `ur_adapter::share`; memory that other code in this process allocated is in `foreign.rs`;
-//! shared events are in `reusable.rs`.
+//! Exports device memory to other processes, and imports theirs. Access control and protocol are in `ur_ipc`;
+//! memory that other code in this process allocated is in `foreign.rs`; shared events are in `reusable.rs`.
 use super::{
-    Context, Device, DriverDevice, LevelZero, device, foreign,
-    memory::{Allocation, Exposed, Memory, OpenedMemory, exposed},
+    DriverDevice, LevelZero,
+    context::DriverContext,
+    device, foreign,
     native::{
         context::NativeContext,
         ipc::{self, Handle, OpenedHandle},
@@ -11,20 +11,14 @@ use super::{
         physical_memory::{self, Physical},
         virtual_memory,
     },
-    opened::{Key, Whole},
+    opened::{Key, OpenedMemory, Whole},
     partition,
 };
 use std::{os::fd::AsFd, sync::Arc};
-use ur_adapter::{
-    error::Result,
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-    share::{Located, Refusal},
+use ur_hal::{
+    Export, Memory, Result, Shares, Travels, contradiction, payload_bytes, payload_data, too_large,
 };
-use ur_core::over_driver::share::{
-    Home, Shares, Travels, bytes_of, contradiction, said, too_large,
-};
-use ur_ipc::{Arrived, ArrivedPayload, Offer, Payload};
+use ur_ipc::{Arrived, ArrivedPayload, Payload};
 
 /// What an offer contains; the first byte of its data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,12 +39,12 @@ pub(super) fn payload_of(handle: &Handle, base: usize, exposes: usize) -> Payloa
     match &handle.fd {
         Some(fd) => {
             let form = if handle.is_number { Form::Number } else { Form::Told };
-            let bytes = bytes_of(form as u8, &handle.bytes);
+            let bytes = payload_bytes(form as u8, &handle.bytes);
             Payload::Driver { fd: Arc::clone(fd), base, exposes, bytes }
         }
         None => {
             let said = [&handle.bytes[..], &base.to_le_bytes()].concat();
-            Payload::Bytes(bytes_of(Form::Opaque as u8, &said))
+            Payload::Bytes(payload_bytes(Form::Opaque as u8, &said))
         }
     }
 }
@@ -67,58 +61,55 @@ fn home_of(uuid: [u8; 16]) -> Option<Arc<DriverDevice>> {
     })
 }
 impl Shares for LevelZero {
-    type Imported = OpenedMemory;
-    fn shares_memory(context: &Context) -> bool {
-        context.devices().iter().all(|device| ipc::is_supported(device).unwrap_or(false))
+    type Opened = OpenedMemory;
+    type Foreign = foreign::Shared;
+    fn shares_memory(device: &Arc<DriverDevice>) -> Result<bool> {
+        ipc::is_supported(device)
     }
-    fn shares_physical_memory(context: &Context) -> bool {
-        let shares = |device: &Owned<Device>| physical_memory::has_descriptors(device);
-        context.devices().iter().all(|device| shares(device).unwrap_or(false))
+    fn shares_physical(device: &Arc<DriverDevice>) -> Result<bool> {
+        physical_memory::has_descriptors(device)
     }
-    fn export(found: &Allocation) -> Result<Travels> {
-        let Exposed { behind, base, exposes, device } = exposed(found)?;
-        Ok((payload_of(&behind, base, exposes), device))
+    fn export(what: Export<'_, Self>) -> Result<Travels> {
+        match what {
+            Export::Memory(chunk, offset) => {
+                let (behind, before) = chunk.behind()?;
+                let exposes = before + chunk.range().bytes();
+                Ok((payload_of(&behind, before + offset, exposes), chunk.device().uuid()))
+            }
+            Export::Ordered(never) => match *never {},
+            Export::Physical(memory) => {
+                let (fd, exposes) = (memory.export()?, memory.bytes() as u64);
+                let bytes = payload_bytes(Form::Physical as u8, &[]);
+                Ok((Payload::Driver { fd, base: 0, exposes, bytes }, memory.device()))
+            }
+        }
     }
-    fn export_physical(device: &Device, memory: &Physical, bytes: usize) -> Result<Travels> {
-        let (fd, exposes) = (memory.export()?, bytes as u64);
-        let bytes = bytes_of(Form::Physical as u8, &[]);
-        Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
-    }
-    fn home(device: Borrowed<'_, Device>, uuid: [u8; 16]) -> Result<Home<Self>> {
-        let Some(home) = home_of(uuid) else {
-            ur_ipc::same_device(uuid, device.uuid())?;
-            return Ok(Home::of(device.own()?));
-        };
-        Home::reached(device, Device::of(&home)?)
+    fn home(device: &Arc<DriverDevice>, uuid: [u8; 16]) -> Result<Option<Arc<DriverDevice>>> {
+        if let Some(home) = home_of(uuid) {
+            return Ok(Some(home));
+        }
+        ur_ipc::same_device(uuid, device.uuid())?;
+        Ok(Some(Arc::clone(device)))
     }
     fn import(
-        context: Borrowed<'_, Context>,
-        home: &Home<Self>,
+        context: &DriverContext,
+        home: &Arc<DriverDevice>,
         arrived: Arrived,
     ) -> Result<OpenedMemory> {
-        map(arrived, context.native(), &home.device)
+        map(arrived, context.native(), home)
     }
     fn import_physical(
-        context: Borrowed<'_, Context>,
-        home: &Home<Self>,
+        context: &DriverContext,
+        home: &Arc<DriverDevice>,
         arrived: Arrived,
-    ) -> Result<Physical, Refusal> {
+    ) -> Result<Physical> {
         let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
-            return Err(contradiction("what arrived is no physical memory").into());
+            return Err(contradiction("what arrived is no physical memory"));
         };
         if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
-            return Err(contradiction("physical memory is a whole of its own").into());
+            return Err(contradiction("physical memory is a whole of its own"));
         }
-        Ok(physical(context, &home.device, fd.as_fd(), exposes)?.passing_on(fd))
-    }
-    fn locate_foreign(context: Borrowed<'_, Context>, at: UsmPtr) -> Result<Located<Offer>> {
-        foreign::locate(context, at)
-    }
-    fn is_foreign_live(object: u64) -> bool {
-        foreign::is_live(object)
-    }
-    fn find_foreign(object: u64, _: u64) -> Option<(UsmPtr, usize)> {
-        foreign::find(object)
+        Ok(physical(context, home, fd.as_fd(), exposes)?.passing_on(fd))
     }
 }
 
@@ -126,40 +117,40 @@ impl Shares for LevelZero {
 fn map(
     arrived: Arrived,
     context: &Arc<NativeContext>,
-    home: &Owned<Device>,
+    home: &DriverDevice,
 ) -> Result<OpenedMemory> {
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (whole, base) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, exposes, bytes: form } => {
             let is_number = form.first() == Some(&(Form::Number as u8));
-            let handle = said(if is_number { Form::Number } else { Form::Told } as u8, &form)?;
+            let handle =
+                payload_data(if is_number { Form::Number } else { Form::Told } as u8, &form)?;
+            let base = usize::try_from(base).map_err(too_large)?;
             let key = Key::of((context, home), &fd, exposes, &form);
-            if let Some(known) = key.as_ref().and_then(|key| Whole::find(key, base, bytes)) {
-                (known, base)
-            } else {
-                let opened = match OpenedHandle::import(context, home, &fd, exposes)? {
-                    Some(imported) => imported,
-                    None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
-                    None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
-                };
-                (measured(context, opened, key)?, base)
+            if let Some(known) = key.as_ref().and_then(Whole::find)
+                && let Some(object) = known.object(base, bytes)?
+            {
+                return Ok(object);
             }
+            let opened = match OpenedHandle::import(context, home, &fd, exposes)? {
+                Some(imported) => imported,
+                None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
+                None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
+            };
+            (measured(context, opened, key)?, base)
         }
         ArrivedPayload::Bytes(form) => {
             let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
-            let handle = said(Form::Opaque as u8, named)?;
+            let handle = payload_data(Form::Opaque as u8, named)?;
+            let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
             let opened = OpenedHandle::opaque(context, home, handle, None)?;
-            (measured(context, opened, None)?, u64::from_le_bytes(*base))
+            (measured(context, opened, None)?, base)
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
-    let base = usize::try_from(base).map_err(too_large)?;
-    if base.checked_add(bytes).is_none_or(|end| end > whole.bytes()) {
-        return Err(contradiction("it is larger than what the driver opened"));
-    }
-    let null = || contradiction("it is at no address");
-    let at = UsmPtr::from_addr(whole.at() + base).ok_or_else(null)?;
-    Ok(OpenedMemory::new(at, bytes, home.as_handle().addr(), Memory::Opened(whole)))
+    let object = Arc::clone(&whole).object(base, bytes)?;
+    whole.register();
+    object.ok_or_else(|| contradiction("its bytes are open already")) // of a new one nothing is
 }
 /// Queries the size of opened memory from the driver, because the exporter's claim cannot be trusted. If the
 /// handle opened a part of an allocation, the size is what follows in it.
@@ -176,8 +167,8 @@ fn measured(
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified by the driver.
 fn physical(
-    context: Borrowed<'_, Context>,
-    home: &Device,
+    context: &DriverContext,
+    home: &DriverDevice,
     fd: std::os::fd::BorrowedFd<'_>,
     bytes: u64,
 ) -> Result<Physical> {
@@ -186,5 +177,5 @@ fn physical(
     if bytes == 0 || !bytes.is_multiple_of(granule) || isize::try_from(bytes).is_err() {
         return Err(contradiction("it has a length that no memory of the device has"));
     }
-    Ok(Physical::import(context.native(), home, fd, bytes)?)
+    Physical::import(context.native(), home, fd, bytes)
 }

@@ -64,6 +64,7 @@ impl UtilityLists {
 }
 
 impl Allocates for LevelZero {
+    type Ordered = std::convert::Infallible;
     fn allocate(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
@@ -76,7 +77,7 @@ impl Allocates for LevelZero {
         context: &DriverContext,
         at: Address,
     ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice>>>> {
-        Ok(foreign::recognise(context, at.into())?)
+        foreign::recognise(context, at)
     }
 }
 impl HasUsm for LevelZero {

@@ -85,7 +85,11 @@ impl Contexts for OpenCl {
     }
 }
 impl CoreBackend for OpenCl {
-    type Memory = memory::Memory;
+    ur_core::memory_of_process!(OpenCl);
+    type Moment = lane::Moment;
+    fn moments(context: usize) -> Vec<lane::Moment> {
+        lane::moments(context)
+    }
     fn wait(context: usize) -> Result<()> {
         lane::wait_for_context(context)
     }

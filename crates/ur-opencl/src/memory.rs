@@ -3,7 +3,6 @@
 use super::{
     Context, DriverDevice, OpenCl,
     context::DriverContext,
-    lane::{self, Moment},
     native::{
         memory::{self as native, Given, Reach},
         queue::{Linked, NativeQueue, QueueKind},
@@ -19,7 +18,7 @@ use ur_core::over_driver::usm_pool::HasUsm;
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range};
 use ur_system::{
     backing::{ALIGNMENT, Block},
-    usm::{self, OverSystem},
+    usm::OverSystem,
 };
 
 /// Memory in one piece.
@@ -38,16 +37,17 @@ impl ur_hal::Memory for Chunk {
         }
     }
 }
+impl From<Block> for Chunk {
+    fn from(block: Block) -> Self {
+        Self::System(block)
+    }
+}
 /// What an allocation consists of.
-pub type Memory = usm::Memory<OpenCl>;
+pub type Memory = ur_core::over_driver::memory::Memory<OpenCl>;
 
 ur_system::system_memory!(OpenCl);
 impl OverSystem for OpenCl {
-    type Moment = Moment;
-    fn moments(context: usize) -> Vec<Moment> {
-        lane::moments(context)
-    }
-    fn block(chunk: &Chunk) -> Option<&Block> {
+    fn block_of(chunk: &Chunk) -> Option<&Block> {
         match chunk {
             Chunk::System(block) => Some(block),
             Chunk::Given(_) => None,
@@ -61,6 +61,7 @@ impl OverSystem for OpenCl {
     }
 }
 impl Allocates for OpenCl {
+    ur_system::takes_from_store!();
     fn allocate(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
@@ -92,7 +93,6 @@ impl HasUsm for OpenCl {
     fn check_size(device: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
         check_size(device, bytes, ErrorCode::InvalidUsmSize)
     }
-    ur_system::takes_from_store!();
     fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
         Ok(usize::try_from(device.facts().memory[0]).unwrap_or(usize::MAX))
     }

@@ -9,7 +9,6 @@ use super::{
     context::DriverContext,
     driver::{RawEvent, RawQueue},
     lane::Stream,
-    memory::Memory,
     native::{
         own::Tells,
         queue::{NativeQueue, QueueKind},
@@ -20,7 +19,7 @@ use super::{
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
 use ur_adapter::error::{ErrorCode, Result};
-use ur_core::{memory::deferred_free, queue::HasStreams};
+use ur_core::queue::HasStreams;
 use ur_hal::{
     Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
@@ -87,7 +86,6 @@ impl Streams for OpenCl {
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
         stream.lane().drain()?;
-        deferred_free::sweep_all::<Memory>();
         stream.lane().take_failure().map_or(Ok(()), Err)
     }
     fn status(end: &End) -> ur_hal::Result<Status> {

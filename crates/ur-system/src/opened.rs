@@ -8,12 +8,7 @@ use std::{
     collections::HashMap,
     sync::{Arc, Mutex, Weak},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-};
-use ur_core::over_driver::share::{contradiction, too_large};
-use ur_hal::{Access, Range};
+use ur_hal::{Access, Address, Error, ErrorKind, Memory, Range, Result, contradiction, too_large};
 use ur_ipc::{Arrived, ArrivedPayload, Payload, SharedMemory};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
@@ -38,9 +33,41 @@ pub fn payload(behind: &Behind) -> Payload {
     Payload::Fd { fd, base, exposes }
 }
 
+/// Memory of another process.
+#[derive(Debug)]
+pub struct Opened {
+    range: Range,
+    mapped: Mapped,
+}
+impl Opened {
+    /// Maps what arrived. The object alone is reported as accessible.
+    ///
+    /// # Errors
+    /// `InvalidValue` if what arrived is not a memfd, or if the object is empty or too large for this process; else as
+    /// for [`Mapping::opened`].
+    pub fn of(arrived: Arrived) -> Result<Self> {
+        let (mapped, within, bytes) = Mapped::of(arrived)?;
+        let null = || contradiction("it is at no address");
+        let base = Address::new(mapped.base().addr() + within).ok_or_else(null)?;
+        Ok(Self { range: Range::new(base, bytes)?, mapped })
+    }
+    /// What a mapping contains in `range`, which is all that is reported as accessible.
+    pub fn in_mapping(mapping: Mapping, range: Range) -> Self {
+        Self { range, mapped: Mapped::Alone(mapping) }
+    }
+    /// Whether this process may only read it.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self.mapped, Mapped::ForReading(_))
+    }
+}
+impl Memory for Opened {
+    fn range(&self) -> Range {
+        self.range
+    }
+}
 /// A mapping of another process's memory.
 #[derive(Debug)]
-pub enum Mapped {
+enum Mapped {
     /// Mapped by itself.
     Alone(Mapping),
     /// Mapped by itself and read-only, because its exporter sealed it against other writers.
@@ -49,13 +76,9 @@ pub enum Mapped {
     Whole(Arc<Whole>),
 }
 impl Mapped {
-    /// Maps what arrived. Returns the mapping, the object's offset in it, and the object's size. The object alone is
-    /// reported as accessible. Large and read-only objects get a mapping of their own that covers only their pages.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if what arrived is not a memfd, or if the object is empty or too large for this process; else as
-    /// for [`Mapping::opened`].
-    pub fn of(arrived: Arrived) -> Result<(Self, usize, usize)> {
+    /// Returns the mapping, the object's offset in it, and the object's size. Large and read-only objects get a mapping
+    /// of their own that covers only their pages.
+    fn of(arrived: Arrived) -> Result<(Self, usize, usize)> {
         let (memory, Behind { memfd, base }, bytes) = received(arrived)?;
         let is_read_only = !memory.is_writable();
         if !is_read_only && memory.is_pooled() && bytes < POPULATE_FROM && memfd.bytes() <= WHOLE {
@@ -70,12 +93,8 @@ impl Mapped {
         };
         Ok((mapped, within, bytes))
     }
-    /// Whether this process may only read it.
-    pub fn is_read_only(&self) -> bool {
-        matches!(self, Self::ForReading(_))
-    }
     /// Its start address.
-    pub fn base(&self) -> UsmPtr {
+    fn base(&self) -> ur_adapter::memory::UsmPtr {
         match self {
             Self::Alone(mapping) | Self::ForReading(mapping) => mapping.base(),
             Self::Whole(whole) => whole.mapping.base(),
@@ -85,7 +104,7 @@ impl Mapped {
 /// Memory that contains many objects, mapped once for all of them that are open. Its descriptor is kept as long as the
 /// mapping, so that the exporter need not send it again.
 #[derive(Debug)]
-pub struct Whole {
+struct Whole {
     mapping: Mapping,
     _memory: Arc<SharedMemory>,
 }
@@ -127,7 +146,7 @@ impl Physical {
     /// Wraps memory that arrived from another process.
     ///
     /// # Errors
-    /// `INVALID_VALUE` if what arrived is not a writable memfd, or if the object is empty, too large for this process,
+    /// `InvalidValue` if what arrived is not a writable memfd, or if the object is empty, too large for this process,
     /// or not made of whole pages.
     pub fn of(arrived: Arrived) -> Result<Self> {
         let (memory, behind, bytes) = received(arrived)?;
@@ -152,7 +171,7 @@ impl Physical {
     ) -> Result<()> {
         let Behind { memfd, base } = self.behind()?;
         let (at, bytes) = reservation.place(to);
-        reservation.map(at, &memfd, base + offset, bytes, access)
+        Ok(reservation.map(at, &memfd, base + offset, bytes, access)?)
     }
     /// The descriptor to map, and where the memory starts in it.
     ///
@@ -164,6 +183,6 @@ impl Physical {
             Self::Opened(behind) => Some(behind.clone()),
         };
         let why = "this physical memory has no descriptor to map or share it by";
-        behind.ok_or_else(|| Error::new(ErrorCode::InvalidValue, why))
+        behind.ok_or_else(|| Error::new(ErrorKind::InvalidValue, why))
     }
 }

@@ -1,315 +1,127 @@
-//! USM in the system's memory, for backends whose devices access that: what an allocation consists of, where it comes
-//! from, how it is shared with other processes, and how callers export it. [`system_memory!`](crate::system_memory)
-//! implements the traits of the core that ask for this.
+//! USM in the system's memory, for backends whose devices access that: where it comes from, how it is shared with other
+//! processes, and how callers export it. [`system_memory!`](crate::system_memory) implements the traits of a driver that
+//! ask for this.
 use crate::{
     backing::{Behind, Block},
     host::uuid,
     mapping::{Side, Writers, page},
-    opened::{Mapped, Physical, payload},
+    opened::{Physical, payload},
 };
 use std::os::fd::OwnedFd;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::Borrowed,
+use ur_hal::{
+    Allocates, Error, ErrorKind, Export, ExternalForm, MemoryRequest, Result, Travels, Types,
 };
-use ur_core::{
-    memory::{
-        allocation::{self, Home as Owner, OfProcess, Pooled, Registered, Usm},
-        deferred_free,
-    },
-    over_driver::{
-        Context, CoreBackend, Device, DriverContext, DriverDevice,
-        physical_mem::{self, HasPhysicalMemory},
-        share::{Home, Shares, Travels},
-        usm_pool::{Chunks, HasUsm},
-    },
-};
-use ur_hal::{Access, MemoryKind, Moment, Range, Types};
-use ur_ipc::{Arrived, same_device};
-use ur_sys::ur_exp_external_mem_type_t;
+use ur_ipc::same_device;
 
-/// The static of a backend's memory, which [`system_memory!`](crate::system_memory) makes.
-pub trait HasMemory: Sized {
-    /// See [`allocation::Memory::of_process`].
-    fn memory() -> &'static OfProcess<Memory<Self>>
-    where
-        Self: OverSystem;
-}
 /// A backend with devices that access the system's memory.
-pub trait OverSystem:
-    HasMemory
-    + CoreBackend<Memory = Memory<Self>>
-    + HasUsm<Memory: allocation::Memory<Moment = <Self as OverSystem>::Moment>>
-    + HasPhysicalMemory
-{
-    /// See [`allocation::Memory::Moment`].
-    type Moment: Moment + Send + 'static;
-    /// See [`allocation::Memory::submitted`].
-    fn moments(context: usize) -> Vec<Self::Moment>;
-    /// The block that a chunk of a pool is; `None` for memory of the driver.
-    fn block(chunk: &<Self as Types>::Allocation) -> Option<&Block>;
+pub trait OverSystem: Types<Allocation: From<Block>, Physical = Physical> {
+    /// The block that an allocation is; `None` for memory of the driver.
+    fn block_of(memory: &Self::Allocation) -> Option<&Block>;
     /// Whether the device accesses the system's memory.
-    fn is_reached(device: &DriverDevice<Self>) -> bool {
+    fn is_reached(device: &Self::Device) -> bool {
         let _ = device;
         true
     }
     /// Whether all devices of the context access the system's memory.
-    fn is_reached_by_all(context: &DriverContext<Self>) -> bool {
+    fn is_reached_by_all(context: &Self::Context) -> bool {
         let _ = context;
         true
     }
 }
 
-/// What an allocation consists of.
-#[derive(Debug)]
-pub enum Memory<D: OverSystem> {
-    /// A block of the process's store.
-    Block(Block),
-    /// A part of a chunk of a pool.
-    Pooled(Pooled<Chunks<D>>),
-    /// Memory with a descriptor of its own, which callers may export.
-    Exportable(Block),
-    /// Memory of another process.
-    Opened(Mapped),
-}
-/// One allocation, or the whole of an object that was opened.
-pub type Allocation<D> = allocation::Allocation<Memory<D>>;
-
-impl<D: OverSystem> allocation::Memory for Memory<D> {
-    const BACKEND: ur_adapter::object::Backend = D::BACKEND;
-    type Source = Chunks<D>;
-    type Moment = D::Moment;
-    fn of_process() -> &'static OfProcess<Self> {
-        D::memory()
-    }
-    fn submitted(context: usize) -> Vec<D::Moment> {
-        D::moments(context)
-    }
-    fn is_of_parent() -> bool {
-        D::check_fork().is_err()
-    }
-    fn pooled(part: Pooled<Chunks<D>>) -> Self {
-        Self::Pooled(part)
-    }
-    fn is_opened(&self) -> bool {
-        matches!(self, Self::Opened(_))
-    }
-    fn is_reused(&self) -> bool {
-        match self {
-            Self::Block(block) | Self::Exportable(block) => block.is_recycled(),
-            Self::Pooled(_) => true,
-            Self::Opened(_) => false,
-        }
-    }
-    fn is_exportable(&self) -> bool {
-        matches!(self, Self::Exportable(_))
-    }
-    fn is_read_only(&self) -> bool {
-        matches!(self, Self::Opened(mapped) if mapped.is_read_only())
-    }
-    fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
-        physical_mem::reserved::<D>().check_mapped(range, needs)
-    }
-}
-
-fn unreached(what: &str) -> ur_hal::Error {
+fn check(is_reached: bool, what: &str) -> Result<()> {
     let why = format!("{what}: the device does not access the system's memory");
-    ur_hal::Error::new(ur_hal::ErrorKind::Unsupported, why)
+    if is_reached { Ok(()) } else { Err(Error::new(ErrorKind::Unsupported, why)) }
 }
 /// Checks that all devices of a context access the system's memory.
 ///
 /// # Errors
 /// `Unsupported`, with `what` cannot be done.
-pub fn check_context<D: OverSystem>(context: &DriverContext<D>, what: &str) -> ur_hal::Result<()> {
-    if D::is_reached_by_all(context) { Ok(()) } else { Err(unreached(what)) }
+pub fn check_context<D: OverSystem>(context: &D::Context, what: &str) -> Result<()> {
+    check(D::is_reached_by_all(context), what)
 }
-fn check_device<D: OverSystem>(device: &DriverDevice<D>, what: &str) -> ur_hal::Result<()> {
-    if D::is_reached(device) { Ok(()) } else { Err(unreached(what)) }
-}
-fn enter<D: OverSystem>(
-    block: Block,
-    usm: Usm,
-    (home, bytes, _): (Owner, usize, usize),
-    memory: fn(Block) -> Memory<D>,
-) -> UsmPtr {
-    let base = block.base();
-    Allocation::enter(base, bytes, usm, home, memory(block)).base()
-}
-/// [`HasUsm::take`]: a block of the process's store, unless not all devices of the context access that.
-///
-/// # Errors
-/// As for [`Block::take`] or for a pool.
-pub fn take<D: OverSystem>(
-    context: Borrowed<'_, Context<D>>,
-    usm: Usm,
-    device: Borrowed<'_, Device<D>>,
-    request: (Owner, usize, usize),
-) -> Result<UsmPtr> {
-    match D::is_reached_by_all(context.driver()) {
-        true => from_store::<D>(usm, request),
-        false => context.pools().own(context).allocate(usm, device, request),
-    }
-}
-/// Allocates a block of the process's store.
+/// [`Allocates::block`]: a block of the process's store, unless not all devices of the context access that.
 ///
 /// # Errors
 /// As for [`Block::take`].
-pub fn from_store<D: OverSystem>(usm: Usm, request: (Owner, usize, usize)) -> Result<UsmPtr> {
-    deferred_free::sweep::<Memory<D>>();
-    let block = Block::take(Side::from(MemoryKind::from(usm)), request.1, request.2)?;
-    Ok(enter::<D>(block, usm, request, Memory::Block))
+pub fn block<D: OverSystem>(
+    context: &D::Context,
+    MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
+) -> Result<Option<D::Allocation>> {
+    match D::is_reached_by_all(context) {
+        true => Ok(Some(Block::take(Side::from(kind), bytes, align)?.into())),
+        false => Ok(None),
+    }
 }
-/// [`HasUsm::take_alone`].
+/// [`Allocates::allocate_guarded`].
 ///
 /// # Errors
 /// As for [`Block::alone`].
-pub fn take_alone<D: OverSystem>(
-    device: &DriverDevice<D>,
-    request: (Owner, usize, usize),
+pub fn allocate_guarded<D: OverSystem>(
+    device: &D::Device,
+    (bytes, align): (usize, usize),
     is_read_only: bool,
-) -> Result<UsmPtr> {
-    check_device::<D>(device, "memory with a policy")?;
+) -> Result<D::Allocation> {
+    check(D::is_reached(device), "memory with a policy")?;
     let writers = if is_read_only { Writers::MappedAlready } else { Writers::Everyone };
-    alone::<D>(request, writers, Memory::Block)
+    Ok(Block::alone(bytes, align, writers)?.into())
 }
-fn alone<D: OverSystem>(
-    request: (Owner, usize, usize),
-    writers: Writers,
-    memory: fn(Block) -> Memory<D>,
-) -> Result<UsmPtr> {
-    deferred_free::sweep::<Memory<D>>();
-    let block = Block::alone(request.1, request.2, writers)?;
-    Ok(enter(block, Usm::Device, request, memory))
+/// What other processes need to open a part of an allocation that starts at an offset in bytes.
+fn behind<D: OverSystem>(memory: &D::Allocation, offset: usize) -> Result<Behind> {
+    let behind = D::block_of(memory).and_then(Block::behind);
+    let why = "this memory is the driver's: only device USM of a device that accesses the system's memory has a \
+               descriptor to share it by";
+    let none = || Error::new(ErrorKind::InvalidValue, why);
+    Ok(behind.ok_or_else(none)?.offset(offset))
 }
-
-/// Frees deferred memory whose commands are complete.
-pub fn sweep<D: OverSystem>() {
-    deferred_free::sweep_all::<Memory<D>>();
-}
-
-/// How other processes open an allocation. Marks it as shared.
+/// `ExportsMemory::exports`. A memfd is not a dma-buf: it does not support the operations that drivers use on one.
 ///
 /// # Errors
-/// `INVALID_VALUE` for memory without a descriptor.
-pub fn exposed<D: OverSystem>(found: &Allocation<D>) -> Result<Behind> {
-    let behind = match found.expose() {
-        Some(Memory::Block(block) | Memory::Exportable(block)) => block.behind(),
-        Some(Memory::Pooled(part)) => {
-            let (chunk, offset) = (part.block().chunk(), part.block().offset());
-            D::block(chunk).and_then(Block::behind).map(|behind| behind.offset(offset))
-        }
-        Some(Memory::Opened(_)) | None => None,
-    };
-    let why = "this memory is the driver's or another process's: only device USM of a device that accesses the \
-               system's memory has a descriptor to share it by";
-    behind.ok_or_else(|| Error::new(ErrorCode::InvalidValue, why))
-}
-/// `ExportsMemory::form`. A memfd is not a dma-buf: it does not support the operations that drivers use on one.
-///
-/// # Errors
-/// `UNSUPPORTED_ENUMERATION` for another type than a descriptor of no particular kind.
-pub fn form<D: OverSystem>(
-    device: &DriverDevice<D>,
-    wished: ur_exp_external_mem_type_t,
-) -> Result<()> {
-    check_device::<D>(device, "memory that is exported")?;
-    match wished {
-        ur_exp_external_mem_type_t::OPAQUE_FD => Ok(()),
-        other => {
-            let why = format!("the system's memory is exported as OPAQUE_FD and not as {other:?}");
-            Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
-        }
-    }
+/// `Unsupported` for a device that does not access the system's memory.
+pub fn exports<D: OverSystem>(device: &D::Device, form: ExternalForm) -> Result<bool> {
+    check(D::is_reached(device), "memory that is exported")?;
+    Ok(form == ExternalForm::Opaque)
 }
 /// `ExportsMemory::allocate_exportable`.
 ///
 /// # Errors
 /// As for [`Block::alone`].
-pub fn allocate_exportable<D: OverSystem>(
-    (home, bytes, align): (Owner, usize, usize),
-) -> Result<UsmPtr> {
-    alone::<D>((home, bytes, align.max(page())), Writers::Everyone, Memory::Exportable)
+pub fn allocate_exportable<D: OverSystem>((bytes, align): (usize, usize)) -> Result<D::Allocation> {
+    Ok(Block::alone(bytes, align.max(page()), Writers::Everyone)?.into())
 }
 /// `ExportsMemory::descriptor`.
 ///
 /// # Errors
 /// As for [`Behind::descriptor`].
-pub fn descriptor<D: OverSystem>(found: &Allocation<D>) -> Result<OwnedFd> {
-    exposed(found)?.descriptor()
+pub fn descriptor<D: OverSystem>(memory: &D::Allocation) -> Result<OwnedFd> {
+    Ok(behind::<D>(memory, 0)?.descriptor()?)
 }
-/// [`Shares::export`].
+/// `Shares::export`.
 ///
 /// # Errors
-/// `INVALID_VALUE` for memory without a descriptor.
-pub fn export<D: OverSystem>(found: &Allocation<D>) -> Result<Travels> {
-    Ok((payload(&exposed(found)?), uuid()?))
+/// `InvalidValue` for memory without a descriptor.
+pub fn export<D: OverSystem + Allocates<Ordered = std::convert::Infallible>>(
+    what: Export<'_, D>,
+) -> Result<Travels> {
+    let behind = match what {
+        Export::Memory(memory, offset) => behind::<D>(memory, offset)?,
+        Export::Ordered(never) => match *never {},
+        Export::Physical(memory) => memory.behind()?,
+    };
+    Ok((payload(&behind), uuid()?))
 }
-/// [`Shares::export_physical`].
+/// `Shares::home`: the machine, which every device stands for.
 ///
 /// # Errors
-/// As for [`export`].
-pub fn export_physical(memory: &Physical) -> Result<Travels> {
-    Ok((payload(&memory.behind()?), uuid()?))
-}
-/// [`Shares::home`]: the machine.
-///
-/// # Errors
-/// `INVALID_VALUE` for memory of another machine or of a device with memory of its own.
-pub fn home<D: Shares>(device: Borrowed<'_, Device<D>>, its: [u8; 16]) -> Result<Home<D>> {
+/// `InvalidValue` for memory of another machine or of a device with memory of its own.
+pub fn home<D: OverSystem>(device: &D::Device, its: [u8; 16]) -> Result<Option<D::Device>> {
     same_device(its, uuid()?)?;
-    Ok(Home::of(device.own()?))
-}
-/// [`Shares::import`].
-///
-/// # Errors
-/// As for [`Mapped::of`].
-pub fn import<D: OverSystem + Shares>(
-    home: &Home<D>,
-    arrived: Arrived,
-) -> Result<Registered<Memory<D>>> {
-    let (mapped, within, bytes) = Mapped::of(arrived)?;
-    let (base, device) = (mapped.base().offset(within)?, home.device.as_handle().addr());
-    Ok(Registered::new(base, bytes, device, Memory::Opened(mapped)))
-}
-/// [`Shares::shares_memory`] and [`Shares::shares_physical_memory`].
-pub fn is_shared<D: OverSystem>(context: &Context<D>) -> bool {
-    D::is_reached_by_all(context.driver())
+    Ok(Some(device.clone()))
 }
 
 #[doc(hidden)]
-pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping, ur_sys}; // for `system_memory`
+pub use {ur_hal, ur_ipc}; // for `system_memory`
 
-/// The methods of [`HasUsm`] by which a backend that is [`OverSystem`](crate::usm::OverSystem) takes memory.
-#[macro_export]
-macro_rules! takes_from_store {
-    () => {
-        fn take(
-            context: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Context<Self>,
-            >,
-            usm: $crate::usm::ur_core::memory::allocation::Usm,
-            device: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Device<Self>,
-            >,
-            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
-        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
-            $crate::usm::take(context, usm, device, request)
-        }
-        fn take_alone(
-            device: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Device<Self>,
-            >,
-            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
-            is_read_only: bool,
-        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
-            $crate::usm::take_alone::<Self>(device.driver(), request, is_read_only)
-        }
-    };
-}
 /// Implements memory over the system's for a backend that is [`OverSystem`](crate::usm::OverSystem): virtual memory, the
 /// registration of host memory (which has no effect), sharing, and export.
 #[macro_export]
@@ -318,43 +130,28 @@ macro_rules! system_memory {
         const _: () = {
             use $crate::{
                 mapping::{Reservation, page},
-                opened::Physical,
+                opened::{Opened, Physical},
                 usm::{
-                    self, Allocation, Memory, OverSystem as _,
-                    ur_adapter::{self, memory::UsmPtr, object::Borrowed, share::Refusal},
-                    ur_core::{
-                        memory::allocation::{Home as Owner, OfProcess, Registered},
-                        over_driver::{
-                            Context, Device, DriverContext, DriverDevice,
-                            memory_export::ExportsMemory,
-                            share::{Home, Shares, Travels},
-                        },
+                    self, OverSystem as _,
+                    ur_hal::{
+                        Access, Address, Export, ExportsMemory, ExternalForm, Granularity, Pins,
+                        Range, Result, Shares, Travels, Types, VirtualMemory,
                     },
-                    ur_hal::{Access, Address, Granularity, Pins, Range, Result, VirtualMemory},
                     ur_ipc::Arrived,
-                    ur_mapping::PerProcess,
-                    ur_sys::ur_exp_external_mem_type_t,
                 },
             };
-            impl usm::HasMemory for $backend {
-                fn memory() -> &'static OfProcess<Memory<Self>> {
-                    static MEMORY: PerProcess<OfProcess<Memory<$backend>>> = PerProcess::new();
-                    MEMORY.get()
-                }
-            }
+            type Allocation = <$backend as Types>::Allocation;
+            type Context = <$backend as Types>::Context;
+            type Device = <$backend as Types>::Device;
             impl VirtualMemory for $backend {
                 const REUSES_PHYSICAL: bool = true;
                 const UNMAPS_PARTS: bool = true;
-                fn granularity(
-                    context: &DriverContext<Self>,
-                    _: &DriverDevice<Self>,
-                    _: usize,
-                ) -> Result<Granularity> {
+                fn granularity(context: &Context, _: &Device, _: usize) -> Result<Granularity> {
                     usm::check_context::<Self>(context, "virtual memory")?;
                     Ok(Granularity { minimum: page(), recommended: page() })
                 }
                 fn reserve(
-                    context: &DriverContext<Self>,
+                    context: &Context,
                     wished: Option<Address>,
                     bytes: usize,
                     _: usize,
@@ -363,8 +160,8 @@ macro_rules! system_memory {
                     Ok(Reservation::new(wished.map(Address::into), bytes)?)
                 }
                 fn physical(
-                    context: &DriverContext<Self>,
-                    _: &DriverDevice<Self>,
+                    context: &Context,
+                    _: &Device,
                     bytes: usize,
                     _: bool,
                 ) -> Result<Physical> {
@@ -375,7 +172,7 @@ macro_rules! system_memory {
                     reservation: &Reservation,
                     to: Range,
                     (memory, offset): (&Physical, usize),
-                    _: &[DriverDevice<Self>],
+                    _: &[Device],
                     access: Access,
                 ) -> Result<()> {
                     Ok(memory.map(offset, reservation, to, access)?)
@@ -384,7 +181,7 @@ macro_rules! system_memory {
                     reservation: &Reservation,
                     part: Range,
                     _: &Physical,
-                    _: &[DriverDevice<Self>],
+                    _: &[Device],
                     access: Access,
                 ) -> Result<()> {
                     let (at, bytes) = reservation.place(part);
@@ -398,73 +195,80 @@ macro_rules! system_memory {
             impl Pins for $backend {
                 const IS_USED: bool = false;
                 type Pinned = ();
-                fn pin(context: &DriverContext<Self>, _: Range, _: Access) -> Result<()> {
+                fn pin(context: &Context, _: Range, _: Access) -> Result<()> {
                     usm::check_context::<Self>(context, "registered host memory")
                 }
             }
             impl ExportsMemory for $backend {
-                type Form = ();
-                fn form(
-                    device: &Device<Self>,
-                    wished: ur_exp_external_mem_type_t,
-                ) -> ur_adapter::error::Result<()> {
-                    usm::form::<Self>(device.driver(), wished)
+                fn exports(device: &Device, form: ExternalForm) -> Result<bool> {
+                    usm::exports::<Self>(device, form)
                 }
                 fn allocate_exportable(
-                    _: Borrowed<'_, Context<Self>>,
-                    _: Borrowed<'_, Device<Self>>,
-                    (): (),
-                    request: (Owner, usize, usize),
-                ) -> ur_adapter::error::Result<UsmPtr> {
-                    usm::allocate_exportable::<Self>(request)
+                    _: &Context,
+                    _: &Device,
+                    _: ExternalForm,
+                    bytes_and_align: (usize, usize),
+                ) -> Result<Allocation> {
+                    usm::allocate_exportable::<Self>(bytes_and_align)
                 }
                 fn descriptor(
-                    found: &Allocation<Self>,
-                    (): (),
-                ) -> ur_adapter::error::Result<std::os::fd::OwnedFd> {
-                    usm::descriptor(found)
+                    memory: &Allocation,
+                    _: ExternalForm,
+                ) -> Result<std::os::fd::OwnedFd> {
+                    usm::descriptor::<Self>(memory)
                 }
             }
             impl Shares for $backend {
-                type Imported = Registered<Memory<Self>>;
+                type Opened = Opened;
+                type Foreign = std::convert::Infallible;
                 const IS_SYSTEMS: bool = true;
-                fn shares_memory(context: &Context<Self>) -> bool {
-                    usm::is_shared(context)
+                fn shares_memory(device: &Device) -> Result<bool> {
+                    Ok(Self::is_reached(device))
                 }
-                fn shares_physical_memory(context: &Context<Self>) -> bool {
-                    usm::is_shared(context)
+                fn shares_physical(device: &Device) -> Result<bool> {
+                    Ok(Self::is_reached(device))
                 }
-                fn export(found: &Allocation<Self>) -> ur_adapter::error::Result<Travels> {
-                    usm::export(found)
+                fn export(what: Export<'_, Self>) -> Result<Travels> {
+                    usm::export(what)
                 }
-                fn export_physical(
-                    _: &Device<Self>,
-                    memory: &Physical,
-                    _: usize,
-                ) -> ur_adapter::error::Result<Travels> {
-                    usm::export_physical(memory)
+                fn home(device: &Device, its: [u8; 16]) -> Result<Option<Device>> {
+                    usm::home::<Self>(device, its)
                 }
-                fn home(
-                    device: Borrowed<'_, Device<Self>>,
-                    its: [u8; 16],
-                ) -> ur_adapter::error::Result<Home<Self>> {
-                    usm::home(device, its)
+                fn import(_: &Context, _: &Device, arrived: Arrived) -> Result<Opened> {
+                    Opened::of(arrived)
                 }
-                fn import(
-                    _: Borrowed<'_, Context<Self>>,
-                    home: &Home<Self>,
-                    arrived: Arrived,
-                ) -> ur_adapter::error::Result<Registered<Memory<Self>>> {
-                    usm::import(home, arrived)
+                fn import_physical(_: &Context, _: &Device, arrived: Arrived) -> Result<Physical> {
+                    Physical::of(arrived)
                 }
-                fn import_physical(
-                    _: Borrowed<'_, Context<Self>>,
-                    _: &Home<Self>,
-                    arrived: Arrived,
-                ) -> std::result::Result<Physical, Refusal> {
-                    Ok(Physical::of(arrived)?)
+                fn is_read_only(opened: &Opened) -> bool {
+                    opened.is_read_only()
                 }
             }
         };
+    };
+}
+/// The methods of [`Allocates`] by which a backend that is [`OverSystem`] takes memory beside its pools.
+#[macro_export]
+macro_rules! takes_from_store {
+    () => {
+        type Ordered = std::convert::Infallible;
+        const ALLOCATES_BLOCKS: bool = true;
+        fn block(
+            context: &<Self as $crate::usm::ur_hal::Types>::Context,
+            request: $crate::usm::ur_hal::MemoryRequest,
+        ) -> $crate::usm::ur_hal::Result<Option<<Self as $crate::usm::ur_hal::Types>::Allocation>> {
+            $crate::usm::block::<Self>(context, request)
+        }
+        fn allocate_guarded(
+            device: &<Self as $crate::usm::ur_hal::Types>::Device,
+            bytes_and_align: (usize, usize),
+            is_read_only: bool,
+        ) -> $crate::usm::ur_hal::Result<<Self as $crate::usm::ur_hal::Types>::Allocation> {
+            $crate::usm::allocate_guarded::<Self>(device, bytes_and_align, is_read_only)
+        }
+        fn is_reused(memory: &<Self as $crate::usm::ur_hal::Types>::Allocation) -> bool {
+            use $crate::{backing::Block, usm::OverSystem};
+            Self::block_of(memory).is_none_or(Block::is_recycled)
+        }
     };
 }

@@ -67,7 +67,12 @@ impl Contexts for Example {
     }
 }
 impl CoreBackend for Example {
-    type Memory = memory::Memory;
+    ur_core::memory_of_process!(Example);
+    /// How far a stream has come; freed memory waits for that.
+    type Moment = stream::Moment;
+    fn moments(context: usize) -> Vec<stream::Moment> {
+        stream::moments(context)
+    }
     fn wait(context: usize) -> Result<()> {
         stream::moments(context).iter().for_each(stream::Moment::wait);
         Ok(())

@@ -1,10 +1,6 @@
 //! Memory. The core has pools, limits, queries, deferred free, buffers and all entries; `ur-system` has the system's memory,
 //! how it is mapped at reserved addresses, and how processes share it. Here is what neither can know.
-use super::{
-    Example,
-    device::Context,
-    stream::{self, Moment},
-};
+use super::{Example, device::Context};
 use std::convert::Infallible;
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 use ur_core::{
@@ -19,10 +15,8 @@ use ur_hal::{Allocates, MakesSamplers, MemoryRequest, Modules};
 use ur_system::{
     backing::{ALIGNMENT, Block},
     bytes,
-    usm::{self, OverSystem},
+    usm::OverSystem,
 };
-
-pub type Memory = usm::Memory<Example>;
 
 /// How much memory the device says that it has, in bytes.
 pub const TOTAL: usize = 1 << 30;
@@ -30,17 +24,13 @@ pub const TOTAL: usize = 1 << 30;
 // Sharing, virtual memory, exports to other APIs.
 ur_system::system_memory!(Example);
 impl OverSystem for Example {
-    /// How far a stream has come; freed memory waits for that.
-    type Moment = Moment;
-    fn moments(context: usize) -> Vec<Moment> {
-        stream::moments(context)
-    }
-    fn block(chunk: &Block) -> Option<&Block> {
+    fn block_of(chunk: &Block) -> Option<&Block> {
         Some(chunk)
     }
 }
 /// The driver's verb: memory in one piece.
 impl Allocates for Example {
+    type Ordered = Infallible;
     fn allocate((): &(), (): &(), request: MemoryRequest) -> ur_hal::Result<Block> {
         Ok(Block::of_request(request)?)
     }

@@ -17,7 +17,6 @@ use ur_hal::{
 use ur_ipc::arena::{Counter, PendingSignal, Progress as Of};
 use ur_lock::{locked, unpoisoned};
 use ur_mapping::{PerProcess, fork_count, start_thread};
-use ur_system::usm;
 
 /// The end of a command: how far it has come, and when it began and ended.
 #[derive(Debug)]
@@ -259,7 +258,6 @@ impl ur_hal::Streams for Example {
         stream.check_fork()?;
         let number = locked(&stream.progress.counts).given;
         Moment { stream: Arc::clone(&stream.progress), number }.wait();
-        usm::sweep::<Example>();
         match std::mem::take(&mut locked(&stream.progress.counts).has_failed) {
             false => Ok(()),
             true => Err(failure()),

@@ -18,12 +18,13 @@ impl<T> Default for OfOthers<T> {
     }
 }
 impl<T> OfOthers<T> {
-    /// Inserts memory of `bytes` from `base` on, replacing what the object was before.
-    pub fn insert(&mut self, object: u64, base: u64, bytes: usize, shared: T) {
-        self.remove(object);
+    /// Inserts memory of `bytes` from `base` on; returns what the object was before.
+    pub fn insert(&mut self, object: u64, base: u64, bytes: usize, shared: T) -> Option<T> {
+        let before = self.remove(object);
         self.by_object.insert(object, (base, shared));
         self.by_address.insert((base, object), bytes);
         self.longest = self.longest.max(bytes);
+        before
     }
     /// Removes it.
     pub fn remove(&mut self, object: u64) -> Option<T> {

@@ -5,6 +5,7 @@ use super::{
     device_info,
     objects::{Device, Platform, listed},
     own_handle,
+    usm_pool::sweep_after_wait,
 };
 use crate::program::link::select_binary;
 use ur_adapter::{
@@ -90,6 +91,8 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
 }
 impl<D: HasDevices> DeviceExpApi for OverDriver<D> {
     fn device_wait_exp(device: Owned<Device<D>>) -> Result<()> {
-        D::wait_for_device(&device)
+        D::wait_for_device(&device)?;
+        sweep_after_wait::<D>();
+        Ok(())
     }
 }

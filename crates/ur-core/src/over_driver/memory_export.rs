@@ -2,15 +2,16 @@
 //! allocation of its own. Each export makes a new descriptor, which the caller must close.
 use super::{
     OverDriver,
+    memory::{Memory, enter},
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::memory::{
-    allocation::{Allocation, Freeing, Home, Memory},
+    allocation::{self, Allocation, Freeing, Home, Memory as _, Usm},
     usm::alignment as judged,
 };
 use std::{
     ffi::{c_int, c_void},
-    os::fd::{IntoRawFd, OwnedFd},
+    os::fd::IntoRawFd,
 };
 use ur_adapter::{
     api::MemoryExportExpApi,
@@ -18,33 +19,29 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Object},
 };
+use ur_hal::{ExportsMemory, ExternalForm};
 use ur_sys::ur_exp_external_mem_type_t;
 
-/// A driver that can export memory to other programs and APIs.
-pub trait ExportsMemory: HasUsm {
-    /// The driver's value for a type of descriptor.
-    type Form: Copy;
-    /// The driver's value for a type of descriptor.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for a type that the device does not export.
-    fn form(device: &Device<Self>, wished: ur_exp_external_mem_type_t) -> Result<Self::Form>;
-    /// Allocates device memory that can be exported in this form. `request`: what it belongs to, its size, and its
-    /// alignment in bytes.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn allocate_exportable(
-        context: Borrowed<'_, Context<Self>>,
-        device: Borrowed<'_, Device<Self>>,
-        form: Self::Form,
-        request: (Home, usize, usize),
-    ) -> Result<UsmPtr>;
-    /// A new descriptor of exportable memory.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if the memory is not exportable. Returns the driver's error, mapped as in `error.rs`.
-    fn descriptor(found: &Allocation<Self::Memory>, form: Self::Form) -> Result<OwnedFd>;
+/// The form that a type of descriptor has, if the device exports its memory in that.
+///
+/// # Errors
+/// `UNSUPPORTED_ENUMERATION` for any other type.
+fn form<D: HasUsm + ExportsMemory>(
+    device: &Device<D>,
+    wished: ur_exp_external_mem_type_t,
+) -> Result<ExternalForm> {
+    let known = match wished {
+        ur_exp_external_mem_type_t::OPAQUE_FD => Some(ExternalForm::Opaque),
+        ur_exp_external_mem_type_t::DMA_BUF => Some(ExternalForm::DmaBuf),
+        _ => None,
+    };
+    match known {
+        Some(form) if D::exports(device.driver(), form)? => Ok(form),
+        _ => Error::refuse(
+            ErrorCode::UnsupportedEnumeration,
+            format!("this device does not export its memory as {wished:?}"),
+        ),
+    }
 }
 
 fn handle<T>(object: &Object<T>) -> usize {
@@ -55,7 +52,7 @@ fn none<T>(mem: UsmPtr) -> Result<T> {
     Error::refuse(ErrorCode::InvalidValue, why)
 }
 
-impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
+impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
     fn memory_export_alloc_exportable_memory_exp(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
@@ -64,7 +61,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         handle_type: ur_exp_external_mem_type_t,
     ) -> Result<UsmPtr> {
         context.check(device)?;
-        let form = D::form(&device, handle_type)?;
+        let form = form::<D>(&device, handle_type)?;
         D::check_size(&device, size)
             .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
         if alignment != 0 && !alignment.is_power_of_two() {
@@ -74,7 +71,9 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
         let (context_handle, device_handle) = (handle(&context), handle(&device));
         let home = Home { context: context_handle, device: device_handle, ..Home::default() };
-        D::allocate_exportable(context, device, form, (home, size, align))
+        let (context, device) = (context.driver(), device.driver());
+        let memory = D::allocate_exportable(context, device, form, (size, align))?;
+        Ok(enter(memory, Usm::Device, (home, size), Memory::<D>::Exportable))
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context<D>>,
@@ -100,9 +99,9 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         to: *mut c_void,
     ) -> Result<()> {
         context.check(device)?;
-        let form = D::form(&device, handle_type)?;
+        let form = form::<D>(&device, handle_type)?;
         let is_it = |found: &Allocation<D::Memory>| {
-            found.memory().is_some_and(Memory::is_exportable)
+            found.memory().is_some_and(allocation::Memory::is_exportable)
                 && found.is_of(handle(&context))
                 && found.base() == mem
                 && !found.is_freed()
@@ -111,7 +110,9 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
             return none(mem);
         };
         let to = UsmPtr::new(to)?;
-        let number: c_int = D::descriptor(&found, form)?.into_raw_fd();
+        let within = found.memory().and_then(Memory::within);
+        let (memory, _) = within.ok_or(ErrorCode::InvalidValue)?;
+        let number: c_int = D::descriptor(memory, form)?.into_raw_fd();
         to.write(number);
         Ok(())
     }

@@ -7,8 +7,10 @@ mod context;
 pub mod device;
 mod device_entries;
 mod device_info;
+pub mod foreign;
 pub mod mem;
 mod mem_entries;
+pub mod memory;
 pub mod memory_export;
 mod objects;
 pub mod own_handle;
@@ -23,7 +25,7 @@ pub mod usm_pool;
 pub mod virtual_mem;
 pub mod watch;
 
-use crate::memory::allocation::Memory;
+use crate::memory::allocation::{Memory, OfProcess};
 pub use objects::{
     Adapter, Context, Contexts, Device, DriverContext, DriverDevice, Platform, roots,
 };
@@ -45,8 +47,15 @@ impl<D: Contexts> MemoryExportExpApi for Lacking<D> {}
 
 /// A driver with UR objects over it.
 pub trait CoreBackend: Contexts + fmt::Debug {
-    /// What its allocations consist of.
+    /// What its allocations consist of: always [`memory::Memory`].
     type Memory: Memory;
+    /// A point in a queue's commands; freed memory waits for such points before it is reused.
+    type Moment: ur_hal::Moment + Send + 'static;
+    /// The memory of this process, in a static that a forked child does not inherit.
+    fn memory() -> &'static OfProcess<Self::Memory>;
+    /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
+    /// this handle, or of all contexts if it is 0.
+    fn moments(context: usize) -> Vec<Self::Moment>;
     /// Waits for all commands submitted so far to queues of the context with this handle.
     ///
     /// # Errors

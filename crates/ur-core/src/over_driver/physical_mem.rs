@@ -23,35 +23,29 @@ use ur_adapter::{
     info::Answer,
     object::{Borrowed, Owned},
 };
-use ur_hal::{Types, VirtualMemory};
+use ur_hal::Types;
 use ur_ipc::{Kind, Remote};
 use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
-/// A driver with virtual memory.
-pub trait HasPhysicalMemory:
-    HasUsm + Objects<PhysicalMem = PhysicalMem<Self>> + VirtualMemory
-{
-}
-impl<D: HasUsm + Objects<PhysicalMem = PhysicalMem<D>> + VirtualMemory> HasPhysicalMemory for D {}
 /// The addresses that this process has reserved.
-pub fn reserved<D: HasPhysicalMemory>() -> &'static Reserved<D> {
+pub fn reserved<D: HasUsm>() -> &'static Reserved<D> {
     D::statics().of_process()
 }
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
 /// Physical memory imported from another process.
 #[derive(Debug)]
-pub struct OpenedPhysical<D: HasPhysicalMemory>(pub D::Physical);
+pub struct OpenedPhysical<D: HasUsm>(pub D::Physical);
 
 /// The memory itself. Mappings keep it alive after all handles are released.
 #[derive(Debug)]
-pub enum Backing<D: HasPhysicalMemory> {
+pub enum Backing<D: HasUsm> {
     /// Memory of this process.
     Made(D::Physical),
     /// Memory of another process, open until the last handle and the last mapping are gone.
     Opened(Remote<OpenedPhysical<D>>),
 }
-impl<D: HasPhysicalMemory> Backing<D> {
+impl<D: HasUsm> Backing<D> {
     /// The driver's object.
     pub fn memory(&self) -> &D::Physical {
         match self {
@@ -63,7 +57,7 @@ impl<D: HasPhysicalMemory> Backing<D> {
 
 /// What all handles of one physical memory in this process share.
 #[derive(Debug)]
-pub struct Named<D: HasPhysicalMemory> {
+pub struct Named<D: HasUsm> {
     object: u64,
     bytes: usize,
     exported: AtomicBool,
@@ -71,7 +65,7 @@ pub struct Named<D: HasPhysicalMemory> {
     /// The number of forks before it was made. A forked child has neither its lease nor its memory.
     fork: u64,
 }
-impl<D: HasPhysicalMemory> Drop for Named<D> {
+impl<D: HasUsm> Drop for Named<D> {
     /// The last handle is released, which ends its exports.
     fn drop(&mut self) {
         names::<D>().remove(&self.object);
@@ -89,13 +83,13 @@ impl<D: HasPhysicalMemory> Drop for Named<D> {
 type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
 /// Reserved addresses, and the memory that their mappings keep alive.
 pub type Reserved<D> = Reservations<<D as Types>::Reservation, Arc<Backing<D>>>;
-fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
+fn names<D: HasUsm>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
     ur_lock::locked(D::statics().of_process::<Names<D>>())
 }
 
 /// What `ur_physical_mem_handle_t` points at.
 #[derive(Debug)]
-pub struct PhysicalMem<D: HasPhysicalMemory> {
+pub struct PhysicalMem<D: HasUsm> {
     context: Owned<Context<D>>,
     device: Owned<Device<D>>,
     named: Arc<Named<D>>,
@@ -103,8 +97,8 @@ pub struct PhysicalMem<D: HasPhysicalMemory> {
     is_opened: bool,
 }
 
-body!(PhysicalMem: HasPhysicalMemory, PhysicalMem, InvalidMemObject);
-impl<D: HasPhysicalMemory> PhysicalMem<D> {
+body!(PhysicalMem: HasUsm, PhysicalMem, InvalidMemObject);
+impl<D: HasUsm> PhysicalMem<D> {
     /// A handle for memory imported from another process.
     ///
     /// # Errors
@@ -196,7 +190,7 @@ impl<D: HasPhysicalMemory> PhysicalMem<D> {
     }
 }
 
-impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
+impl<D: HasUsm> PhysicalMemApi for OverDriver<D> {
     fn physical_mem_create(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,

@@ -1,7 +1,7 @@
 //! USM: what callers request is checked here, and taken from the pools of `usm_pool.rs` or from the driver.
 use super::{
     OverDriver, usm_host,
-    usm_pool::{Context, Device, HasUsm, UsmPool},
+    usm_pool::{Context, Device, HasUsm, UsmPool, take, take_alone},
 };
 use crate::memory::{
     allocation::{self, Allocation, Home, Usm},
@@ -74,13 +74,13 @@ pub fn allocate<D: HasUsm>(
             let why = "memory with a policy has an allocation of its own: pass no pool";
             return Error::refuse(ErrorCode::InvalidValue, why);
         }
-        let at = D::take_alone(chosen, (home, size, align), policy.is_read_only)?;
+        let at = take_alone(chosen, (home, size, align), policy.is_read_only)?;
         policy.confirm();
         return Ok(at);
     }
     policy.iter().for_each(Policy::confirm);
     match pool {
-        None => D::take(context, usm, chosen, (home, size, align)),
+        None => take(context, usm, chosen, (home, size, align)),
         Some(pool) => pool.allocate(usm, chosen, (home, size, align)),
     }
 }

@@ -2,10 +2,15 @@
 //! `ur_adapter::pool`, requests of callers are checked in `usm.rs`, and this file also has what both need from a
 //! driver.
 pub(super) use super::objects::{Context, Device};
-use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
+use super::{
+    DriverContext, DriverDevice,
+    memory::{Memory, enter},
+    physical_mem::PhysicalMem,
+    usm_host::HostRegistration,
+};
 use crate::{
     memory::{
-        allocation::{Allocation, Counted, Home, Memory, Usm},
+        allocation::{Allocation, Counted, Home, Usm},
         deferred_free::{self, is_for_room},
         pools::{ByDevice, Identified, Identity},
         totals::Totals,
@@ -24,15 +29,15 @@ use ur_adapter::{
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
-use ur_hal::{Allocates, MemoryRequest, Types};
+use ur_hal::{MemoryRequest, Shares, Types};
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// A driver over which the core implements USM. The methods beside those of [`Allocates`] are needed until contexts and
 /// streams are the core's too.
 pub trait HasUsm:
-    HostRegistration<Memory: Memory<Source = Chunks<Self>>>
-    + Objects<UsmPool = UsmPool<Self>>
-    + Allocates
+    HostRegistration<Memory = Memory<Self>>
+    + Objects<UsmPool = UsmPool<Self>, PhysicalMem = PhysicalMem<Self>>
+    + Shares
 {
     /// The largest alignment of memory, in bytes.
     const LARGEST_ALIGNMENT: usize;
@@ -59,34 +64,6 @@ pub trait HasUsm:
     fn own_limits() -> [Limits; 2] {
         [OWN_DEVICE, OWN_OTHERS]
     }
-    /// Allocates memory if the caller passes no pool. `request`: what it belongs to, its size, and its alignment in
-    /// bytes.
-    ///
-    /// # Errors
-    /// As for [`UsmPool::allocate`].
-    fn take(
-        context: Borrowed<'_, Context<Self>>,
-        usm: Usm,
-        device: Borrowed<'_, Device<Self>>,
-        request: (Home, usize, usize),
-    ) -> Result<UsmPtr> {
-        context.pools().own(context).allocate(usm, device, request)
-    }
-    /// Allocates device memory with its own descriptor, for memory with a policy. Other processes can only read it if
-    /// `is_read_only`.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` if the driver cannot enforce a policy on other processes. Returns the driver's error,
-    /// mapped as in `error.rs`.
-    fn take_alone(
-        device: Borrowed<'_, Device<Self>>,
-        request: (Home, usize, usize),
-        is_read_only: bool,
-    ) -> Result<UsmPtr> {
-        let _ = (device, request, is_read_only);
-        let why = "a process that opens memory of this device gets the driver's descriptor, with which it can write the memory and pass it on, so no other policy than the default can be enforced: leave the policy out, and processes of the same user can read and write the memory";
-        Error::refuse(ErrorCode::UnsupportedFeature, why)
-    }
     /// The size of a device's memory in bytes.
     ///
     /// # Errors
@@ -98,12 +75,9 @@ pub trait HasUsm:
     }
     /// The moments after which no command of the context uses memory that was allocated when objects had the number
     /// `since`.
-    fn submitted(
-        context: &Object<Context<Self>>,
-        since: u64,
-    ) -> Vec<<Self::Memory as Memory>::Moment> {
+    fn submitted(context: &Object<Context<Self>>, since: u64) -> Vec<Self::Moment> {
         let _ = since;
-        Self::Memory::submitted(handle(context))
+        Self::moments(handle(context))
     }
     /// Fills memory with zeros, and waits for completion.
     ///
@@ -425,6 +399,47 @@ impl<D: HasUsm> Context<D> {
     pub fn pools(&self) -> &DevicePools<D> {
         self.kept().get()
     }
+}
+/// Returns freed memory early where it is the system's, which all processes share: called when commands have been waited
+/// for.
+pub fn sweep_after_wait<D: HasUsm>() {
+    if D::IS_SYSTEMS {
+        deferred_free::sweep_all::<D::Memory>();
+    }
+}
+/// Allocates memory if the caller passes no pool. `request`: what it belongs to, its size, and its alignment in bytes.
+///
+/// # Errors
+/// As for [`UsmPool::allocate`].
+pub fn take<D: HasUsm>(
+    context: Borrowed<'_, Context<D>>,
+    usm: Usm,
+    device: Borrowed<'_, Device<D>>,
+    (home, bytes, align): (Home, usize, usize),
+) -> Result<UsmPtr> {
+    if D::ALLOCATES_BLOCKS {
+        deferred_free::sweep::<D::Memory>();
+        let request =
+            MemoryRequest { kind: usm.into(), bytes, align, is_shareable: usm == Usm::Device };
+        if let Some(block) = D::block(context.driver(), request)? {
+            return Ok(enter(block, usm, (home, bytes), Memory::<D>::Alone));
+        }
+    }
+    context.pools().own(context).allocate(usm, device, (home, bytes, align))
+}
+/// Allocates device memory with its own descriptor, for memory with a policy. Other processes can only read it if
+/// `is_read_only`.
+///
+/// # Errors
+/// `UNSUPPORTED_FEATURE` if the driver cannot enforce a policy on other processes. Returns the driver's error, mapped as
+/// in `error.rs`.
+pub fn take_alone<D: HasUsm>(
+    device: Borrowed<'_, Device<D>>,
+    (home, bytes, align): (Home, usize, usize),
+    is_read_only: bool,
+) -> Result<UsmPtr> {
+    let memory = D::allocate_guarded(device.driver(), (bytes, align), is_read_only)?;
+    Ok(enter(memory, Usm::Device, (home, bytes), Memory::<D>::Alone))
 }
 /// Returns memory to the driver when it has run out: everything that was freed and is no longer in use, and the unused
 /// memory of the context's own pool.

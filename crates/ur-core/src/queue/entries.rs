@@ -1,6 +1,6 @@
 //! The entries of queues.
 use super::{Context, Device, HasStreams, Queue};
-use crate::over_driver::{OverDriver, own_handle};
+use crate::over_driver::{OverDriver, own_handle, usm_pool::sweep_after_wait};
 use ur_adapter::{
     api::QueueApi,
     chain,
@@ -150,7 +150,9 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
                 "the queue records commands, which run nowhere: end the capture first",
             );
         }
-        queue.note(D::finish(&queue.stream))
+        let finished = D::finish(&queue.stream);
+        sweep_after_wait::<D>();
+        queue.note(finished)
     }
     fn queue_flush(queue: Borrowed<'_, Queue<D>>) -> Result<()> {
         Ok(D::flush(&queue.stream)?)

@@ -3,7 +3,9 @@ use super::counters::Counters;
 use crate::{
     command::{InOrder, Place, Ready, Recorder},
     memory::allocation::{Allocation, Freeing, Usm},
-    over_driver::{mem::BufferBackend, sampler::HasSamplers, watch::Watch},
+    over_driver::{
+        mem::BufferBackend, sampler::HasSamplers, usm_pool::sweep_after_wait, watch::Watch,
+    },
     process_mutex::ProcessMutex,
     profiling::Profile,
     program::{Placed, RunsCode},
@@ -206,6 +208,7 @@ body!(Queue: HasStreams, Queue, InvalidQueue, {
     /// Events of its commands may keep the queue alive, but only the caller could have ended its capture.
     fn released(&self) {
         D::abandon_capture(&self.capture);
+        sweep_after_wait::<D>();
     }
 });
 impl<D: HasStreams> Placed<D> for Queue<D> {

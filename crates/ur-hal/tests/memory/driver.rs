@@ -249,7 +249,12 @@ impl Types for InMemory {
     type Sampler = Infallible;
     type Graph = Graph;
 }
+impl Shares for InMemory {
+    type Opened = Infallible;
+    type Foreign = Infallible;
+}
 impl Allocates for InMemory {
+    type Ordered = Infallible;
     fn allocate(_: &Vec<u32>, _: &u32, request: MemoryRequest) -> Result<Allocation> {
         static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
         if request.bytes > DEVICE_BYTES {

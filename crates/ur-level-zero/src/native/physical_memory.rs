@@ -61,6 +61,8 @@ pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
 pub struct Physical {
     raw: RawPhysical,
     bytes: usize,
+    /// The UUID of its device.
+    device: [u8; 16],
     context: Arc<NativeContext>,
     is_opened: bool,
     /// Exported at most once.
@@ -135,6 +137,7 @@ impl Physical {
         Ok(Self {
             raw,
             bytes,
+            device: device.uuid(),
             context: Arc::clone(context),
             is_opened: false,
             exported: OnceLock::new(),
@@ -166,6 +169,10 @@ impl Physical {
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+    /// The UUID of its device.
+    pub fn device(&self) -> [u8; 16] {
+        self.device
     }
     /// The driver's handle.
     pub fn raw(&self) -> RawPhysical {
