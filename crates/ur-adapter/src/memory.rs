@@ -31,6 +31,11 @@ impl UsmPtr {
         // SAFETY: the entry's contract, which its caller upholds: a `size_t` can be read there.
         unsafe { self.as_ptr().cast::<usize>().read_unaligned() }
     }
+    /// Reads an `int32_t` at the address, under the same guarantee.
+    pub fn read_i32(self) -> i32 {
+        // SAFETY: the entry's contract, which its caller upholds: an `int32_t` can be read there.
+        unsafe { self.as_ptr().cast::<i32>().read_unaligned() }
+    }
     /// Writes a value at the address, which may be unaligned, under the same guarantee.
     pub fn write<T: Copy>(self, value: T) {
         // SAFETY: the entry's contract, which its caller upholds: such a value can be written there.

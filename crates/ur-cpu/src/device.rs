@@ -69,6 +69,10 @@ impl OpensDevices for Cpu {
     fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
         device.part.as_ref().map(|part| Arc::clone(&part.parent))
     }
+    /// The machine's: what belongs to a part can be opened for all of it.
+    fn uuid(_: &Arc<DriverDevice>) -> ur_hal::Result<[u8; 16]> {
+        Ok(uuid()?)
+    }
     fn clocks(_: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
         let now = now();
         Ok(Clocks { device: now, host: now })

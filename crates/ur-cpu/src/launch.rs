@@ -1,7 +1,8 @@
 //! Kernel launches as work that queues execute. The groups are divided into pieces for all cores of the device.
 use super::{
-    Cpu, Device,
+    Cpu,
     code::PIECES_A_CORE,
+    device::DriverDevice,
     engine::{Task, Work},
     native_code::{self, Arguments},
 };
@@ -12,7 +13,7 @@ use ur_hal::{Error, ErrorKind, Launch, Result};
 ///
 /// # Errors
 /// As for [`Arguments::new`].
-pub(super) fn work(device: &Device, launch: &Launch<'_, Cpu>) -> Result<Work> {
+pub(super) fn work(device: &DriverDevice, launch: &Launch<'_, Cpu>) -> Result<Work> {
     let geometry = launch.geometry;
     let groups: usize = geometry.groups.iter().product();
     let piece = groups.div_ceil(device.compute_units() * PIECES_A_CORE);

@@ -24,6 +24,7 @@ use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics}
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
+    queue,
 };
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, bytes, host, mapping};
@@ -66,6 +67,9 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
+impl queue::HasStreams for Cpu {
+    ur_core::records_graphs!();
+}
 impl command_buffer::Replays for Cpu {}
 impl over_driver::sampler::HasSamplers for Cpu {}
 impl Contexts for Cpu {

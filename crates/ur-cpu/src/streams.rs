@@ -13,10 +13,9 @@
 //! | `LOW_POWER_EVENTS_SUPPORT_EXP` | no effect: a long wait always sleeps |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Cpu, Device, Queue,
+    Cpu,
     device::{DriverContext, DriverDevice},
     engine::{self, Completion, Dependencies, Dependency, OwedSignal, Work, failed},
-    host::uuid,
     image, launch,
 };
 use std::{
@@ -26,12 +25,8 @@ use std::{
     time::Instant,
 };
 use ur_adapter::error::Result;
-use ur_core::{
-    command::{Ready, Used},
-    queue::HasStreams,
-};
 use ur_hal::{
-    Address, Command, EventSharing, Notification, Priority, Signal, Status, StreamRequest, Streams,
+    Command, EventSharing, Notification, Priority, Signal, Status, StreamRequest, Streams,
     Submission, Times, Wait,
 };
 use ur_lock::locked;
@@ -39,7 +34,10 @@ use ur_mapping::PerProcess;
 
 /// A stream as the core holds it.
 #[derive(Debug)]
-pub struct Stream(engine::Queue);
+pub struct Stream {
+    queue: engine::Queue,
+    device: Arc<DriverDevice>,
+}
 impl Stream {
     /// Submits work with the properties of a submission.
     #[inline(always)] // if the kind of the work is known, the code for others is eliminated
@@ -62,7 +60,7 @@ impl Stream {
         let want = is_awaited || what.completion.wants_point();
         let (order, profile) = (what.order, what.profile);
         let submission = engine::Submission { work, owed, order, profile, want };
-        let completion = self.0.submit(dependencies, submission)?;
+        let completion = self.queue.submit(dependencies, submission)?;
         if let Some(completion) = completion.as_ref().filter(|_| is_awaited) {
             completion.wait().map_err(|why| failed(&why))?;
         }
@@ -111,29 +109,24 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
     ticket.wait();
 }
 
-/// The work of a command, with everything that must be kept until it is done.
+/// The work of a command on a device.
 ///
 /// # Errors
-/// As for [`Work::of`]; an error for an object that was released.
-fn work(device: &Device, ready: &Ready<'_, Cpu>) -> Result<Work> {
-    let work = match ready.command {
-        Command::Launch(launch) => launch::work(device, launch)?,
-        Command::ImageCopy(copy) => image::copy(copy)?,
-        ref command => Work::of(command)?,
-    };
-    ready.used().try_fold(work, keeping)
-}
-fn keeping(work: Work, used: &Used<'_, Cpu>) -> Result<Work> {
-    let kept: Arc<dyn Any + Send + Sync> = match used {
-        Used::Buffer { .. } => return Ok(work), // freed deferred, behind its commands
-        Used::Program(program) => Arc::new(program.own()?),
-        Used::Freed(freed) => Arc::new(freed.take()),
-    };
-    Ok(Work::Keeping(Box::new(work), kept))
+/// As for [`Work::of`].
+fn work(device: &DriverDevice, command: &Command<'_, Cpu>) -> ur_hal::Result<Work> {
+    match command {
+        Command::Launch(launch) => launch::work(device, launch),
+        Command::ImageCopy(copy) => Ok(image::copy(copy)?),
+        command => Work::of(command),
+    }
 }
 
 impl Streams for Cpu {
     const NOTIFIES: bool = true;
+    const KEEPS_OBJECTS: bool = true;
+    const ORDERS_BY_POINTS: bool = true;
+    /// So that no warning is logged for hints: they never have an effect here.
+    const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
     fn engines(_: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
         Ok(ENGINES)
@@ -155,7 +148,7 @@ impl Streams for Cpu {
             .nice(nice)
             .told_by_points(request.is_told_by_points);
         note(device, engine.watch());
-        Ok(Stream(engine))
+        Ok(Stream { queue: engine, device: Arc::clone(device) })
     }
     #[inline(always)] // if the kind of the command is known, the code for others is eliminated
     fn submit(
@@ -165,16 +158,24 @@ impl Streams for Cpu {
         if Work::is_plain(submission.command) {
             return stream.put(Work::plain(submission.command), submission);
         }
-        stream.put(Work::of(submission.command)?, submission)
+        stream.put(work(&stream.device, submission.command)?, submission)
+    }
+    fn submit_keeping(
+        stream: &Stream,
+        submission: &Submission<'_, Self>,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+        let work = work(&stream.device, submission.command)?;
+        stream.put(Work::Keeping(Box::new(work), kept), submission)
     }
     fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        stream.0.flush()
+        stream.queue.flush()
     }
     fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
-        Ok(stream.0.is_idle())
+        Ok(stream.queue.is_idle())
     }
     fn finish(stream: &Stream) -> ur_hal::Result<()> {
-        stream.0.finish()
+        stream.queue.finish()
     }
     fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
         point.check_fork()?;
@@ -199,31 +200,5 @@ impl Streams for Cpu {
         Ok(())
     }
 }
-impl HasStreams for Cpu {
-    ur_core::records_graphs!();
-    const FREES_WITH_COMMANDS: bool = true;
-    const ORDERS_BY_POINTS: bool = true;
-    fn uuid(_: &Device) -> Result<[u8; 16]> {
-        uuid()
-    }
-    /// True for all memory, so that no warning is logged for hints: they never have an effect here.
-    fn is_managed(_at: Address) -> bool {
-        true
-    }
-    #[inline(always)] // if the kind of the command is known, the code for others is eliminated
-    fn submit_using(
-        queue: &Queue,
-        submission: &Submission<'_, Self>,
-        ready: &Ready<'_, Self>,
-    ) -> ur_hal::Result<Option<Arc<Completion>>> {
-        match (&ready.uses, ready.more) {
-            ([None, None], []) if Work::is_plain(submission.command) => {
-                Self::submit(queue.stream(), submission)
-            }
-            _ => queue.stream().put(work(queue.device(), ready)?, submission),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests;

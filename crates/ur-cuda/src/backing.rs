@@ -139,12 +139,12 @@ impl<D: Dialect> Chunk<D> {
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let piece = Piece::new(device, sort, whole)?;
         if (piece.at() as usize).is_multiple_of(align) {
-            return Self::of(device, piece.at(), whole, ChunkSource::Piece(piece));
+            return Self::of((device, kind), piece.at(), whole, ChunkSource::Piece(piece));
         }
         drop(piece); // the driver aligns less strictly: allocate enough to contain an aligned range
         let piece = Piece::new(device, sort, whole.checked_add(align).ok_or_else(too_large)?)?;
         let at = (piece.at() as usize).next_multiple_of(align) as u64;
-        Self::of(device, at, whole, ChunkSource::Piece(piece))
+        Self::of((device, kind), at, whole, ChunkSource::Piece(piece))
     }
     fn virtual_memory(
         device: &Arc<DriverDevice<D>>,
@@ -159,10 +159,10 @@ impl<D: Dialect> Chunk<D> {
         let mapped = Mapped::new(device, memory, align.max(granule))?;
         let peers = &D::statics().memory.get().peers;
         peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
-        Self::of(device, mapped.at(), whole, ChunkSource::Virtual(mapped))
+        Self::of((device, MemoryKind::Device), mapped.at(), whole, ChunkSource::Virtual(mapped))
     }
     fn of(
-        device: &Arc<DriverDevice<D>>,
+        (device, kind): (&Arc<DriverDevice<D>>, MemoryKind),
         at: u64,
         bytes: usize,
         made: ChunkSource<D>,
@@ -170,7 +170,7 @@ impl<D: Dialect> Chunk<D> {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
-        D::statics().memory.get().claims.claim(base.get(), bytes);
+        D::statics().memory.get().claims.claim(base.get(), bytes, Some((kind, device.number())));
         Ok(Self { range, made, device: device.clone() })
     }
     /// The device that it was allocated on.

@@ -248,6 +248,9 @@ impl<D: Dialect> OpensDevices for Family<D> {
             handle: None, // the driver has no platform objects
         })
     }
+    fn uuid(device: &Arc<DriverDevice<D>>) -> Result<[u8; 16]> {
+        Ok(device.uuid)
+    }
     fn clocks(device: &Arc<DriverDevice<D>>) -> Result<Clocks> {
         let (device, host) = device.clock()?.read(device)?;
         Ok(Clocks { device, host })

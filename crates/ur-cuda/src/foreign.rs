@@ -136,7 +136,7 @@ fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
 /// What the driver reports for `at`, as one piece that can be shared: of virtual memory a single mapping.
 /// `None` for memory of this adapter.
 fn known<D: Dialect>(context: &DriverContext<D>, at: Address) -> Result<Option<Known>> {
-    if D::statics().memory.get().claims.has(at.get()) {
+    if D::statics().memory.get().claims.find(at.get()).is_some() {
         return Ok(None); // memory of this adapter that is in no allocation
     }
     let (on, at) = (context.devices()[0].enter()?, at.get() as u64);

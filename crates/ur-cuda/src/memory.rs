@@ -20,6 +20,7 @@ use ur_core::memory::{
     deferred_free,
     totals::Totals,
 };
+use ur_hal::MemoryKind;
 use ur_lock::locked;
 
 /// What an allocation consists of.
@@ -64,12 +65,15 @@ impl<D: Dialect> Ordered<D> {
         totals.claim(bytes)?;
         totals.take(bytes);
         let from = Arc::clone(memory.pool());
+        let place = Some((MemoryKind::Device, device.number()));
+        D::statics().memory.get().claims.claim(memory.at() as usize, bytes, place);
         let (memory, device) = (Mutex::new(Some(memory)), Arc::clone(device));
         Ok(Self { memory, from, device, bytes, totals })
     }
 }
 impl<D: Dialect> Drop for Ordered<D> {
     fn drop(&mut self) {
+        locked(&self.memory).iter().for_each(give_up);
         self.totals.put(self.bytes);
         self.totals.unclaim(self.bytes);
     }
@@ -92,7 +96,12 @@ pub(super) fn is_ordered<D: Dialect>(freeing: &Freeing<D>) -> bool {
 /// other allocations, and if other processes have it open. To be called once.
 pub(super) fn take_ordered<D: Dialect>(freeing: &Freeing<D>) -> Option<FromPool<D>> {
     let ordered = ordered(freeing.allocation()).filter(|_| !freeing.is_shared())?;
-    locked(&ordered.memory).take()
+    let taken = locked(&ordered.memory).take();
+    taken.iter().for_each(give_up);
+    taken
+}
+fn give_up<D: Dialect>(memory: &FromPool<D>) {
+    D::statics().memory.get().claims.give_up(memory.at() as usize);
 }
 
 /// Registers device memory that was allocated in stream order.

@@ -9,7 +9,7 @@ use super::{
     },
 };
 use std::sync::{Arc, Mutex};
-use ur_hal::{Memory, Range, Result};
+use ur_hal::{Memory, MemoryKind, Range, Result};
 use ur_lock::locked;
 
 /// The memory of another process, by the mechanism of the import.
@@ -65,8 +65,14 @@ impl<D: Dialect> OpenedMemory<D> {
         if let Reach::Mapping(at, bytes) = reach {
             let store = D::statics().memory.get();
             store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
-            store.claims.claim(at as usize, bytes);
         }
+        let place = Some((MemoryKind::Device, device.number()));
+        // Of a mapping all, also what is not of the object.
+        let (at, bytes) = match reach {
+            Reach::Mapping(at, bytes) => (at as usize, bytes),
+            _ => (range.start().get(), range.bytes()),
+        };
+        D::statics().memory.get().claims.claim(at, bytes, place);
         Ok(Self { range, reach, admitted: Mutex::new(admitted), _memory: memory })
     }
     /// Gives another device access, if it has none yet.
@@ -92,10 +98,13 @@ impl<D: Dialect> OpenedMemory<D> {
 }
 impl<D: Dialect> Drop for OpenedMemory<D> {
     fn drop(&mut self) {
-        if let Reach::Mapping(at, _) = self.reach {
-            let store = D::statics().memory.get();
-            store.peers.leave_mapping(at);
-            store.claims.give_up(at as usize);
+        let store = D::statics().memory.get();
+        match self.reach {
+            Reach::Mapping(at, _) => {
+                store.claims.give_up(at as usize);
+                store.peers.leave_mapping(at);
+            }
+            _ => store.claims.give_up(self.range.start().get()),
         }
     }
 }

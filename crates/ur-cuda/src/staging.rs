@@ -4,9 +4,8 @@
 //! order, copies between that and the pageable memory. Nothing here blocks. Memory that the device cannot
 //! access is handled in `crossing.rs`.
 use super::{
-    Device, DriverDevice, crossing,
+    DriverDevice, crossing,
     driver::{Dialect, layout::Copy3d},
-    memory::Allocation,
     native::{
         memory::{Piece, Sort},
         staging::{Place, Rows, copy_rows, place_of},
@@ -18,9 +17,7 @@ use std::{
     mem,
     sync::{Arc, Mutex, MutexGuard},
 };
-use ur_adapter::memory::UsmPtr;
-use ur_core::memory::allocation::Usm;
-use ur_hal::Result;
+use ur_hal::{MemoryKind, Result};
 use ur_lock::locked;
 
 /// The sizes of pinned pieces in bytes.
@@ -124,16 +121,14 @@ enum End<D: Dialect> {
 /// device.
 fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<End<D>> {
     let Some(at) = end else { return Ok(End::Within(Place::Device)) };
-    let ours = UsmPtr::from_addr(at as usize).and_then(Allocation::<D>::find);
-    let place = match ours.as_ref().map(|found| found.usm()) {
-        Some(Usm::Host) => return Ok(End::Within(Place::Pinned)),
-        Some(Usm::Shared) => return Ok(End::Within(Place::Device)),
-        Some(Usm::Device) => Place::Device,
+    let place = match D::statics().memory.get().claims.find(at as usize).flatten() {
+        Some((MemoryKind::Host, _)) => return Ok(End::Within(Place::Pinned)),
+        Some((MemoryKind::Managed, _)) => return Ok(End::Within(Place::Device)),
+        Some((_, home)) if home == device.number() => return Ok(End::Within(Place::Device)),
+        Some(_) => Place::Device,
         None => place_of(&device.enter()?, at),
     };
-    let own = Device::<D>::of(device)?.as_handle().addr();
-    let is_home = ours.is_some_and(|found| found.home().device == own);
-    if is_home || place != Place::Device {
+    if place != Place::Device {
         return Ok(End::Within(place));
     }
     Ok(crossing::beyond(device, at)?.map_or(End::Within(place), End::Beyond))

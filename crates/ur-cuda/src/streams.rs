@@ -13,7 +13,7 @@
 //! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, DriverDevice, Event, Family, Queue, UsmPool,
+    DriverDevice, Event, Family, Queue, UsmPool,
     context::DriverContext,
     device,
     driver::{Dialect, RawEvent, RawStream},
@@ -167,6 +167,7 @@ fn whose<D: Dialect>(
 }
 
 impl<D: Dialect> Streams for Family<D> {
+    const CAN_BE_CAPTURED: bool = true;
     const HAS_NATIVE_HANDLES: bool = true;
     type ArrivedPoint = Infallible;
     fn check_process() -> ur_hal::Result<()> {
@@ -193,6 +194,13 @@ impl<D: Dialect> Streams for Family<D> {
         submission: &Submission<'_, Self>,
     ) -> ur_hal::Result<Option<Point<D>>> {
         submit(stream.work(), submission)
+    }
+    fn is_captured(stream: &Lanes<D>) -> ur_hal::Result<bool> {
+        stream.work().is_captured()
+    }
+    fn check_word_wait(stream: &Lanes<D>) -> ur_hal::Result<()> {
+        let work = stream.work();
+        work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
@@ -258,22 +266,6 @@ impl<D: Dialect> Streams for Family<D> {
 }
 impl<D: Dialect> HasStreams for Family<D> {
     ur_core::records_graphs!();
-    fn uuid(device: &Device<D>) -> Result<[u8; 16]> {
-        Ok(device.driver().uuid())
-    }
-    /// Other code may capture the queue's streams too. A wait for a shared event is refused then, even if the
-    /// event is already signalled and the wait would be omitted.
-    #[inline]
-    fn check_waits(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<()> {
-        if events.iter().any(|event| event.is_shared()) {
-            let work = queue.stream().work();
-            work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)?;
-        }
-        Ok(())
-    }
-    fn is_captured(queue: &Queue<D>) -> Result<bool> {
-        Ok(queue.stream().work().is_captured()?)
-    }
     fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Queue<D>>,

@@ -107,7 +107,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         let reserved = Reserved::reserve(&context.devices()[0], wished, bytes, align)?;
         let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
         let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
-        D::statics().memory.get().claims.claim(range.start().get(), bytes);
+        D::statics().memory.get().claims.claim(range.start().get(), bytes, None);
         Ok(Reservation { range, _reserved: reserved })
     }
     /// All physical memory can be shared if the driver supports descriptors.

@@ -2,24 +2,31 @@
 use std::{collections::BTreeMap, sync::RwLock};
 use ur_lock::{read_locked, write_locked};
 
-/// Address ranges that a backend reserved or allocated, allocated to the application or not: of others' memory it asks
-/// the driver, and of these it need not.
-#[derive(Debug, Default)]
-pub struct Claims(RwLock<BTreeMap<usize, usize>>);
-impl Claims {
+/// Address ranges that a backend reserved or allocated, allocated to the application or not, and what each is: of others'
+/// memory it asks the driver, and of these it need not.
+#[derive(Debug)]
+pub struct Claims<T>(RwLock<BTreeMap<usize, (usize, T)>>);
+impl<T> Default for Claims<T> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+impl<T: Clone> Claims<T> {
     /// Records that the `bytes` addresses from `at` on belong to the backend.
-    pub fn claim(&self, at: usize, bytes: usize) {
-        write_locked(&self.0).insert(at, bytes);
+    pub fn claim(&self, at: usize, bytes: usize, what: T) {
+        let before = write_locked(&self.0).insert(at, (bytes, what));
+        drop(before); // after the lock is released
     }
     /// Removes the range that starts at `at`.
     pub fn give_up(&self, at: usize) {
-        write_locked(&self.0).remove(&at);
+        let gone = write_locked(&self.0).remove(&at);
+        drop(gone); // after the lock is released
     }
-    /// Whether the address is in one of the ranges.
-    pub fn has(&self, at: usize) -> bool {
+    /// What is said of the range that contains the address.
+    pub fn find(&self, at: usize) -> Option<T> {
         let all = read_locked(&self.0);
-        let (start, bytes) = all.range(..=at).next_back().map_or((0, 0), |(&s, &b)| (s, b));
-        at - start < bytes
+        let (start, (bytes, what)) = all.range(..=at).next_back()?;
+        (at - start < *bytes).then(|| what.clone())
     }
 }
 
@@ -30,11 +37,11 @@ mod tests {
     #[test]
     fn addresses_belong_from_the_first_byte_to_the_last_until_they_are_given_up() {
         let claims = Claims::default();
-        claims.claim(0x1000, 16);
-        claims.claim(0x1010, 16);
-        let has = || [0xfff, 0x1000, 0x100f, 0x1010, 0x101f, 0x1020].map(|at| claims.has(at));
-        assert_eq!(has(), [false, true, true, true, true, false]);
+        claims.claim(0x1000, 16, 'a');
+        claims.claim(0x1010, 16, 'b');
+        let found = || [0xfff, 0x1000, 0x100f, 0x1010, 0x101f, 0x1020].map(|at| claims.find(at));
+        assert_eq!(found(), [None, Some('a'), Some('a'), Some('b'), Some('b'), None]);
         claims.give_up(0x1000);
-        assert_eq!(has(), [false, false, false, true, true, false]);
+        assert_eq!(found(), [None, None, None, Some('b'), Some('b'), None]);
     }
 }

@@ -38,6 +38,8 @@ pub trait OpensDevices: Types {
         let _ = device;
         None
     }
+    /// The device's UUID in tickets of what belongs to it, which is the same in every process that sees the device.
+    fn uuid(device: &Self::Device) -> Result<[u8; 16]>;
     /// Reads the device's clock and the host's clock.
     fn clocks(device: &Self::Device) -> Result<Clocks>;
     /// Makes a context in which the devices can be used together.

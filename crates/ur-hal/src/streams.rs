@@ -1,6 +1,10 @@
 //! Streams, and the points that mark the end of their commands.
 use crate::{Error, NativeHandle, Result, Status, StreamRequest, Submission, Times, Types};
-use std::time::{Duration, Instant};
+use std::{
+    any::Any,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use ur_ipc::{Arrived, Payload, Remote};
 
 /// How processes share events of a device.
@@ -36,6 +40,19 @@ pub trait Streams: Types {
     /// Whether streams and points have native handles. If not, the core uses objects of its own as handles, and does
     /// not submit [`Command::Native`](crate::Command::Native).
     const HAS_NATIVE_HANDLES: bool = false;
+    /// Whether streams hand what [`submit_keeping`](Self::submit_keeping) is given to the commands. Otherwise the core keeps
+    /// it until the stream has come so far.
+    const KEEPS_OBJECTS: bool = false;
+    /// Whether recorded commands wait for points even in in-order streams.
+    const ORDERS_BY_POINTS: bool = false;
+    /// Whether code outside this project can capture the commands of streams, so that they do not run: see
+    /// [`is_captured`](Self::is_captured).
+    const CAN_BE_CAPTURED: bool = false;
+    /// Whether hints concern all memory, and not only memory that the driver migrates.
+    const HINTS_CONCERN_ALL: bool = false;
+    /// The number by which callers tell what native handles of streams are, where a driver has several kinds: of Level
+    /// Zero 1 is an immediate command list, and 0 a command queue.
+    const STREAM_FORM: Option<i32> = None;
     /// An event of another process as it was received, before it is opened in a context: see
     /// [`open_point`](Self::open_point).
     type ArrivedPoint: Send + Sync + 'static;
@@ -69,6 +86,26 @@ pub trait Streams: Types {
         stream: &Self::Stream,
         submission: &Submission<'_, Self>,
     ) -> Result<Option<Self::Point>>;
+    /// Submits a command with which an object is kept until it is complete: see [`KEEPS_OBJECTS`](Self::KEEPS_OBJECTS).
+    fn submit_keeping(
+        stream: &Self::Stream,
+        submission: &Submission<'_, Self>,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Option<Self::Point>> {
+        let _ = (stream, submission, kept);
+        Error::unsupported("objects that commands keep")
+    }
+    /// Whether commands that are submitted now are captured by code outside this project.
+    fn is_captured(stream: &Self::Stream) -> Result<bool> {
+        let _ = stream;
+        Ok(false)
+    }
+    /// Checks that the stream can wait for a word now: not if it [is captured](Self::is_captured), even if the word has its
+    /// value already.
+    fn check_word_wait(stream: &Self::Stream) -> Result<()> {
+        let _ = stream;
+        Ok(())
+    }
     /// Sends the commands that the stream has collected to the device.
     fn flush(stream: &Self::Stream) -> Result<()> {
         let _ = stream;

@@ -79,6 +79,9 @@ impl OpensDevices for Nothing {
     fn platform((): &()) -> Result<PlatformFacts> {
         Err(ErrorKind::InvalidDevice.into())
     }
+    fn uuid((): &()) -> Result<[u8; 16]> {
+        Err(ErrorKind::InvalidDevice.into())
+    }
     fn clocks((): &()) -> Result<Clocks> {
         Err(ErrorKind::InvalidDevice.into())
     }

@@ -8,7 +8,7 @@ use super::{
         memory::{self, Piece, Sort},
     },
     options, p2p,
-    registry::registry,
+    registry::{Place, registry},
 };
 use std::sync::{Arc, OnceLock};
 use ur_hal::{Address, Error, ErrorKind, Memory, MemoryKind, Range, Result};
@@ -118,7 +118,13 @@ impl Chunk {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, whole)?;
-        registry().claims.claim(base.get(), whole);
+        let kind = match sort {
+            Sort::Host => MemoryKind::Host,
+            Sort::Shared => MemoryKind::Managed,
+            Sort::Device | Sort::Exportable(_) => MemoryKind::Device,
+        };
+        let place = Place { kind, device: Arc::clone(device), context: Arc::clone(context) };
+        registry().claims.claim(base.get(), whole, Some(place));
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }
     /// The device that it was allocated on.

@@ -4,76 +4,67 @@
 //! placed where all devices of their context can access them (`storage.rs`). Mapped physical memory is not
 //! checked here: the driver decides.
 use super::{
-    Context, Device,
-    context::DriverContext,
-    memory::{Allocation, Memory},
+    device::DriverDevice,
     native::{
         execute::{rows, spot},
         list::{BoxPlace3d, List},
     },
     p2p,
+    registry::{Place, registry},
+    usm::UtilityLists,
 };
 use std::sync::Arc;
-use ur_adapter::{
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-};
-use ur_core::memory::allocation::Usm;
-use ur_hal::{Command, Pattern, Result, Rows, Types};
+use ur_hal::{Command, MemoryKind, Pattern, Result, Rows, Types};
 
 /// Bytes that pass through the host at a time.
 const PIECE: usize = 4 << 20;
 
-/// A device and a context whose command lists can access some memory.
+/// A device, and command lists of a context, that can access some memory.
 pub struct Way {
-    device: Owned<Device>,
-    context: Arc<DriverContext>,
+    device: Arc<DriverDevice>,
+    lists: Arc<UtilityLists>,
 }
 impl Way {
-    fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
-        Self { device: device.clone(), context: Arc::clone(context.driver()) }
+    fn new(lists: &Arc<UtilityLists>, device: &Arc<DriverDevice>) -> Self {
+        Self { device: Arc::clone(device), lists: Arc::clone(lists) }
     }
     /// Executes `work` on its device and waits for it.
     ///
     /// # Errors
     /// Those of `work`; else the driver's error.
     pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
-        self.context.utility_lists().with(&self.device, work)
+        self.lists.with(&self.device, work)
     }
 }
-/// How to access device memory at `at` that `device` cannot access; `None` for all other memory. `context` is
-/// used for memory imported from other processes.
+/// Whether there can be memory that a device does not reach.
+#[inline]
+fn is_possible(device: &DriverDevice) -> bool {
+    device.platform().devices().len() > 1
+}
+/// How to access device memory at `at` that `device` cannot access; `None` for all other memory. `lists` are those of
+/// the context in which it is used.
 ///
 /// # Errors
-/// Returns an error if the memory's context or device was released; else the driver's error.
+/// Returns the driver's error.
 pub(super) fn beyond(
-    context: Borrowed<'_, Context>,
-    device: &Owned<Device>,
+    lists: &Arc<UtilityLists>,
+    device: &Arc<DriverDevice>,
     at: usize,
 ) -> Result<Option<Way>> {
-    if context.platform().devices().len() < 2 {
+    if !is_possible(device) {
         return Ok(None);
     }
-    let found = UsmPtr::from_addr(at).and_then(Allocation::find);
-    let Some(found) = found.filter(|found| found.usm() == Usm::Device) else { return Ok(None) };
-    let home = found.home();
-    if home.device == device.as_handle().addr() {
+    let Some(Some(Place { kind: MemoryKind::Device, device: owner, context })) =
+        registry().claims.find(at)
+    else {
         return Ok(None);
-    }
-    let owner = match found.memory().and_then(Memory::within) {
-        Some((chunk, _)) => Device::of(chunk.device())?,
-        None => match Owned::find(home.device) {
-            Ok(owner) => owner,
-            Err(_) => return Ok(None), // opened for a sub-device that was released: the driver decides
-        },
     };
     if p2p::can_access(device, &owner)? {
         return Ok(None);
     }
-    Ok(Some(match home.context {
-        0 => Way::new(context, &owner),
-        address if address == context.as_handle().addr() => Way::new(context, &owner),
-        address => Way::new(Owned::<Context>::find(address)?.borrow(), &owner),
+    Ok(Some(match Arc::ptr_eq(&context, lists.context()) {
+        true => Way::new(lists, &owner),
+        false => Way { device: owner, lists: Arc::new(UtilityLists::new(context)) },
     }))
 }
 /// How to access both ends of a copy.
@@ -87,15 +78,15 @@ impl Ends {
     /// # Errors
     /// As for [`beyond`].
     pub(super) fn beyond(
-        context: Borrowed<'_, Context>,
-        device: &Owned<Device>,
+        lists: &Arc<UtilityLists>,
+        device: &Arc<DriverDevice>,
         (to, from): (usize, usize),
     ) -> Result<Option<Self>> {
-        let ways = (beyond(context, device, to)?, beyond(context, device, from)?);
+        let ways = (beyond(lists, device, to)?, beyond(lists, device, from)?);
         if let (None, None) = ways {
             return Ok(None);
         }
-        let within = || Way::new(context, device);
+        let within = || Way::new(lists, device);
         let (to, from) = (ways.0.unwrap_or_else(within), ways.1.unwrap_or_else(within));
         Ok(Some(Self { to, from }))
     }
@@ -141,19 +132,19 @@ impl Far {
     /// As for [`beyond`].
     #[inline]
     pub(super) fn of<T: Types>(
-        context: Borrowed<'_, Context>,
-        device: &Owned<Device>,
+        lists: &Arc<UtilityLists>,
+        device: &Arc<DriverDevice>,
         command: &Command<'_, T>,
     ) -> Result<Option<Self>> {
-        if context.platform().devices().len() < 2 {
+        if !is_possible(device) {
             return Ok(None);
         }
         let copy = |ends: (BoxPlace3d, BoxPlace3d), size| -> Result<Option<Self>> {
-            let found = Ends::beyond(context, device, (ends.0.at, ends.1.at))?;
+            let found = Ends::beyond(lists, device, (ends.0.at, ends.1.at))?;
             Ok(found.map(|ways| Self::Copy(ways, ends, size)))
         };
         let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Self>> {
-            let found = beyond(context, device, to.start.get())?;
+            let found = beyond(lists, device, to.start.get())?;
             Ok(found.map(|way| Self::Fill(way, to, size, pattern.bytes().into())))
         };
         match *command {

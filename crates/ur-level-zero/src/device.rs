@@ -270,6 +270,9 @@ impl OpensDevices for LevelZero {
     fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
         device.parent().cloned()
     }
+    fn uuid(device: &Arc<DriverDevice>) -> Result<[u8; 16]> {
+        Ok(device.uuid())
+    }
     fn clocks(device: &Arc<DriverDevice>) -> Result<Clocks> {
         let (host, ticks) = device.clock().read(device.raw)?;
         Ok(Clocks { device: device.clock().nanoseconds(ticks), host })

@@ -71,9 +71,9 @@ fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
 
 /// What the driver reports for `at`; `None` for memory of this adapter.
 fn known(context: &DriverContext, at: Address) -> Result<Option<Known>> {
-    match registry().claims.has(at.get()) {
-        true => Ok(None), // memory of this adapter that is in no allocation
-        false => memory::known(context.native(), at.get() as u64),
+    match registry().claims.find(at.get()) {
+        Some(_) => Ok(None), // memory of this adapter that is in no allocation
+        None => memory::known(context.native(), at.get() as u64),
     }
 }
 /// What the driver reports for an address that is not in memory of this adapter.

@@ -64,7 +64,10 @@ pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
-use ur_core::over_driver::{self, Contexts, CoreBackend};
+use ur_core::{
+    over_driver::{self, Contexts, CoreBackend},
+    queue,
+};
 use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
@@ -90,9 +93,9 @@ pub type Device = over_driver::Device<LevelZero>;
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<LevelZero>;
 /// What `ur_queue_handle_t` points at.
-pub type Queue = ur_core::queue::Queue<LevelZero>;
+pub type Queue = queue::Queue<LevelZero>;
 /// What `ur_event_handle_t` points at.
-pub type Event = ur_core::queue::Event<LevelZero>;
+pub type Event = queue::Event<LevelZero>;
 
 /// The dispatch table of the adapter.
 pub static TABLE: ur_dditable_t = table();
@@ -144,6 +147,9 @@ impl CoreBackend for LevelZero {
         sync_point::wait_for_all(context);
         Ok(())
     }
+}
+impl queue::HasStreams for LevelZero {
+    ur_core::records_graphs!();
 }
 impl Objects for LevelZero {
     ur_core::objects!();

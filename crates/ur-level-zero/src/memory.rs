@@ -1,9 +1,6 @@
 //! What the allocations of this backend consist of. `ur-core` keeps and frees them; memory is allocated in `backing.rs`
 //! and exported in `share.rs`.
 use super::LevelZero;
-use ur_core::memory::allocation;
 
 /// What an allocation consists of.
 pub type Memory = ur_core::over_driver::memory::Memory<LevelZero>;
-/// One allocation, or the whole of an imported object.
-pub type Allocation = allocation::Allocation<Memory>;

@@ -3,14 +3,14 @@
 use super::{
     device::DriverDevice,
     native::{context::NativeContext, ipc::OpenedHandle},
-    registry::registry,
+    registry::{Place, registry},
 };
 use std::{
     collections::{BTreeMap, HashMap},
     os::fd::AsFd,
     sync::{Arc, Mutex, Weak},
 };
-use ur_hal::{Address, Memory, Range, Result, contradiction};
+use ur_hal::{Address, Memory, MemoryKind, Range, Result, contradiction};
 use ur_lock::locked;
 
 /// Identifies an opened driver allocation.
@@ -61,8 +61,15 @@ impl Whole {
         locked(&registry().open).get(key).and_then(Weak::upgrade)
     }
     /// An allocation of `bytes` that was just opened.
-    pub(super) fn new(handle: OpenedHandle, bytes: usize, key: Option<Key>) -> Arc<Self> {
-        registry().claims.claim(handle.at() as usize, bytes);
+    pub(super) fn new(
+        (context, device): (&Arc<NativeContext>, &Arc<DriverDevice>),
+        handle: OpenedHandle,
+        bytes: usize,
+        key: Option<Key>,
+    ) -> Arc<Self> {
+        let (device, context) = (Arc::clone(device), Arc::clone(context));
+        let place = Place { kind: MemoryKind::Device, device, context };
+        registry().claims.claim(handle.at() as usize, bytes, Some(place));
         Arc::new(Self { handle, bytes, key, objects: Mutex::default() })
     }
     /// Lets [`find`](Self::find) find it.

@@ -1,6 +1,7 @@
 //! The state of this backend's memory in this process, in one place.
-use super::opened;
-use ur_hal::Claims;
+use super::{device::DriverDevice, native::context::NativeContext, opened};
+use std::sync::Arc;
+use ur_hal::{Claims, MemoryKind};
 use ur_mapping::PerProcess;
 
 /// The store of this process; a forked child gets a new, empty one.
@@ -13,5 +14,13 @@ pub(super) fn registry() -> &'static Store {
 pub(super) struct Store {
     /// Driver allocations opened from other processes.
     pub(super) open: opened::Open,
-    pub(super) claims: Claims,
+    /// `None` for reserved addresses, of which the driver knows what is mapped there.
+    pub(super) claims: Claims<Option<Place>>,
+}
+/// Whose memory it is.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) kind: MemoryKind,
+    pub(super) device: Arc<DriverDevice>,
+    pub(super) context: Arc<NativeContext>,
 }

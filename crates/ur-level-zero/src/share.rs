@@ -117,7 +117,7 @@ impl Shares for LevelZero {
 fn map(
     arrived: Arrived,
     context: &Arc<NativeContext>,
-    home: &DriverDevice,
+    home: &Arc<DriverDevice>,
 ) -> Result<OpenedMemory> {
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (whole, base) = match arrived.payload {
@@ -137,14 +137,14 @@ fn map(
                 None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
                 None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
             };
-            (measured(context, opened, key)?, base)
+            (measured((context, home), opened, key)?, base)
         }
         ArrivedPayload::Bytes(form) => {
             let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let handle = payload_data(Form::Opaque as u8, named)?;
             let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
             let opened = OpenedHandle::opaque(context, home, handle, None)?;
-            (measured(context, opened, None)?, base)
+            (measured((context, home), opened, None)?, base)
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
@@ -155,7 +155,7 @@ fn map(
 /// Queries the size of opened memory from the driver, because the exporter's claim cannot be trusted. If the
 /// handle opened a part of an allocation, the size is what follows in it.
 fn measured(
-    context: &Arc<NativeContext>,
+    (context, home): (&Arc<NativeContext>, &Arc<DriverDevice>),
     opened: OpenedHandle,
     key: Option<Key>,
 ) -> Result<Arc<Whole>> {
@@ -163,7 +163,7 @@ fn measured(
     let unknown = || contradiction("the driver does not know what it opened");
     let before = |there: &memory::Known| opened.at().checked_sub(there.base);
     let left = there.and_then(|there| there.bytes.checked_sub(before(&there)? as usize));
-    Ok(Whole::new(opened, left.ok_or_else(unknown)?, key))
+    Ok(Whole::new((context, home), opened, left.ok_or_else(unknown)?, key))
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified by the driver.
 fn physical(

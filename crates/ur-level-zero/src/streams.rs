@@ -12,7 +12,7 @@
 //! | `DISCARD_EVENTS`, `USE_DEFAULT_STREAM`, `SYNC_WITH_DEFAULT_STREAM`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, LevelZero, Queue,
+    LevelZero,
     context::DriverContext,
     crossing::Far,
     device::DriverDevice,
@@ -34,14 +34,11 @@ use super::{
     work::{Batching, Engines, QueueState},
 };
 use std::{sync::Arc, time::Instant};
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_core::{command::Ready, queue::HasStreams};
 use ur_hal::{
-    AdoptedStream, Command, Completion, ErrorKind, EventSharing, NativeHandle, Priority, Profile,
-    Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
+    AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeHandle, Priority,
+    Profile, Result, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
 };
 use ur_ipc::{Arrived, ArrivedPayload, Payload, Remote};
-use ur_sys::ur_queue_native_desc_t;
 use ze_sys::{
     ZE_COMMAND_QUEUE_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH,
     ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -51,7 +48,7 @@ use ze_sys::{
 const BATCH: u32 = 16;
 
 /// The result of a submission: the command's point, if one is wanted.
-type Made = ur_hal::Result<Option<Point>>;
+type Made = Result<Option<Point>>;
 
 /// A stream as the core holds it. Its lists outlive it until they are idle.
 #[derive(Debug)]
@@ -124,7 +121,7 @@ fn batching(is_asked_for: bool) -> Batching {
 }
 
 /// The driver's support of counter-based events for `device`.
-fn counters(device: &DriverDevice) -> ur_hal::Result<Counters> {
+fn counters(device: &DriverDevice) -> Result<Counters> {
     Counters::of(device.platform().raw(), device.raw())
 }
 /// Whether events of `device` can be shared between processes.
@@ -134,10 +131,7 @@ pub(super) fn has_sharing(device: &DriverDevice) -> bool {
 }
 
 /// Enqueues a barrier, unless it would have no effect.
-fn barrier(
-    work: &Arc<QueueState>,
-    what: &Submission<'_, LevelZero>,
-) -> ur_hal::Result<Option<Signal>> {
+fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
@@ -158,7 +152,7 @@ fn call_native(
     work: &Arc<QueueState>,
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
-) -> ur_hal::Result<Option<Signal>> {
+) -> Result<Option<Signal>> {
     let how = How { appends: Appends::One, at_once: true, ..How::default() };
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     work.put(&before, how, |list, _| list.barrier())?;
@@ -169,11 +163,7 @@ fn call_native(
 /// Enqueues a signal of a reusable event. Signals that several threads enqueue at the same time have no order: their
 /// numbers, the driver's event and the signal noted last may each take another of them for the latest. Each number is
 /// reported as come only by the mark behind its own signal, or when a complete event could be any of them.
-fn signal(
-    work: &Arc<QueueState>,
-    what: &Submission<'_, LevelZero>,
-    core: &Core,
-) -> ur_hal::Result<()> {
+fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core) -> Result<()> {
     core.check_reach(&work.device)?;
     let wanted = Submission { completion: Completion::Point, ..*what };
     // The times are taken with an event of their own, which comes first: so they are known when this event is
@@ -242,11 +232,13 @@ fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far
 
 impl Streams for LevelZero {
     const HAS_NATIVE_HANDLES: bool = true;
+    /// An immediate command list.
+    const STREAM_FORM: Option<i32> = Some(1);
     type ArrivedPoint = ImportPayload;
-    fn check_process() -> ur_hal::Result<()> {
+    fn check_process() -> Result<()> {
         platform::check_fork()
     }
-    fn engines(device: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
+    fn engines(device: &Arc<DriverDevice>) -> Result<u32> {
         Ok(if device.engine().is_some() { 1 } else { device.compute()?.engines })
     }
     fn event_sharing(device: &Arc<DriverDevice>) -> EventSharing {
@@ -256,23 +248,28 @@ impl Streams for LevelZero {
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         request: StreamRequest,
-    ) -> ur_hal::Result<Stream> {
+    ) -> Result<Stream> {
         Ok(Stream::make(context, device, request, None)?)
     }
     #[inline]
+    /// If the stream's device cannot access the memory of a command, a thread executes it.
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Made {
-        submit(stream.work()?, submission)
+        let work = stream.work()?;
+        match Far::of(&work.utility_lists, &work.device, submission.command)? {
+            Some(far) => submit_far(work, submission, far),
+            None => submit(work, submission),
+        }
     }
-    fn flush(stream: &Stream) -> ur_hal::Result<()> {
+    fn flush(stream: &Stream) -> Result<()> {
         stream.work()?.flush()
     }
-    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+    fn is_idle(stream: &Stream) -> Result<bool> {
         stream.work()?.is_idle()
     }
-    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+    fn finish(stream: &Stream) -> Result<()> {
         stream.work()?.finish()
     }
-    fn status(point: &Point) -> ur_hal::Result<Status> {
+    fn status(point: &Point) -> Result<Status> {
         Self::check_process()?;
         Ok(point.status())
     }
@@ -283,7 +280,7 @@ impl Streams for LevelZero {
             _ => false,
         }
     }
-    fn wait(point: &Point, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    fn wait(point: &Point, deadline: Option<Instant>) -> Result<bool> {
         Self::check_process()?;
         if let Some(deadline) = deadline
             && !Self::is_final_by(point, deadline)?
@@ -293,7 +290,7 @@ impl Streams for LevelZero {
         point.wait()?;
         Ok(true)
     }
-    fn times(point: &Point) -> ur_hal::Result<Option<Times>> {
+    fn times(point: &Point) -> Result<Option<Times>> {
         point.times()
     }
     /// A counter-based driver event; `None` if the driver has none.
@@ -301,29 +298,29 @@ impl Streams for LevelZero {
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         is_shareable: bool,
-    ) -> ur_hal::Result<Option<Point>> {
+    ) -> Result<Option<Point>> {
         let counters = counters(device)?;
         let event = counters.reusable(context.native(), device.raw(), is_shareable)?;
         let sharing = counters.sharing.filter(|_| is_shareable);
         let event = event.map(|event| EventKind::Counter(Arc::new(event)));
         Ok(event.map(|event| Point::Reusable(Core::new(event, device, sharing))))
     }
-    fn latest(point: &Point) -> ur_hal::Result<Option<Point>> {
+    fn latest(point: &Point) -> Result<Option<Point>> {
         match point {
             Point::Reusable(core) => Ok(core.owed().map(Point::Latest)),
-            _ => ur_hal::Error::unsupported("the latest signal of an event of one command"),
+            _ => Error::unsupported("the latest signal of an event of one command"),
         }
     }
-    fn export_point(point: &Point) -> ur_hal::Result<Payload> {
+    fn export_point(point: &Point) -> Result<Payload> {
         match point {
             Point::Reusable(core) => Ok(core.payload()?),
-            _ => ur_hal::Error::unsupported("sharing of an event of one command"),
+            _ => Error::unsupported("sharing of an event of one command"),
         }
     }
-    fn arrived_point(arrived: Arrived) -> ur_hal::Result<ImportPayload> {
+    fn arrived_point(arrived: Arrived) -> Result<ImportPayload> {
         let nonsense = || {
             let why = "the exporter sent something that is no event of Level Zero: is it of the same version?";
-            ur_hal::Error::new(ErrorKind::InvalidValue, why)
+            Error::new(ErrorKind::InvalidValue, why)
         };
         let ArrivedPayload::Driver { fd, bytes, .. } = arrived.payload else {
             return Err(nonsense());
@@ -335,15 +332,15 @@ impl Streams for LevelZero {
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         arrived: Remote<ImportPayload>,
-    ) -> ur_hal::Result<Point> {
+    ) -> Result<Point> {
         let sharing = counters(device)?.sharing.ok_or_else(|| {
             let why = "this driver cannot share events between processes: a newer one may";
-            ur_hal::Error::new(ErrorKind::Unsupported, why)
+            Error::new(ErrorKind::Unsupported, why)
         })?;
         Ok(Point::Reusable(Core::imported(context.native(), &sharing, arrived)?))
     }
     /// The immediate command list; of an out-of-order queue the first one.
-    fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
+    fn native_stream(stream: &Stream) -> Result<NativeHandle> {
         Ok(NativeHandle(stream.work()?.first()?.raw().addr() as u64))
     }
     /// An in-order stream over an existing immediate, in-order command list.
@@ -353,16 +350,16 @@ impl Streams for LevelZero {
         handle: NativeHandle,
         is_owned: bool,
         request: StreamRequest,
-    ) -> ur_hal::Result<AdoptedStream<Self>> {
+    ) -> Result<AdoptedStream<Self>> {
         let raw = RawList::from_addr(handle.0 as usize).ok_or_else(|| {
-            ur_hal::Error::new(ErrorKind::InvalidValue, "0 is no command list of the driver")
+            Error::new(ErrorKind::InvalidValue, "0 is no command list of the driver")
         })?;
         let device = wished.unwrap_or(&devices[0]).clone();
         let list = NativeList::adopted(raw, is_owned, context.native().clone());
         let stream = Stream::make(context, &device, request, Some(list))?;
         Ok((device, stream))
     }
-    fn native_point(point: &Point) -> ur_hal::Result<NativeHandle> {
+    fn native_point(point: &Point) -> Result<NativeHandle> {
         Ok(NativeHandle(point.raw()?.addr() as u64))
     }
     fn adopt_point(
@@ -370,35 +367,8 @@ impl Streams for LevelZero {
         _: &[Arc<DriverDevice>],
         handle: NativeHandle,
         is_owned: bool,
-    ) -> ur_hal::Result<Point> {
+    ) -> Result<Point> {
         let raw = RawEvent::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidValue)?;
         Ok(Point::Native(EventKind::Adopted(AdoptedEvent::adopted(raw, is_owned, ()))))
-    }
-}
-impl HasStreams for LevelZero {
-    ur_core::records_graphs!();
-    fn uuid(device: &Device) -> Result<[u8; 16]> {
-        Ok(device.uuid())
-    }
-    /// If the queue's device cannot access the memory of a command, a thread executes it.
-    #[inline]
-    fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
-        let work = queue.stream().work()?;
-        match Far::of(queue.context().borrow(), queue.device(), what.command)? {
-            Some(far) => submit_far(work, what, far),
-            None => submit(work, what),
-        }
-    }
-    fn tell_native_form(desc: Option<&ur_queue_native_desc_t>) {
-        native::tell_immediate(desc);
-    }
-    fn check_native_form(desc: &ur_queue_native_desc_t) -> Result<()> {
-        match native::is_immediate(desc) {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::UnsupportedFeature,
-                "a queue is made over an immediate command list here, not over a command queue",
-            )),
-        }
     }
 }

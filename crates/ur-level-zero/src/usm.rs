@@ -38,6 +38,10 @@ impl UtilityLists {
     pub(super) fn new(context: Arc<NativeContext>) -> Self {
         Self { context, idle: Mutex::default() }
     }
+    /// The context that they are for.
+    pub(super) fn context(&self) -> &Arc<NativeContext> {
+        &self.context
+    }
     fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
         locked(&self.idle)
     }
@@ -130,7 +134,7 @@ impl HasUsm for LevelZero {
     }
     fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
         let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
-        if let Some(ways) = Ends::beyond(context, device, ends)? {
+        if let Some(ways) = Ends::beyond(context.utility_lists(), device, ends)? {
             return Ok(ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1))?);
         }
         Ok(context

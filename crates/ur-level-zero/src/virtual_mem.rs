@@ -110,7 +110,7 @@ impl VirtualMemory for LevelZero {
         let reserved = native::Range::reserve(context.native(), wished, bytes)?;
         let null = || Error::new(ErrorKind::Unknown, "the driver reserved a null address");
         let range = Range::new(Address::new(reserved.at() as usize).ok_or_else(null)?, bytes)?;
-        registry().claims.claim(range.start().get(), bytes);
+        registry().claims.claim(range.start().get(), bytes, None);
         Ok(Reservation { range, reserved, pieces: Mutex::default() })
     }
     fn physical(

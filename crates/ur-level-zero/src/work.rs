@@ -17,6 +17,7 @@ use super::{
     reusable::{PendingSignal, lost},
     signal::{BRIEF, Cache, EVER, SLICE},
     sync_point,
+    usm::UtilityLists,
 };
 use std::{
     collections::VecDeque,
@@ -68,6 +69,7 @@ pub(super) struct Engines {
 pub struct QueueState {
     pub(super) device: Arc<DriverDevice>,
     native: Arc<NativeContext>,
+    pub(super) utility_lists: Arc<UtilityLists>,
     /// The number by which the core knows the context.
     pub(super) context: usize,
     engine: Engine,
@@ -145,6 +147,7 @@ impl QueueState {
         let work = Arc::new(Self {
             device: Arc::clone(device),
             native: Arc::clone(context.native()),
+            utility_lists: Arc::clone(context.utility_lists()),
             context: number,
             engine,
             engines: spread.max(1),

@@ -172,6 +172,9 @@ impl OpensDevices for OpenCl {
     fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
         device.as_ref().parent().cloned()
     }
+    fn uuid(device: &Arc<DriverDevice>) -> ur_hal::Result<[u8; 16]> {
+        Ok(device.uuid())
+    }
     fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
         let own = || (now_on(device.clock()), now_on(ClockId::Monotonic));
         let (device, host) =

@@ -27,6 +27,7 @@ use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics}
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
+    queue,
 };
 use ur_sys::ur_dditable_t;
 
@@ -93,6 +94,9 @@ impl CoreBackend for OpenCl {
     fn wait(context: usize) -> Result<()> {
         lane::wait_for_context(context)
     }
+}
+impl queue::HasStreams for OpenCl {
+    ur_core::records_graphs!();
 }
 impl command_buffer::Replays for OpenCl {}
 

@@ -4,7 +4,7 @@
 //! Of the flags of a queue, out-of-order and profiling are as documented. Priorities, default streams and whether commands are
 //! collected are hints, of which OpenCL makes nothing.
 use super::{
-    Device, DriverDevice, OpenCl,
+    DriverDevice, OpenCl,
     cl::*,
     context::DriverContext,
     driver::{RawEvent, RawQueue},
@@ -18,11 +18,10 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::error::{ErrorCode, Result};
-use ur_core::queue::HasStreams;
+use ur_adapter::error::ErrorCode;
 use ur_hal::{
-    Address, AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall,
-    NativeHandle, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
+    AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall, NativeHandle,
+    Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
 };
 use ur_sys::ur_queue_flags_t;
 
@@ -50,6 +49,8 @@ fn call_native(
 
 impl Streams for OpenCl {
     const HAS_NATIVE_HANDLES: bool = true;
+    /// All memory is where it is used.
+    const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
     fn check_process() -> ur_hal::Result<()> {
         Ok(platform::check_process()?)
@@ -154,14 +155,4 @@ pub(super) fn flags() -> ur_queue_flags_t {
     let hints =
         F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
     F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS | hints
-}
-impl HasStreams for OpenCl {
-    ur_core::records_graphs!();
-    fn uuid(device: &Device) -> Result<[u8; 16]> {
-        Ok(device.driver().uuid())
-    }
-    /// All memory is where it is used.
-    fn is_managed(_: Address) -> bool {
-        true
-    }
 }

@@ -28,6 +28,9 @@ impl OpensDevices for Example {
             ["Example", "Nobody", env!("CARGO_PKG_VERSION"), ""].map(String::from);
         Ok(PlatformFacts { name, vendor, version, extensions, handle: None })
     }
+    fn uuid(_: &()) -> ur_hal::Result<[u8; 16]> {
+        Ok(UUID)
+    }
     fn clocks(_: &()) -> ur_hal::Result<Clocks> {
         let now = now();
         Ok(Clocks { device: now, host: now })

@@ -19,6 +19,7 @@ use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics}
 use ur_core::{
     command_buffer,
     over_driver::{Contexts, CoreBackend},
+    queue,
 };
 use ur_sys::ur_dditable_t;
 use ur_system::{backing, mapping, opened};
@@ -80,5 +81,9 @@ impl CoreBackend for Example {
 }
 
 /// Command buffers and graphs are the core's: it submits what was recorded again and again.
+/// What commands are captured by is the core's.
+impl queue::HasStreams for Example {
+    ur_core::records_graphs!();
+}
 impl command_buffer::Replays for Example {}
 impl ur_hal::ReachesPeers for Example {}

@@ -143,7 +143,7 @@ struct Job {
     /// A value that is owed to other processes.
     owed: Option<(Arc<Counter>, u64)>,
     /// What must be there until it is done.
-    kept: Vec<Box<dyn Any + Send>>,
+    kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 /// What the core knows as a stream.
 #[derive(Debug)]
@@ -165,7 +165,7 @@ impl Stream {
     pub fn put(
         &self,
         submission: &Submission<'_, Example>,
-        kept: Vec<Box<dyn Any + Send>>,
+        kept: Option<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Option<Arc<End>>> {
         self.check_fork()?;
         let (mut points, mut ends, mut words) = (vec![], vec![], vec![]);
@@ -227,6 +227,10 @@ fn work(jobs: &Receiver<Job>, progress: &Progress) {
 }
 
 impl ur_hal::Streams for Example {
+    /// What a command uses is kept until it is done.
+    const KEEPS_OBJECTS: bool = true;
+    /// Nothing is said of hints, whatever memory they concern.
+    const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
     /// The thread writes words that processes share, and waits for them: the core does the rest.
     fn event_sharing((): &()) -> EventSharing {
@@ -244,7 +248,14 @@ impl ur_hal::Streams for Example {
         Ok(Stream { progress, jobs: Mutex::new(sender), fork, is_told_by_points })
     }
     fn submit(stream: &Stream, what: &Submission<'_, Self>) -> Result<Option<Arc<End>>> {
-        stream.put(what, vec![])
+        stream.put(what, None)
+    }
+    fn submit_keeping(
+        stream: &Stream,
+        what: &Submission<'_, Self>,
+        kept: Arc<dyn Any + Send + Sync>,
+    ) -> Result<Option<Arc<End>>> {
+        stream.put(what, Some(kept))
     }
     fn flush(stream: &Stream) -> Result<()> {
         stream.check_fork() // every command is on its way at once

@@ -221,7 +221,7 @@ impl<D: Replays> Records for D {
         let (mut before, mut list) = (Waits::new(), Lent::new());
         waits::capture(&all, &mut before)?;
         lend(&before, &mut list);
-        let is_captured = D::is_captured(&queue)?;
+        let is_captured = D::is_captured(queue.stream())?;
         let last = recording.last.take_if(|last| !is_under_way(last));
         drop(last);
         if let Some(last) = recording.last.as_ref().filter(|_| !is_captured) {

@@ -44,7 +44,7 @@ impl<D: HasStreams> SharesEvents for OverDriver<D> {
             Payload::Driver { exposes, .. } => *exposes,
             _ => 0,
         };
-        let device = D::uuid(device)?;
+        let device = D::uuid(device.driver())?;
         let old = SharedEvents::<D>::get().offered().insert(*object, shared.what.clone());
         // After the insertion: `SharedPart::drop` reads the flag, and must then find the entry.
         shared.was_offered.store(true, Release);

@@ -113,6 +113,9 @@ pub fn is_recording<D: HasGraphs>(
     queue: &Queue<D>,
     events: &[Borrowed<'_, Event<D>>],
 ) -> Result<bool> {
+    if D::CAN_BE_CAPTURED && events.iter().any(|event| event.is_shared()) {
+        D::check_word_wait(queue.stream())?;
+    }
     if queue.capture().is_active() {
         return Ok(true);
     }

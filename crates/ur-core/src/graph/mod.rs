@@ -20,7 +20,6 @@ macro_rules! records_graphs {
             queue: &$crate::queue::Queue<Self>,
             events: &[$crate::ur_adapter::object::Borrowed<'_, $crate::queue::Event<Self>>],
         ) -> $crate::ur_adapter::error::Result<bool> {
-            Self::check_waits(queue, events)?;
             $crate::graph::is_recording(queue, events)
         }
         fn record(

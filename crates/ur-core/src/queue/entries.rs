@@ -6,6 +6,7 @@ use ur_adapter::{
     chain,
     error::{Error, ErrorCode, Result},
     info::Answer,
+    memory::UsmPtr,
     object::{Borrowed, Owned},
 };
 use ur_hal::{DefaultStream, NativeHandle, Priority, StreamRequest};
@@ -103,7 +104,10 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
         if !D::HAS_NATIVE_HANDLES {
             return own_handle::of(&queue);
         }
-        D::tell_native_form(desc);
+        let asked = desc.and_then(|desc| UsmPtr::new(desc.pNativeData).ok());
+        if let (Some(form), Some(asked)) = (D::STREAM_FORM, asked) {
+            asked.write(form);
+        }
         Ok(D::native_stream(&queue.stream)?.0 as ur_native_handle_t)
     }
     /// A queue over a native stream is in-order, unless the driver reports otherwise.
@@ -126,7 +130,14 @@ impl<D: HasStreams> QueueApi for OverDriver<D> {
         }
         device.map_or(Ok(()), |device| context.check(device))?;
         let desc = properties.map(chain::extension::<ur_queue_native_desc_t>).transpose()?;
-        desc.flatten().map_or(Ok(()), D::check_native_form)?;
+        let form = desc.flatten().and_then(|desc| UsmPtr::new(desc.pNativeData).ok());
+        if let (Some(of_queues), Some(form)) = (D::STREAM_FORM, form)
+            && (form.read_i32() == 0) != (of_queues == 0)
+        {
+            let why =
+                "a queue is made over an immediate command list here, not over a command queue";
+            return Error::refuse(ErrorCode::UnsupportedFeature, why);
+        }
         let wished = device.map(|device| device.own()).transpose()?;
         let context = context.own()?;
         let from = (context.driver_devices(), wished.as_ref().map(|one| one.driver()));

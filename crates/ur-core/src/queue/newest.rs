@@ -7,7 +7,7 @@
 //! devices at the same time.
 use super::objects::{HasStreams, Queue, no_point};
 use crate::{
-    command::{Ready, Usage},
+    command::{Ready, Usage, Used},
     memory::{
         image_layout::Image,
         newest::{Arrival, Side, Writer, Writers},
@@ -16,6 +16,7 @@ use crate::{
 };
 use smallvec::SmallVec;
 use std::{
+    any::Any,
     ops::Range,
     sync::{Arc, Mutex},
 };
@@ -59,9 +60,30 @@ pub(crate) fn submit_with_newest<D: HasStreams>(
     ready: &Ready<'_, D>,
 ) -> ur_hal::Result<Option<D::Point>> {
     match ready.buffers().any(|(mem, ..)| mem.storage().is_copied()) {
-        false => D::submit_using(queue, what, ready),
+        false => submit_keeping(queue, what, ready),
         true => submit_behind_copies(queue, what, ready),
     }
+}
+/// Submits a command with the objects that it uses, where the driver keeps those. Memory objects are freed deferred, behind
+/// their commands.
+#[inline(always)]
+fn submit_keeping<D: HasStreams>(
+    queue: &Queue<D>,
+    what: &Submission<'_, D>,
+    ready: &Ready<'_, D>,
+) -> ur_hal::Result<Option<D::Point>> {
+    if D::KEEPS_OBJECTS && !matches!((&ready.uses, ready.more), ([None, None], [])) {
+        for used in ready.used() {
+            // Of these a command uses at most one.
+            let kept: Arc<dyn Any + Send + Sync> = match used {
+                Used::Buffer { .. } => continue,
+                Used::Program(program) => Arc::new(program.own()?),
+                Used::Freed(freed) => Arc::new(freed.take()),
+            };
+            return D::submit_keeping(queue.stream(), what, kept);
+        }
+    }
+    D::submit(queue.stream(), what)
 }
 #[inline(never)]
 fn submit_behind_copies<D: HasStreams>(
@@ -70,7 +92,7 @@ fn submit_behind_copies<D: HasStreams>(
     ready: &Ready<'_, D>,
 ) -> ur_hal::Result<Option<D::Point>> {
     // What native code captures may never run: the contents are there then, too.
-    let is_captured = D::is_captured(queue)?;
+    let is_captured = D::is_captured(queue.stream())?;
     let copied = || ready.buffers().filter(|(mem, ..)| mem.storage().is_copied());
     let mut arrivals = Arrivals::<D>::new();
     for (mem, bytes, usage) in copied() {
@@ -93,7 +115,7 @@ fn submit_behind_copies<D: HasStreams>(
         completion => completion,
     };
     let submission = Submission { waits: &waits, completion, ..*what };
-    let mut made = D::submit_using(queue, &submission, ready)?;
+    let mut made = submit_keeping(queue, &submission, ready)?;
     if writes {
         let end = match what.completion {
             // Nobody gets the command's own point.

@@ -2,7 +2,7 @@
 use super::counters::Counters;
 use crate::{
     command::{InOrder, Place, Ready, Recorder},
-    memory::allocation::{Allocation, Freeing, Usm},
+    memory::allocation::{Freeing, Usm},
     over_driver::{
         mem::BufferBackend, sampler::HasSamplers, usm_pool::sweep_after_wait, watch::Watch,
     },
@@ -27,11 +27,11 @@ use ur_adapter::{
     error::{Error, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
+use ur_hal::{Modules, StreamRequest, Streams, Types};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
-use ur_sys::{ur_command_t, ur_queue_flags_t, ur_queue_native_desc_t};
+use ur_sys::{ur_command_t, ur_queue_flags_t};
 
 pub(crate) type Context<D> = <D as Objects>::Context;
 pub(crate) type Device<D> = <D as Objects>::Device;
@@ -51,32 +51,6 @@ pub trait HasStreams:
     /// The captured command that an event stands for; [`Infallible`](std::convert::Infallible) if queues do not
     /// capture.
     type Captured: fmt::Debug + Send + Sync;
-
-    /// The device's UUID, for tickets of events that were made for it.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn uuid(device: &Device<Self>) -> Result<[u8; 16]>;
-    /// Whether the memory at an address is migrated, so that hints about it have an effect.
-    fn is_managed(at: Address) -> bool {
-        Allocation::<Self::Memory>::find(at.into()).is_some_and(|found| found.usm() == Usm::Shared)
-    }
-    /// Submits a command. The driver keeps the objects of [`Ready::used`] alive until the command is complete.
-    ///
-    /// # Errors
-    /// As for [`Streams::submit`].
-    #[inline(always)]
-    fn submit_using(
-        queue: &Queue<Self>,
-        submission: &Submission<'_, Self>,
-        ready: &Ready<'_, Self>,
-    ) -> ur_hal::Result<Option<Self::Point>> {
-        let _ = ready;
-        Self::submit(queue.stream(), submission)
-    }
-    /// Whether memory that is freed in queue order is handed to the driver with the command
-    /// ([`Used::Freed`](crate::command::Used::Freed)). Otherwise the core uses a deferred free.
-    const FREES_WITH_COMMANDS: bool = false;
 
     /// See [`TakesCommands::allocate_in_order`](crate::command::TakesCommands).
     ///
@@ -108,27 +82,6 @@ pub trait HasStreams:
         Ok(FreedInOrder::No(freeing))
     }
 
-    /// Whether recorded commands wait for points even in in-order queues. See
-    /// [`Replays`](crate::command_buffer::Replays).
-    const ORDERS_BY_POINTS: bool = false;
-    /// Whether commands that are submitted to the queue now are captured by native code outside this adapter, so that
-    /// they do not run. See [`Replays`](crate::command_buffer::Replays).
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn is_captured(queue: &Queue<Self>) -> Result<bool> {
-        let _ = queue;
-        Ok(false)
-    }
-    /// Checks that the queue can wait for these events now.
-    ///
-    /// # Errors
-    /// Why it cannot.
-    #[inline(always)]
-    fn check_waits(queue: &Queue<Self>, events: &[Borrowed<'_, Event<Self>>]) -> Result<()> {
-        let _ = (queue, events);
-        Ok(())
-    }
     /// Whether the queue captures a command that waits for these events.
     ///
     /// # Errors
@@ -168,18 +121,6 @@ pub trait HasStreams:
     ) -> Enqueued<Self> {
         let _ = (queue, graph, events, report);
         Error::unsupported("urEnqueueGraphExp")
-    }
-    /// Writes the form of a queue's native handle to the descriptor, for drivers that have several forms.
-    fn tell_native_form(desc: Option<&ur_queue_native_desc_t>) {
-        let _ = desc;
-    }
-    /// Checks that a native handle has a form that queues can be made of.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` for another form.
-    fn check_native_form(desc: &ur_queue_native_desc_t) -> Result<()> {
-        let _ = desc;
-        Ok(())
     }
 }
 

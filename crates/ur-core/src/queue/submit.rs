@@ -110,7 +110,8 @@ pub fn submit_by<D: HasStreams>(
 impl<D: HasStreams> TakesCommands for D {
     type Known = Allocation<D::Memory>;
     fn is_managed(at: Address) -> bool {
-        <D as HasStreams>::is_managed(at)
+        let is_migrated = |found: &Allocation<D::Memory>| found.usm() == Usm::Shared;
+        D::HINTS_CONCERN_ALL || Allocation::find(at.into()).is_some_and(|found| is_migrated(&found))
     }
     #[inline(always)] // where the kind of the command is known, the compiler drops the code for all others
     fn submit(
@@ -218,13 +219,13 @@ impl<D: HasStreams> TakesCommands for D {
         };
         let mut barrier = Ready::barrier(ur_command_t::ENQUEUE_USM_FREE_EXP, Order::Free);
         let spent = Handover::default();
-        if D::FREES_WITH_COMMANDS {
+        if D::KEEPS_OBJECTS {
             spent.put(freeing.again());
             barrier.uses[0] = Some(Used::Freed(&spent));
         }
         match <D as TakesCommands>::submit(queue, &barrier, events, report) {
             Ok(event) => {
-                match D::FREES_WITH_COMMANDS {
+                match D::KEEPS_OBJECTS {
                     true => freeing.announce(),
                     false => freeing.finish(|since| D::submitted(queue.context(), since)),
                 }

@@ -353,6 +353,9 @@ impl OpensDevices for InMemory {
         let [name, vendor, version] = ["in memory", "nobody", "1.0"].map(String::from);
         Ok(PlatformFacts { name, vendor, version, extensions: String::new(), handle: None })
     }
+    fn uuid(device: &u32) -> Result<[u8; 16]> {
+        Ok([*device as u8; 16])
+    }
     fn clocks(_: &u32) -> Result<Clocks> {
         let now = now();
         Ok(Clocks { device: now, host: now })
