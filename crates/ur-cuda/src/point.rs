@@ -113,7 +113,12 @@ impl<D: Dialect> End<D> {
     fn status(&self) -> Result<Status> {
         if self.status.load(Acquire) == PENDING {
             let _on = self.event.device()?.enter()?;
-            self.settle(&self.event.is_complete());
+            let outcome = self.event.is_complete();
+            match outcome {
+                // What the driver does not tell is no failure of the command.
+                Err(error) if !error.status().is_some_and(is_of_capture) => return Err(error),
+                outcome => self.settle(&outcome),
+            }
         }
         Ok(match self.status.load(Acquire) {
             COMPLETE => Status::Complete,
@@ -192,17 +197,13 @@ impl<D: Dialect> Point<D> {
     /// Its current state.
     ///
     /// # Errors
-    /// [`ErrorKind::Uninitialized`] in a forked child.
+    /// [`ErrorKind::Uninitialized`] in a forked child; the driver's error.
     pub(super) fn status(&self) -> Result<Status> {
         match self {
             Self::Command(end) => end.status(),
             Self::Native(event, device) => {
                 let _on = device.enter()?;
-                Ok(match event.is_complete() {
-                    Ok(true) => Status::Complete,
-                    Ok(false) => Status::Submitted,
-                    Err(_) => Status::Failed,
-                })
+                Ok(if event.is_complete()? { Status::Complete } else { Status::Submitted })
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Commands on buffers: checks the ranges and boxes that the caller passes, and resolves buffers to addresses.
-use super::ready::{Ready, Room, TakesCommands, Usage, Used};
+use super::ready::{Ready, Room, TakesCommands, Usage, Used, check_same_context};
 use crate::{
     memory::ranges::{check_range, pattern_of},
     over_driver::mem::{BufferBackend, Mapping, Mem},
@@ -196,6 +196,7 @@ pub(super) fn map<D: TakesCommands>(
             "WRITE_INVALIDATE_REGION discards the contents: combine it with neither READ nor WRITE",
         );
     }
+    check_same_context(buffer, queue.place().0)?;
     let mapping = buffer.mapping(flags, offset, size)?;
     let (name, at) = (ur_command_t::MEM_BUFFER_MAP, mapping.at);
     let brings = !flags.contains(F::WRITE_INVALIDATE_REGION);
@@ -215,6 +216,7 @@ pub(super) fn unmap<D: TakesCommands>(
     report: CompletionRequest,
 ) -> Enqueued<D> {
     use ur_map_flags_t as F;
+    check_same_context(mem, queue.place().0)?;
     let mapping = mem.unmap(at)?;
     let name = ur_command_t::MEM_UNMAP;
     let brings = mapping.flags.intersects(F::WRITE | F::WRITE_INVALIDATE_REGION);

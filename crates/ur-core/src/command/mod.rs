@@ -8,4 +8,5 @@ mod ready;
 mod resolve;
 mod usm_async;
 
+pub(crate) use ready::check_same_context;
 pub use ready::{Exists, InOrder, Place, Ready, Recorder, TakesCommands, Usage, Used};

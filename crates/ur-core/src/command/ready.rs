@@ -245,14 +245,24 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// `INVALID_CONTEXT`
     #[inline(always)]
     pub(crate) fn check_context(&self, context: &Owned<<D as Objects>::Context>) -> Result<()> {
-        let is_of_others = |(mem, ..): (Borrowed<'_, Mem<D>>, _, _)| !mem.context().same(context);
-        match self.buffers().any(is_of_others) {
-            false => Ok(()),
-            true => Error::refuse(
-                ErrorCode::InvalidContext,
-                "a memory object belongs to another context than the queue or command buffer: create it with the same one",
-            ),
-        }
+        self.buffers().try_for_each(|(mem, ..)| check_same_context(mem, context))
+    }
+}
+/// Checks that a memory object belongs to the context of the queue or command buffer whose command uses it.
+///
+/// # Errors
+/// `INVALID_CONTEXT`
+#[inline(always)]
+pub(crate) fn check_same_context<D: TakesCommands>(
+    mem: Borrowed<'_, Mem<D>>,
+    context: &Owned<<D as Objects>::Context>,
+) -> Result<()> {
+    match mem.context().same(context) {
+        true => Ok(()),
+        false => Error::refuse(
+            ErrorCode::InvalidContext,
+            "a memory object belongs to another context than the queue or command buffer: create it with the same one",
+        ),
     }
 }
 

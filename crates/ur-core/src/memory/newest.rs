@@ -17,9 +17,52 @@ pub(crate) struct Writer<P> {
     pub(crate) point: Arc<P>,
     /// Identifies an in-order queue, in which a later command is complete after an earlier one.
     pub(crate) queue: Option<u64>,
+    /// Greater than that of each command that was submitted before.
+    pub(crate) number: u64,
 }
-/// The oldest first.
-pub(crate) type Writers<P> = Vec<Writer<P>>;
+/// Commands that write, the oldest first.
+#[derive(Debug)]
+pub(crate) struct Writers<P> {
+    all: Vec<Writer<P>>,
+    /// With how many of them what is over is looked for everywhere.
+    most: usize,
+}
+impl<P> Writers<P> {
+    /// No command.
+    pub(crate) fn new() -> Self {
+        Self { all: vec![], most: FEW_WRITERS }
+    }
+    /// The commands.
+    pub(crate) fn all(&self) -> &[Writer<P>] {
+        &self.all
+    }
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+    /// Forgets the oldest that are over; those behind one that is not only once there are twice as many as were left the
+    /// last time.
+    pub(crate) fn forget(&mut self, is_over: impl Fn(&Arc<P>) -> bool) {
+        let left = self.all.iter().position(|writer| !is_over(&writer.point));
+        self.all.drain(..left.unwrap_or(self.all.len()));
+        if self.all.len() >= self.most {
+            self.all.retain(|writer| !is_over(&writer.point));
+            self.most = FEW_WRITERS.max(2 * self.all.len());
+        }
+    }
+}
+impl<P> FromIterator<Writer<P>> for Writers<P> {
+    fn from_iter<I: IntoIterator<Item = Writer<P>>>(all: I) -> Self {
+        Self { all: all.into_iter().collect(), most: FEW_WRITERS }
+    }
+}
+impl<P> Clone for Writers<P> {
+    fn clone(&self) -> Self {
+        Self { all: self.all.clone(), most: self.most }
+    }
+}
+/// Fewer commands are not worth that.
+const FEW_WRITERS: usize = 16;
 /// One device's copy of some bytes.
 #[derive(Debug)]
 pub(crate) struct Side<P> {
@@ -50,7 +93,7 @@ const FEW: usize = 64;
 
 impl<P> Clone for Writer<P> {
     fn clone(&self) -> Self {
-        Self { point: Arc::clone(&self.point), queue: self.queue }
+        Self { point: Arc::clone(&self.point), ..*self }
     }
 }
 impl<P> Clone for Arrival<P> {
@@ -72,10 +115,11 @@ impl<P> Side<P> {
     fn is_like(&self, other: &Self) -> bool {
         let arrival =
             |side: &Self| side.arrival.as_ref().map(|arrival| Arc::as_ptr(&arrival.point));
-        let mut pairs = self.written.iter().zip(&other.written);
+        let (ours, others) = (self.written.all(), other.written.all());
+        let mut pairs = ours.iter().zip(others);
         self.is_newest == other.is_newest
             && arrival(self) == arrival(other)
-            && self.written.len() == other.written.len()
+            && ours.len() == others.len()
             && pairs.all(|(one, other)| Arc::ptr_eq(&one.point, &other.point))
     }
 }
@@ -101,14 +145,22 @@ impl<P> Segment<P> {
         let is_earlier = |one: &Writer<P>| {
             one.queue.is_some() && writer.is_some_and(|writer| writer.queue == one.queue)
         };
-        written.retain(|one| !is_whole && !is_earlier(one));
-        written.extend(writer.cloned());
+        written.all.retain(|one| !is_whole && !is_earlier(one));
+        written.all.extend(writer.cloned());
+    }
+    /// Records that a command which may have been submitted, or not, may write on one device.
+    fn fail(&mut self, index: usize, writer: Option<&Writer<P>>) {
+        if self.sides[index].is_newest {
+            self.write(index, writer, false);
+        } else {
+            self.sides[index].written.all.extend(writer.cloned());
+        }
     }
 }
 impl<P> Newest<P> {
     /// Bytes that nothing was ever written to.
     pub(crate) fn new(bytes: usize, devices: usize) -> Self {
-        let side = |_| Side { is_newest: false, arrival: None, written: vec![] };
+        let side = |_| Side { is_newest: false, arrival: None, written: Writers::new() };
         let whole = Segment { bytes: 0..bytes, sides: (0..devices).map(side).collect() };
         Self { segments: vec![whole], most: FEW }
     }
@@ -143,6 +195,11 @@ impl<P> Newest<P> {
             segment.write(index, writer, is_whole);
         }
         self.join(bytes);
+    }
+    /// Records that a command failed whose writes of these bytes on one device may be under way, or not: they do not make
+    /// the contents there the newest, but no copy must arrive there before.
+    pub(crate) fn fail(&mut self, bytes: Range<usize>, index: usize, writer: Option<&Writer<P>>) {
+        self.within(bytes).iter_mut().for_each(|segment| segment.fail(index, writer));
     }
     /// Makes one segment of neighbours that do not differ, among these bytes and those beside them.
     pub(crate) fn join(&mut self, bytes: Range<usize>) {
@@ -180,7 +237,7 @@ mod tests {
     }
 
     fn writer(queue: u64) -> Writer<u32> {
-        Writer { point: Arc::new(7), queue: Some(queue) }
+        Writer { point: Arc::new(7), queue: Some(queue), number: 0 }
     }
     #[test]
     fn a_write_makes_the_other_copies_of_these_bytes_old_and_no_others() {
@@ -215,7 +272,7 @@ mod tests {
         assert_eq!(all.segments[0].bytes, 0..100);
         all.write(50..51, 0, Some(&writer(2)), true);
         assert_eq!(all.segments.len(), 3, "another command's write");
-        all.within(0..100).iter_mut().for_each(|one| one.sides[0].written.clear());
+        all.within(0..100).iter_mut().for_each(|one| one.sides[0].written = Writers::new());
         all.join(0..100);
         assert_eq!(all.segments.len(), 1, "it does not matter once both are over");
     }
@@ -227,7 +284,7 @@ mod tests {
             all.write(at..at + 1, 0, Some(&writer(at as u64)), true);
             all.tidy(|sides| {
                 looked_at += 1;
-                sides[0].written.clear();
+                sides[0].written = Writers::new();
             });
             assert!(all.segments.len() <= FEW);
         }
@@ -238,9 +295,9 @@ mod tests {
         let mut all = Newest::<u32>::new(100, 2);
         let kept = |all: &mut Newest<u32>| {
             let written = &all.within(0..100)[0].sides[1].written;
-            written.iter().map(|one| one.queue).collect::<Vec<_>>()
+            written.all().iter().map(|one| one.queue).collect::<Vec<_>>()
         };
-        let free = Writer { point: Arc::new(7), queue: None };
+        let free = Writer { point: Arc::new(7), queue: None, number: 0 };
         for one in [&writer(1), &free, &writer(2), &free, &writer(1)] {
             all.write(0..100, 1, Some(one), false);
         }
@@ -257,7 +314,38 @@ mod tests {
         let segment = &mut all.within(0..8)[0];
         segment.sides[1].is_newest = true;
         assert_eq!(segment.source(2), Some(1));
-        segment.sides[1].arrival = Some(Arrival { point: Arc::new(2), behind: vec![] });
+        segment.sides[1].arrival = Some(Arrival { point: Arc::new(2), behind: Writers::new() });
         assert_eq!(segment.source(2), Some(0));
+    }
+    #[test]
+    fn commands_that_are_over_are_forgotten_also_behind_one_that_is_not() {
+        let mut all = Newest::<u32>::new(100, 2);
+        let mut asked = 0;
+        for point in 0..10_000 {
+            let one = Writer { point: Arc::new(point), queue: None, number: 0 };
+            all.write(0..100, 0, Some(&one), false);
+            let counted = std::cell::Cell::new(0);
+            let written = &mut all.within(0..100)[0].sides[0].written;
+            written.forget(|point| {
+                counted.set(counted.get() + 1);
+                **point != 0
+            });
+            asked += counted.get();
+            assert!(written.all().len() <= FEW_WRITERS);
+        }
+        assert!(asked < 40_000, "{asked}");
+        assert_eq!(*all.within(0..100)[0].sides[0].written.all()[0].point, 0);
+    }
+    #[test]
+    fn what_failed_makes_no_contents_new() {
+        let mut all = Newest::<u32>::new(100, 2);
+        all.write(0..50, 1, None, true);
+        all.write(50..100, 0, None, true);
+        all.fail(0..100, 0, Some(&writer(1)));
+        assert_eq!(
+            (newest(&mut all, 0), newest(&mut all, 50)),
+            (vec![false, true], vec![true, false])
+        );
+        assert!(all.within(0..100).iter().all(|one| !one.sides[0].written.is_empty()));
     }
 }

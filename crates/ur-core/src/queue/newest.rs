@@ -10,7 +10,7 @@ use crate::{
     command::{Ready, Usage, Used},
     memory::{
         image_layout::Image,
-        newest::{Arrival, Side, Writer, Writers},
+        newest::{Arrival, Newest, Segment, Side, Writer},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
 };
@@ -18,24 +18,33 @@ use smallvec::SmallVec;
 use std::{
     any::Any,
     ops::Range,
-    sync::{Arc, Mutex},
+    ptr,
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
-use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
+use ur_adapter::{
+    api::Objects,
+    error::Result,
+    memory::UsmPtr,
+    object::{Borrowed, Owned},
+};
 use ur_hal::{
-    Address, Command, Completion, ImageCopy, ImageEnd, Status, StreamRequest, Streams, Submission,
-    Types, Wait,
+    Address, Command, Completion, ImageCopy, ImageEnd, Order, Status, StreamRequest, Streams,
+    Submission, Types, Wait,
 };
 use ur_lock::locked;
 
 /// The copies for which a command waits.
 type Arrivals<D> = SmallVec<[Arrival<<D as Types>::Point>; 4]>;
-/// A stream for copies to a device. What is under way in it does not hold up a copy: that waits for later commands of the
+/// A stream for copies to a device. What is under way in it does not hold up a copy: that waits for a later command of the
 /// same in-order queue, or nothing is under way.
 struct Copier<D: Types> {
     /// The index of the device.
     to: usize,
-    /// The in-order queue for whose commands its copies wait.
-    behind: Option<u64>,
+    /// The in-order queue for whose commands its copies wait, and the number of the last of these.
+    behind: Option<(u64, u64)>,
     stream: Arc<D::Stream>,
 }
 /// The streams for copies in a context. There are no more than needed: drivers have few channels to a device, and streams
@@ -85,6 +94,37 @@ fn submit_keeping<D: HasStreams>(
     }
     D::submit(queue.stream(), what)
 }
+/// A memory object that a command uses.
+struct Use<'a, D: HasStreams> {
+    storage: &'a Storage<D>,
+    /// The index of the queue's device.
+    index: usize,
+    bytes: Range<usize>,
+    usage: Usage,
+}
+/// The records of which device has what, locked, by the address of the storage.
+type Locks<'a, D> = SmallVec<[(usize, MutexGuard<'a, Newest<<D as Types>::Point>>); 4]>;
+/// Locks the records of all memory objects, in an order that is the same for all threads.
+fn lock_all<'a, D: HasStreams>(uses: &[Use<'a, D>]) -> Locks<'a, D> {
+    let state = |one: &Use<'a, D>| match one.storage.copies() {
+        Some(Copies::Each { state, .. }) => Some((ptr::from_ref(one.storage).addr(), state)),
+        _ => None,
+    };
+    let mut all: SmallVec<[_; 4]> = uses.iter().filter_map(state).collect();
+    all.sort_by_key(|(storage, _)| *storage);
+    all.dedup_by_key(|(storage, _)| *storage);
+    all.into_iter().map(|(storage, state)| (storage, locked(state))).collect()
+}
+fn record_of<'l, D: HasStreams>(
+    locks: &'l mut Locks<'_, D>,
+    storage: &Storage<D>,
+) -> Option<&'l mut Newest<D::Point>> {
+    let of = ptr::from_ref(storage).addr();
+    locks.iter_mut().find(|(storage, _)| *storage == of).map(|(_, newest)| &mut **newest)
+}
+/// From before the copies until after the record of what is written, no other thread submits commands with the same memory
+/// objects: it would not know of the writes, or record its own in another order. Only native commands call the
+/// application, and are submitted without the locks.
 #[inline(never)]
 fn submit_behind_copies<D: HasStreams>(
     queue: &Queue<D>,
@@ -93,13 +133,30 @@ fn submit_behind_copies<D: HasStreams>(
 ) -> ur_hal::Result<Option<D::Point>> {
     // What native code captures may never run: the contents are there then, too.
     let is_captured = D::is_captured(queue.stream())?;
-    let copied = || ready.buffers().filter(|(mem, ..)| mem.storage().is_copied());
-    let mut arrivals = Arrivals::<D>::new();
-    for (mem, bytes, usage) in copied() {
+    let mems: SmallVec<[_; 4]> =
+        ready.buffers().filter(|(mem, ..)| mem.storage().is_copied()).collect();
+    let of = |(mem, bytes, usage): &(Borrowed<'_, Mem<D>>, Range<usize>, Usage)| -> Result<_> {
         let (_, index) = mem.storage().on(queue.device())?;
-        let is_whole = usage == Usage::Overwrites && !is_captured;
+        Ok((index, mem.within(bytes.clone()), *usage))
+    };
+    let mut uses = SmallVec::<[Use<'_, D>; 4]>::new();
+    for mem in &mems {
+        let (index, bytes, usage) = of(mem)?;
+        uses.push(Use { storage: mem.0.storage(), index, bytes, usage });
+    }
+    let writes = uses.iter().any(|one| one.usage != Usage::Reads);
+    let is_native = matches!(what.command, Command::Native(_));
+    let mut locks = lock_all(&uses);
+    let mut arrivals = Arrivals::<D>::new();
+    for Use { storage, index, bytes, usage } in &uses {
+        let is_whole = *usage == Usage::Overwrites && !is_captured;
         let need = if is_whole { Need::Room } else { Need::Contents };
-        mem.storage().bring(index, mem.within(bytes), need, &mut arrivals)?;
+        if let Some(newest) = record_of(&mut locks, storage) {
+            storage.bring(newest, *index, bytes.clone(), need, &mut arrivals)?;
+        }
+    }
+    if !writes || is_native {
+        locks.clear();
     }
     if is_captured {
         // What is captured cannot wait for what is not.
@@ -109,33 +166,66 @@ fn submit_behind_copies<D: HasStreams>(
     }
     let ends = arrivals.iter().map(|arrival| Wait::End(&*arrival.point));
     let waits: SmallVec<[_; 8]> = what.waits.iter().copied().chain(ends).collect();
-    let writes = copied().any(|(.., usage)| usage != Usage::Reads);
+    // A command that writes is waited for only when the locks are released.
+    let is_awaited = what.completion.is_awaited() && writes && !is_native && !is_captured;
     let completion = match what.completion {
+        _ if is_awaited => Completion::Point,
         Completion::None if writes => Completion::Point,
         completion => completion,
     };
     let submission = Submission { waits: &waits, completion, ..*what };
-    let mut made = submit_keeping(queue, &submission, ready)?;
-    if writes {
-        let end = match what.completion {
-            // Nobody gets the command's own point.
-            Completion::None if !is_captured => made.take(),
-            completion if completion.is_awaited() || is_captured => None,
-            _ => end_of::<D>(queue.stream(), made.as_ref())?,
-        };
-        let of = queue.is_in_order().then_some(queue.number);
-        let writer = end.map(|point| Writer { point: Arc::new(point), queue: of });
-        for (mem, bytes, usage) in copied().filter(|(.., usage)| *usage != Usage::Reads) {
-            if let Some(Copies::Each { state, .. }) = mem.storage().copies() {
-                let (_, index) = mem.storage().on(queue.device())?;
-                let is_whole = usage == Usage::Overwrites;
-                let mut newest = locked(state);
-                newest.write(mem.within(bytes), index, writer.as_ref(), is_whole);
-                newest.tidy(|sides| forget_what_is_over::<D>(sides));
-            }
+    let submitted = submit_keeping(queue, &submission, ready);
+    if !writes {
+        return submitted.map(|made| made.filter(|_| what.completion != Completion::None));
+    }
+    let mut made = match submitted {
+        Ok(made) => made,
+        Err(error) if is_captured => return Err(error),
+        Err(error) => {
+            // The driver may refuse what follows a command when that is on its way.
+            let end = end_of::<D>(queue.stream(), None).unwrap_or(None);
+            record(queue, (uses, locks), end.map(Arc::new), |newest, one, writer| {
+                newest.fail(one.bytes, one.index, writer);
+            });
+            return Err(error);
         }
+    };
+    let end = match what.completion {
+        _ if is_captured => None,
+        completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref())?,
+        _ if is_native && what.completion.is_awaited() => None,
+        _ => made.take(), // nobody gets the command's own point
+    };
+    let end = end.map(Arc::new);
+    record(queue, (uses, locks), end.clone(), |newest, one, writer| {
+        let is_whole = one.usage == Usage::Overwrites && !is_captured;
+        newest.write(one.bytes, one.index, writer, is_whole);
+    });
+    if is_awaited && let Some(point) = made.as_ref().or(end.as_deref()) {
+        <D as Streams>::wait(point, None)?;
     }
     Ok(made.filter(|_| what.completion != Completion::None))
+}
+/// Records what a command does to the memory objects that it writes.
+fn record<'a, D: HasStreams>(
+    queue: &Queue<D>,
+    (uses, mut locks): (SmallVec<[Use<'a, D>; 4]>, Locks<'a, D>),
+    end: Option<Arc<D::Point>>,
+    what: impl Fn(&mut Newest<D::Point>, Use<'a, D>, Option<&Writer<D::Point>>),
+) {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Relaxed); // the locks order commands that use the same bytes
+    let of = queue.is_in_order().then_some(queue.number);
+    let writer = end.map(|point| Writer { point, queue: of, number });
+    if locks.is_empty() {
+        locks = lock_all(&uses);
+    }
+    for one in uses.into_iter().filter(|one| one.usage != Usage::Reads) {
+        if let Some(newest) = record_of(&mut locks, one.storage) {
+            what(newest, one, writer.as_ref());
+            newest.tidy(|sides| forget_what_is_over::<D>(sides));
+        }
+    }
 }
 /// A point behind what was just submitted to a stream, whose own point, if there is one, may become an event's. `None` if
 /// it is complete.
@@ -145,7 +235,8 @@ fn end_of<D: HasStreams>(
 ) -> ur_hal::Result<Option<D::Point>> {
     let waits: SmallVec<[_; 1]> = made.into_iter().map(Wait::End).collect();
     let (barrier, completion) = (Submission::new(&Command::Barrier), Completion::Point);
-    let submit = || D::submit(stream, &Submission { waits: &waits, completion, ..barrier });
+    let order = if made.is_some() { Order::Free } else { Order::AfterAll };
+    let submit = || D::submit(stream, &Submission { waits: &waits, order, completion, ..barrier });
     // It has been submitted, and must not be taken for complete.
     match submit().or_else(|_| submit()) {
         Ok(Some(end)) => Ok(Some(end)),
@@ -185,7 +276,10 @@ impl<D: HasStreams> Mem<D> {
         let found = storage.found(device)?;
         if storage.is_copied() {
             let (index, bytes) = (storage.index(device)?, self.within(0..self.bytes()));
-            storage.bring(index, bytes, Need::CompleteContents, &mut arrivals)?;
+            if let Some(Copies::Each { state, .. }) = storage.copies() {
+                let need = Need::CompleteContents;
+                storage.bring(&mut locked(state), index, bytes, need, &mut arrivals)?;
+            }
         }
         let mut points = arrivals.iter().map(|arrival| &arrival.point);
         points.try_for_each(|point| <D as Streams>::wait(point, None).map(drop))?;
@@ -206,36 +300,51 @@ impl<D: HasStreams> Storage<D> {
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
             let how = Submission { completion, ..Submission::new(&command) };
-            let stream = self.copier(0, None)?;
+            let stream = self.copier(0, None, &mut 0)?;
             D::submit(&stream, &how)?;
         }
         self.written_first();
         Ok(())
     }
-    /// A stream for a copy to the device with this index, behind commands of an in-order queue, or of any.
-    fn copier(&self, to: usize, behind: Option<u64>) -> ur_hal::Result<Arc<D::Stream>> {
-        let Copiers(all) = self.context().kept().get::<Copiers<D>>();
-        let mut all = locked(all);
-        let same = all.iter().find(|one| one.to == to && behind.is_some() && one.behind == behind);
-        if let Some(same) = same {
-            return Ok(Arc::clone(&same.stream));
+    /// A stream for a copy to the device with this index, behind a command of an in-order queue, or of any. Nobody else
+    /// gets it while the result exists. `asked`: how many streams of the context need not be asked whether they are idle,
+    /// since they were not just now.
+    fn copier(
+        &self,
+        to: usize,
+        behind: Option<(u64, u64)>,
+        asked: &mut usize,
+    ) -> ur_hal::Result<Arc<D::Stream>> {
+        let all = self.context().kept().get::<Copiers<D>>();
+        let mut all = locked(&all.0);
+        let is_free = |one: &Copier<D>| one.to == to && Arc::strong_count(&one.stream) == 1;
+        if let Some((queue, number)) = behind {
+            let is_before = |(of, last): (u64, u64)| of == queue && last <= number;
+            let same = |one: &&mut Copier<D>| is_free(one) && one.behind.is_some_and(is_before);
+            if let Some(same) = all.iter_mut().find(same) {
+                same.behind = behind;
+                return Ok(Arc::clone(&same.stream));
+            }
         }
-        for one in all.iter_mut().filter(|one| one.to == to) {
-            if D::is_idle(&one.stream)? {
+        for one in all.iter_mut().skip(*asked) {
+            *asked += 1;
+            if is_free(one) && D::is_idle(&one.stream)? {
                 one.behind = behind;
                 return Ok(Arc::clone(&one.stream));
             }
         }
+        let of_device = all.iter().filter(|one| one.to == to);
         if all.len() >= MOST_COPIERS
-            && let Some(last) = all.iter().rfind(|one| one.to == to)
+            && let Some(least) = of_device.min_by_key(|one| Arc::strong_count(&one.stream))
         {
-            return Ok(Arc::clone(&last.stream));
+            return Ok(Arc::clone(&least.stream));
         }
         let context = self.context().as_handle().addr();
         let request = StreamRequest { context, ..StreamRequest::default() };
         let device = &self.context().driver_devices()[to];
         let stream = Arc::new(D::stream(self.context().driver(), device, request)?);
         all.push(Copier { to, behind, stream: Arc::clone(&stream) });
+        *asked = all.len();
         Ok(stream)
     }
     /// Whether devices have different copies.
@@ -243,58 +352,106 @@ impl<D: HasStreams> Storage<D> {
         matches!(self.copies(), Some(Copies::Each { all, .. }) if all.len() > 1)
     }
     /// Submits the copies of these bytes to the device with this index that are needed there, and appends the ends of those
-    /// that are under way to `arrivals`.
+    /// that are under way to `arrivals`. The record is locked until the copies are submitted: another thread may need the
+    /// same ones.
     fn bring(
         &self,
+        newest: &mut Newest<D::Point>,
         index: usize,
         bytes: Range<usize>,
         need: Need,
         arrivals: &mut Arrivals<D>,
     ) -> ur_hal::Result<()> {
-        let Some(Copies::Each { all, state, image }) = self.copies() else { return Ok(()) };
-        // Locked until the copies are submitted: another thread may need the same ones.
-        let mut newest = locked(state);
+        newest.within(bytes.clone()).iter_mut().for_each(|one| {
+            forget_what_is_over::<D>(&mut one.sides);
+        });
+        newest.join(bytes.clone());
+        let segments = newest.within(bytes.clone());
         let mut submitted = Ok(());
-        for segment in newest.within(bytes.clone()) {
-            forget_what_is_over::<D>(&mut segment.sides);
-            let source = segment.source(index).filter(|_| need != Need::Room);
-            if let Some(from) = source {
-                let Side { arrival, written, .. } = &segment.sides[from];
-                let mut behind = written.clone();
-                behind.extend(arrival.iter().flat_map(|arrival| arrival.behind.iter().cloned()));
-                if need == Need::CompleteContents && !behind.is_empty() {
-                    continue; // a later command brings them
-                }
-                let mut after: SmallVec<[_; 4]> =
-                    written.iter().map(|writer| Arc::clone(&writer.point)).collect();
-                for side in [from, index].map(|one| &segment.sides[one]) {
-                    after.extend(side.arrival.as_ref().map(|one| Arc::clone(&one.point)));
-                }
-                let (to, from) = (&all[index], &all[from]);
-                let (Some(to), Some(from)) = (to.get(), from.get()) else { continue }; // both are in use
-                let what = (segment.bytes.clone(), image.as_ref().map(|(image, _)| image));
-                let side = &mut segment.sides[index];
-                let of_queue = match behind.as_slice() {
-                    [writer] if side.arrival.is_none() => writer.queue,
-                    _ => None,
-                };
-                let stream = self.copier(index, of_queue)?;
-                let (arrival, outcome) = self.copy(&stream, to, from, what, &after);
-                side.is_newest = outcome.is_ok();
-                let arrival = arrival.map(|point| Arrival { point: Arc::new(point), behind });
-                side.arrival = arrival.or(side.arrival.take());
-                submitted = outcome;
-                if submitted.is_err() {
-                    break;
-                }
+        if need != Need::Room {
+            let (mut asked, mut free, mut first) = (0, None, 0);
+            while first < segments.len() && submitted.is_ok() {
+                let behind = Behind::of(&segments[first], index);
+                let end = (first + 1..segments.len())
+                    .find(|&next| !behind.includes(&Behind::of(&segments[next], index)))
+                    .unwrap_or(segments.len());
+                let run = &mut segments[first..end];
+                first = end;
+                submitted = self.bring_run(run, index, behind, need, (&mut asked, &mut free));
             }
-            let arrival = segment.sides[index].arrival.as_ref();
-            let is_awaited =
-                |one: &&Arrival<_>| need != Need::CompleteContents || one.behind.is_empty();
-            arrivals.extend(arrival.filter(is_awaited).cloned());
+        }
+        let arrival = |one: &Segment<D::Point>| one.sides[index].arrival.clone();
+        for arrival in segments.iter().filter_map(arrival) {
+            let is_awaited = need != Need::CompleteContents || arrival.behind.is_empty();
+            let is_last = |last: &Arrival<_>| Arc::ptr_eq(&last.point, &arrival.point);
+            if is_awaited && !arrivals.last().is_some_and(is_last) {
+                arrivals.push(arrival);
+            }
         }
         newest.join(bytes);
         submitted
+    }
+    /// Submits one copy of neighbouring segments, if the device with this index does not have the newest contents.
+    fn bring_run(
+        &self,
+        run: &mut [Segment<D::Point>],
+        index: usize,
+        behind: Behind,
+        need: Need,
+        (asked, free): (&mut usize, &mut Option<Arc<D::Stream>>),
+    ) -> ur_hal::Result<()> {
+        let Some(Copies::Each { all, image, .. }) = self.copies() else { return Ok(()) };
+        let Some(from) = behind.from() else { return Ok(()) };
+        let (Some(to), Some(source)) = (all[index].get(), all[from].get()) else {
+            return Ok(()); // both are in use
+        };
+        let all_of = |one: &Segment<D::Point>| {
+            let Side { arrival, written, .. } = &one.sides[from];
+            let before = arrival.iter().flat_map(|arrival| arrival.behind.all());
+            written.all().iter().chain(before).cloned().collect::<Vec<_>>()
+        };
+        let (writers, of_queue) = match behind {
+            Behind::Nothing { .. } => (vec![], None),
+            // The last of them is complete after the others.
+            Behind::Queue { queue, .. } => {
+                let last = run.iter().flat_map(all_of).max_by_key(|writer| writer.number);
+                let number = last.as_ref().map(|writer| (queue, writer.number));
+                (Vec::from_iter(last), number)
+            }
+            _ => (run.iter().flat_map(all_of).collect(), None),
+        };
+        if need == Need::CompleteContents && !writers.is_empty() {
+            return Ok(()); // a later command brings them
+        }
+        let mut after: SmallVec<[_; 4]> =
+            writers.iter().map(|writer| Arc::clone(&writer.point)).collect();
+        if let Behind::Others { .. } = behind {
+            for side in run.iter().flat_map(|one| [&one.sides[from], &one.sides[index]]) {
+                after.extend(side.arrival.as_ref().map(|one| Arc::clone(&one.point)));
+            }
+            // What failed there may still be under way.
+            let late = run.iter().flat_map(|one| one.sides[index].written.all());
+            after.extend(late.map(|writer| Arc::clone(&writer.point)));
+        }
+        let stream = match (free.as_ref(), &behind) {
+            (Some(free), Behind::Nothing { .. }) => Arc::clone(free),
+            _ => self.copier(index, of_queue, asked)?,
+        };
+        if let Behind::Nothing { .. } = behind {
+            *free = Some(Arc::clone(&stream));
+        }
+        let bytes = run[0].bytes.start..run[run.len() - 1].bytes.end;
+        let what = (bytes, image.as_ref().map(|(image, _)| image));
+        let (arrival, outcome) = self.copy(&stream, to, source, what, &after);
+        let arrival = arrival.map(Arc::new);
+        for side in run.iter_mut().map(|one| &mut one.sides[index]) {
+            side.is_newest = outcome.is_ok();
+            if let Some(point) = &arrival {
+                let behind = writers.iter().cloned().collect();
+                side.arrival = Some(Arrival { point: Arc::clone(point), behind });
+            }
+        }
+        outcome
     }
     /// Submits a copy of these bytes, or of all pixels of an image. Returns where it is complete, and whether it was
     /// submitted: the driver may refuse what follows a copy when the copy is on its way.
@@ -332,6 +489,41 @@ impl<D: HasStreams> Storage<D> {
         }
     }
 }
+/// What a copy of a segment to a device waits for. Neighbours of which it is the same are copied at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Behind {
+    /// No copy is needed.
+    None,
+    /// Nothing is under way.
+    Nothing { from: usize },
+    /// Commands of one in-order queue.
+    Queue { from: usize, queue: u64 },
+    /// Anything else.
+    Others { from: usize },
+}
+impl Behind {
+    fn of<P>(segment: &Segment<P>, index: usize) -> Self {
+        let Some(from) = segment.source(index) else { return Self::None };
+        let (there, here) = (&segment.sides[from], &segment.sides[index]);
+        let arrives = there.arrival.is_some() || here.arrival.is_some();
+        match there.written.all() {
+            _ if arrives || !here.written.is_empty() => Self::Others { from },
+            [] => Self::Nothing { from },
+            [Writer { queue: Some(queue), .. }] => Self::Queue { from, queue: *queue },
+            _ => Self::Others { from },
+        }
+    }
+    fn from(self) -> Option<usize> {
+        match self {
+            Self::None => None,
+            Self::Nothing { from } | Self::Queue { from, .. } | Self::Others { from } => Some(from),
+        }
+    }
+    /// Whether one copy serves both.
+    fn includes(self, next: &Self) -> bool {
+        self == *next && !matches!(self, Self::Others { .. })
+    }
+}
 /// Forgets the points that have been reached. Contents that did not arrive are not there.
 fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     let status = |point: &D::Point| match D::is_settled(point) {
@@ -343,9 +535,9 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
-        forget(&mut side.written, is_over);
+        side.written.forget(is_over);
         let Some(arrival) = &mut side.arrival else { continue };
-        forget(&mut arrival.behind, is_over);
+        arrival.behind.forget(is_over);
         match status(&arrival.point) {
             Status::Submitted | Status::Running => continue,
             Status::Complete => {}
@@ -353,9 +545,4 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         }
         side.arrival = None;
     }
-}
-/// Forgets the oldest that are over. Those behind one that is not are not asked for: there may be many.
-fn forget<P>(writers: &mut Writers<P>, is_over: impl Fn(&Arc<P>) -> bool) {
-    let left = writers.iter().position(|writer| !is_over(&writer.point));
-    writers.drain(..left.unwrap_or(writers.len()));
 }

@@ -4,7 +4,7 @@ use super::{
     objects::no_point,
 };
 use crate::{
-    command::{InOrder, Ready, TakesCommands, Usage, Used},
+    command::{InOrder, Ready, TakesCommands, Usage, Used, check_same_context},
     event::{
         Event, Pending, Target,
         waits::{self, Waits},
@@ -246,6 +246,7 @@ impl<D: HasStreams> TakesCommands for D {
     ) -> Enqueued<Self> {
         let name = ur_command_t::ENQUEUE_NATIVE_EXP;
         let barrier = Ready::barrier(name, Order::Both);
+        used.iter().try_for_each(|mem| check_same_context(*mem, queue.context()))?;
         if !D::HAS_NATIVE_HANDLES {
             <D as TakesCommands>::submit(
                 queue,
