@@ -13,6 +13,18 @@ struct Several {
     context: ur_context_handle_t,
     queues: Vec<ur_queue_handle_t>,
 }
+// SAFETY: UR allows handles to be used from all threads.
+unsafe impl Sync for Several {}
+/// A memory object that threads use.
+#[derive(Clone, Copy)]
+struct Shared(ur_mem_handle_t);
+// SAFETY: as above.
+unsafe impl Send for Shared {}
+impl Shared {
+    fn get(self) -> ur_mem_handle_t {
+        self.0
+    }
+}
 impl Several {
     fn new(count: usize) -> Option<Self> {
         One::new()?; // says so if there is none
@@ -69,6 +81,40 @@ impl Several {
             enqueue
                 .mem_buffer_fill(queue, buffer, pattern, 1, offset, size, waits, list, &mut event)
         );
+        assert_eq!(code, R::SUCCESS);
+        event
+    }
+    /// Writes a column of 32 rows of 128 bytes that begins at a byte of each row; the event of it.
+    fn write_column(
+        &self,
+        queue: ur_queue_handle_t,
+        buffer: ur_mem_handle_t,
+        (first, width): (usize, usize),
+        bytes: &[u8],
+        after: &[ur_event_handle_t],
+    ) -> ur_event_handle_t {
+        assert_eq!(bytes.len(), 32 * width);
+        let here = ur_rect_offset_t { x: 0, y: 0, z: 0 };
+        let there = ur_rect_offset_t { x: first as u64, ..here };
+        let region = ur_rect_region_t { width: width as u64, height: 32, depth: 1 };
+        let (from, mut event) = (bytes.as_ptr().cast_mut().cast(), ur_event_handle_t::NULL);
+        let list = if after.is_empty() { null() } else { after.as_ptr() };
+        let code = call!(enqueue.mem_buffer_write_rect(
+            queue,
+            buffer,
+            false,
+            there,
+            here,
+            region,
+            128,
+            0,
+            width,
+            0,
+            from,
+            after.len() as u32,
+            list,
+            &mut event
+        ));
         assert_eq!(code, R::SUCCESS);
         event
     }
@@ -290,33 +336,9 @@ fn two_commands_that_write_different_bytes_of_one_range_are_both_waited_for() {
     let mut other = ur_queue_handle_t::NULL;
     assert_eq!(call!(queue.create(c.context, c.devices[0], null(), &mut other)), R::SUCCESS);
     // Every second row of 64 bytes, from the first row on and from the second.
-    let mut rows = [[2_u8; 2048], [3; 2048]];
-    let mut write = |queue, which: usize| {
-        let (here, there) = (
-            ur_rect_offset_t { x: 0, y: 0, z: 0 },
-            ur_rect_offset_t { x: 64 * which as u64, y: 0, z: 0 },
-        );
-        let region = ur_rect_region_t { width: 64, height: 32, depth: 1 };
-        let (from, mut event) = (rows[which].as_mut_ptr().cast(), ur_event_handle_t::NULL);
-        let code = call!(enqueue.mem_buffer_write_rect(
-            queue,
-            buffer,
-            false,
-            there,
-            here,
-            region,
-            128,
-            0,
-            64,
-            0,
-            from,
-            0,
-            null(),
-            &mut event
-        ));
-        assert_eq!(code, R::SUCCESS);
-        event
-    };
+    let rows = [[2_u8; 2048], [3; 2048]];
+    let write =
+        |queue, which: usize| c.write_column(queue, buffer, (64 * which, 64), &rows[which], &[]);
     let gate = Gate::shut();
     gate.hold(c.queues[0]);
     let events = [write(c.queues[0], 0), write(other, 1)];
@@ -328,6 +350,81 @@ fn two_commands_that_write_different_bytes_of_one_range_are_both_waited_for() {
     events.into_iter().for_each(release);
     assert_eq!(call!(queue.release(other)), R::SUCCESS);
     c.release(buffer);
+}
+#[test]
+fn threads_that_write_columns_of_one_buffer_on_two_devices_lose_nothing() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 4096);
+    release(c.fill(0, buffer, 0, (0, 4096), &[]));
+    c.finish();
+    for round in 1..=100_u8 {
+        std::thread::scope(|scope| {
+            for which in [0, 1] {
+                let (c, buffer) = (&c, Shared(buffer));
+                scope.spawn(move || {
+                    let buffer = buffer.get();
+                    let (queue, bytes) = (c.queues[which], [2 * round + which as u8; 2048]);
+                    let event = c.write_column(queue, buffer, (64 * which, 64), &bytes, &[]);
+                    assert_eq!(call!(event.wait(1, &event)), R::SUCCESS);
+                    release(event);
+                });
+            }
+        });
+        let expected: Vec<u8> = (0..4096).map(|n| 2 * round + (n / 64 % 2) as u8).collect();
+        for queue in [0, 1] {
+            assert!(c.read(queue, buffer, 4096, &[]) == expected, "round {round}, device {queue}");
+        }
+    }
+    c.release(buffer);
+}
+#[test]
+fn what_threads_write_through_one_queue_each_reads_on_another_device() {
+    let Some(c) = Several::new(2) else { return };
+    let buffer = c.buffer(F::READ_WRITE, &mut [], 4096);
+    release(c.fill(0, buffer, 0, (0, 4096), &[]));
+    c.finish();
+    std::thread::scope(|scope| {
+        for which in 0..8 {
+            let (c, buffer) = (&c, Shared(buffer));
+            scope.spawn(move || {
+                let buffer = buffer.get();
+                for round in 1..=100_u8 {
+                    let bytes = [round; 512];
+                    let event = c.write_column(c.queues[0], buffer, (16 * which, 16), &bytes, &[]);
+                    let read = c.read(1, buffer, 4096, &[event]);
+                    let column = read.chunks(128).flat_map(|row| &row[16 * which..][..16]);
+                    assert!(column.eq(&bytes), "thread {which}, round {round}");
+                    release(event);
+                }
+            });
+        }
+    });
+    c.release(buffer);
+}
+#[test]
+fn a_copy_does_not_wait_behind_one_for_a_later_command_of_the_same_queue() {
+    let Some(c) = Several::new(2) else { return };
+    let buffers = [(); 2].map(|()| c.buffer(F::READ_WRITE, &mut [], 64));
+    let (first, second) = (Gate::shut(), Gate::shut());
+    first.hold(c.queues[0]);
+    let early = c.fill(0, buffers[0], 1, (0, 64), &[]);
+    second.hold(c.queues[0]);
+    let late = c.fill(0, buffers[1], 2, (0, 64), &[]);
+    let mut other = ur_queue_handle_t::NULL;
+    assert_eq!(call!(queue.create(c.context, c.devices[1], null(), &mut other)), R::SUCCESS);
+    let mut read = [0_u8; 64];
+    let to = read.as_mut_ptr().cast();
+    let code =
+        call!(enqueue.mem_buffer_read(other, buffers[1], false, 0, 64, to, 1, &late, null_mut()));
+    assert_eq!(code, R::SUCCESS);
+    first.open();
+    assert_eq!(c.read(1, buffers[0], 64, &[early]), [1; 64]);
+    second.open();
+    assert_eq!(call!(queue.finish(other)), R::SUCCESS);
+    assert_eq!(read, [2; 64]);
+    assert_eq!(call!(queue.release(other)), R::SUCCESS);
+    [early, late].into_iter().for_each(release);
+    buffers.into_iter().for_each(|mem| c.release(mem));
 }
 #[test]
 fn many_copies_that_wait_hold_up_no_other() {
@@ -391,6 +488,13 @@ fn a_queue_takes_no_buffer_of_another_context() {
     let (queue, to) = (other.queues[0], bytes.as_mut_ptr().cast());
     let code = call!(enqueue.mem_buffer_read(queue, buffer, true, 0, 64, to, 0, null(), none));
     assert_eq!(code, R::ERROR_INVALID_CONTEXT);
+    let (flags, mut at) = (M::WRITE_INVALIDATE_REGION, null_mut());
+    let code =
+        call!(enqueue.mem_buffer_map(queue, buffer, true, flags, 0, 64, 0, null(), none, &mut at));
+    assert_eq!(code, R::ERROR_INVALID_CONTEXT, "it would copy nothing");
+    let mapped = c.map(buffer, M::READ, 0, 64);
+    assert_eq!(other.unmap(buffer, mapped), R::ERROR_INVALID_CONTEXT);
+    assert_eq!(c.unmap(buffer, mapped), R::SUCCESS);
     c.release(buffer);
 }
 #[test]
