@@ -1,6 +1,6 @@
 //! Memory of a driver: allocation requests, facts of memory allocated elsewhere, and what is exported to other
 //! processes.
-use crate::{Range, Types};
+use crate::{ImageDesc, Range, SamplerDesc, Types};
 
 /// Where memory is located, and which side accesses it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -101,9 +101,9 @@ pub enum NativeKind {
     Point,
     Module,
     Function,
-    Image,
+    /// An image that is said to be like this.
+    Image(ImageDesc),
     Sampler,
-    Allocation,
 }
 /// An object made from a native handle.
 #[derive(Debug)]
@@ -116,6 +116,6 @@ pub enum Adopted<D: Types> {
     Module(D::Module),
     Function(D::Function),
     Image(D::Image),
-    Sampler(D::Sampler),
-    Allocation(D::Allocation),
+    /// A sampler, and its description if the driver knows it.
+    Sampler(D::Sampler, Option<SamplerDesc>),
 }

@@ -37,6 +37,10 @@ impl Pins for Nothing {
     }
 }
 impl ReachesPeers for Nothing {}
+impl MakesBuffers for Nothing {
+    type Buffer = Infallible;
+}
+impl MakesImages for Nothing {}
 impl MakesSamplers for Nothing {}
 impl VirtualMemory for Nothing {}
 impl Streams for Nothing {

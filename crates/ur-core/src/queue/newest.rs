@@ -9,7 +9,7 @@ use super::objects::{HasStreams, Queue, no_point};
 use crate::{
     command::{Ready, Usage},
     memory::{
-        image_layout::Image,
+        image_layout,
         newest::{Arrival, Side, Writer, Writers},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
@@ -21,8 +21,8 @@ use std::{
 };
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
-    Address, Command, Completion, ImageCopy, ImageEnd, Status, StreamRequest, Streams, Submission,
-    Types, Wait,
+    Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Status, StreamRequest, Streams,
+    Submission, Types, Wait,
 };
 use ur_lock::locked;
 
@@ -175,12 +175,12 @@ impl<D: HasStreams> Storage<D> {
     ///
     /// # Errors
     /// `INVALID_SIZE` for memory that would exceed the address space; the driver's error.
-    pub(crate) fn write_pixels(&self, image: &Image, host: UsmPtr) -> Result<()> {
-        let (there, whole) = (image.whole_on_host(host)?, image.whole());
+    pub(crate) fn write_pixels(&self, image: &ImageDesc, host: UsmPtr) -> Result<()> {
+        image_layout::check_whole_on_host(image, host.into())?;
         if let Found::Pixels(pixels) = self.first()? {
-            let to = ImageEnd::Image(pixels, whole.origin);
-            let from = ImageEnd::Memory(host.into(), there.pitches);
-            let copy = ImageCopy { to, from, region: whole.region };
+            let to = ImageEnd::Image(pixels, [0; 3]);
+            let from = ImageEnd::Memory(host.into(), image.pitches);
+            let copy = ImageCopy { to, from, region: image.sides };
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
             let how = Submission { completion, ..Submission::new(&command) };
@@ -250,7 +250,7 @@ impl<D: HasStreams> Storage<D> {
                 }
                 let (to, from) = (&all[index], &all[from]);
                 let (Some(to), Some(from)) = (to.get(), from.get()) else { continue }; // both are in use
-                let what = (segment.bytes.clone(), image.as_ref().map(|(image, _)| image));
+                let what = (segment.bytes.clone(), image.as_ref());
                 let side = &mut segment.sides[index];
                 let of_queue = match behind.as_slice() {
                     [writer] if side.arrival.is_none() => writer.queue,
@@ -281,7 +281,7 @@ impl<D: HasStreams> Storage<D> {
         stream: &D::Stream,
         to: &Copy<D>,
         from: &Copy<D>,
-        (bytes, image): (Range<usize>, Option<&Image>),
+        (bytes, image): (Range<usize>, Option<&ImageDesc>),
         after: &[Arc<D::Point>],
     ) -> (Option<D::Point>, ur_hal::Result<()>) {
         let at = |copy: &Copy<D>| -> ur_hal::Result<Address> {
@@ -292,7 +292,7 @@ impl<D: HasStreams> Storage<D> {
         let command = match (image, &to.pixels, &from.pixels) {
             (Some(image), Some(to), Some(from)) => {
                 let (to, from) = (ImageEnd::Image(to, [0; 3]), ImageEnd::Image(from, [0; 3]));
-                pixels = ImageCopy { to, from, region: image.sides() };
+                pixels = ImageCopy { to, from, region: image.sides };
                 Command::ImageCopy(&pixels)
             }
             _ => match (at(to), at(from)) {
