@@ -33,7 +33,7 @@ pub mod unseen;
 
 use graph::HasGraphs;
 use over_driver::{
-    Lacking, OverDriver, device::HasDevices, memory_export::ExportsMemory, p2p::HasPeers,
+    Lacking, OverDriver, device::HasDevices, memory_export::HasExports, p2p::HasPeers,
     physical_mem::HasPhysicalMemory, share::Shares,
 };
 use queue::HasStreams;
@@ -100,6 +100,6 @@ pub const fn no_bindless_images<D: HasStreams>() -> ur_bindless_images_exp_ddita
     entry::bindless_images_exp::table::<OverDriver<D>>()
 }
 /// The entries of exportable memory; they replace the backend's in [`table_over_streams`].
-pub const fn memory_export<D: ExportsMemory>() -> ur_memory_export_exp_dditable_t {
+pub const fn memory_export<D: HasExports>() -> ur_memory_export_exp_dditable_t {
     entry::memory_export_exp::table::<OverDriver<D>>()
 }

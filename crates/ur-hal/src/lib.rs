@@ -23,6 +23,7 @@ mod devices;
 mod driver;
 mod error;
 mod exhausted;
+mod exports;
 mod facts;
 mod images;
 mod memory;
@@ -60,6 +61,7 @@ pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use exhausted::what_ran_out;
+pub use exports::{DescriptorKind, ExportsMemory};
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
 pub use images::{
     ChannelType, Channels, Filter, ImageDesc, ImageKind, Layout, MakesImages, MakesSamplers, Part,

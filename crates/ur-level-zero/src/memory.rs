@@ -10,12 +10,11 @@ use super::{
 use std::sync::Arc;
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
     object::Backend,
     pool,
 };
-use ur_core::memory::allocation::{self, Home, OfProcess, Pooled, Usm};
-use ur_core::over_driver::usm_pool::Chunks;
+use ur_core::memory::allocation::{self, OfProcess, Pooled};
+use ur_core::over_driver::{memory_export::Exported, usm_pool::Chunks};
 use ur_hal::{Access, Range};
 use ur_mapping::PerProcess;
 
@@ -44,8 +43,12 @@ impl Memory {
             Self::Opened(_) => None,
         }
     }
-    /// The chunk, if it was allocated for export.
-    pub(super) fn exportable(&self) -> Option<&Chunk> {
+}
+impl Exported<Chunk> for Memory {
+    fn exportable(memory: Chunk) -> Self {
+        Self::Exportable(memory)
+    }
+    fn as_exportable(&self) -> Option<&Chunk> {
         match self {
             Self::Exportable(chunk) => Some(chunk),
             _ => None,
@@ -73,7 +76,7 @@ impl allocation::Memory for Memory {
         matches!(self, Self::Opened(_))
     }
     fn is_exportable(&self) -> bool {
-        self.exportable().is_some()
+        self.as_exportable().is_some()
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
         ur_core::over_driver::physical_mem::reserved::<LevelZero>().check_mapped(range, needs)
@@ -107,9 +110,4 @@ pub(super) fn exposed(found: &Allocation) -> Result<Exposed> {
     let (behind, before) = chunk.behind()?;
     let (base, exposes) = (before + base, before + pool::Chunk::bytes(chunk));
     Ok(Exposed { behind, base, exposes, device: chunk.device().uuid() })
-}
-/// Registers device memory that was allocated for export to other APIs.
-pub(super) fn adopt(home: Home, bytes: usize, chunk: Chunk) -> UsmPtr {
-    let base = pool::Chunk::base(&chunk);
-    Allocation::enter(base, bytes, Usm::Device, home, Memory::Exportable(chunk)).base()
 }

@@ -20,14 +20,14 @@ use ur_core::{
     },
     over_driver::{
         Context, CoreBackend, Device, DriverContext, DriverDevice,
+        memory_export::Exported,
         physical_mem::{self, HasPhysicalMemory},
         share::{Home, Shares, Travels},
         usm_pool::{Chunks, HasUsm},
     },
 };
-use ur_hal::{Access, MemoryKind, Moment, Range, Types};
+use ur_hal::{Access, DescriptorKind, ErrorKind, MemoryKind, Moment, Range, Types};
 use ur_ipc::{Arrived, same_device};
-use ur_sys::ur_exp_external_mem_type_t;
 
 /// The static of a backend's memory, which [`system_memory!`](crate::system_memory) makes.
 pub trait HasMemory: Sized {
@@ -103,13 +103,25 @@ impl<D: OverSystem> allocation::Memory for Memory<D> {
         }
     }
     fn is_exportable(&self) -> bool {
-        matches!(self, Self::Exportable(_))
+        self.as_exportable().is_some()
     }
     fn is_read_only(&self) -> bool {
         matches!(self, Self::Opened(mapped) if mapped.is_read_only())
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
         physical_mem::reserved::<D>().check_mapped(range, needs)
+    }
+}
+
+impl<D: OverSystem> Exported<Block> for Memory<D> {
+    fn exportable(memory: Block) -> Self {
+        Self::Exportable(memory)
+    }
+    fn as_exportable(&self) -> Option<&Block> {
+        match self {
+            Self::Exportable(block) => Some(block),
+            _ => None,
+        }
     }
 }
 
@@ -127,14 +139,9 @@ pub fn check_context<D: OverSystem>(context: &DriverContext<D>, what: &str) -> u
 fn check_device<D: OverSystem>(device: &DriverDevice<D>, what: &str) -> ur_hal::Result<()> {
     if D::is_reached(device) { Ok(()) } else { Err(unreached(what)) }
 }
-fn enter<D: OverSystem>(
-    block: Block,
-    usm: Usm,
-    (home, bytes, _): (Owner, usize, usize),
-    memory: fn(Block) -> Memory<D>,
-) -> UsmPtr {
+fn enter<D: OverSystem>(block: Block, usm: Usm, (home, bytes, _): (Owner, usize, usize)) -> UsmPtr {
     let base = block.base();
-    Allocation::enter(base, bytes, usm, home, memory(block)).base()
+    Allocation::enter(base, bytes, usm, home, Memory::<D>::Block(block)).base()
 }
 /// [`HasUsm::take`]: a block of the process's store, unless not all devices of the context access that.
 ///
@@ -158,7 +165,7 @@ pub fn take<D: OverSystem>(
 pub fn from_store<D: OverSystem>(usm: Usm, request: (Owner, usize, usize)) -> Result<UsmPtr> {
     deferred_free::sweep::<Memory<D>>();
     let block = Block::take(Side::from(MemoryKind::from(usm)), request.1, request.2)?;
-    Ok(enter::<D>(block, usm, request, Memory::Block))
+    Ok(enter::<D>(block, usm, request))
 }
 /// [`HasUsm::take_alone`].
 ///
@@ -171,16 +178,9 @@ pub fn take_alone<D: OverSystem>(
 ) -> Result<UsmPtr> {
     check_device::<D>(device, "memory with a policy")?;
     let writers = if is_read_only { Writers::MappedAlready } else { Writers::Everyone };
-    alone::<D>(request, writers, Memory::Block)
-}
-fn alone<D: OverSystem>(
-    request: (Owner, usize, usize),
-    writers: Writers,
-    memory: fn(Block) -> Memory<D>,
-) -> Result<UsmPtr> {
     deferred_free::sweep::<Memory<D>>();
     let block = Block::alone(request.1, request.2, writers)?;
-    Ok(enter(block, Usm::Device, request, memory))
+    Ok(enter::<D>(block, Usm::Device, request))
 }
 
 /// Frees deferred memory whose commands are complete.
@@ -205,38 +205,32 @@ pub fn exposed<D: OverSystem>(found: &Allocation<D>) -> Result<Behind> {
                system's memory has a descriptor to share it by";
     behind.ok_or_else(|| Error::new(ErrorCode::InvalidValue, why))
 }
-/// `ExportsMemory::form`. A memfd is not a dma-buf: it does not support the operations that drivers use on one.
+/// [`ExportsMemory::exports`](ur_hal::ExportsMemory::exports). A memfd is not a dma-buf: it does not support the operations
+/// that drivers use on one.
 ///
 /// # Errors
-/// `UNSUPPORTED_ENUMERATION` for another type than a descriptor of no particular kind.
-pub fn form<D: OverSystem>(
+/// `Unsupported` for a device that does not access the system's memory.
+pub fn exports<D: OverSystem>(
     device: &DriverDevice<D>,
-    wished: ur_exp_external_mem_type_t,
-) -> Result<()> {
+    kind: DescriptorKind,
+) -> ur_hal::Result<bool> {
     check_device::<D>(device, "memory that is exported")?;
-    match wished {
-        ur_exp_external_mem_type_t::OPAQUE_FD => Ok(()),
-        other => {
-            let why = format!("the system's memory is exported as OPAQUE_FD and not as {other:?}");
-            Err(Error::new(ErrorCode::UnsupportedEnumeration, why))
-        }
-    }
+    Ok(kind == DescriptorKind::Opaque)
 }
-/// `ExportsMemory::allocate_exportable`.
+/// [`ExportsMemory::exportable`](ur_hal::ExportsMemory::exportable).
 ///
 /// # Errors
 /// As for [`Block::alone`].
-pub fn allocate_exportable<D: OverSystem>(
-    (home, bytes, align): (Owner, usize, usize),
-) -> Result<UsmPtr> {
-    alone::<D>((home, bytes, align.max(page())), Writers::Everyone, Memory::Exportable)
+pub fn exportable(bytes: usize, align: usize) -> ur_hal::Result<Block> {
+    Ok(Block::alone(bytes, align.max(page()), Writers::Everyone)?)
 }
-/// `ExportsMemory::descriptor`.
+/// [`ExportsMemory::descriptor`](ur_hal::ExportsMemory::descriptor).
 ///
 /// # Errors
 /// As for [`Behind::descriptor`].
-pub fn descriptor<D: OverSystem>(found: &Allocation<D>) -> Result<OwnedFd> {
-    exposed(found)?.descriptor()
+pub fn descriptor(memory: &Block) -> ur_hal::Result<OwnedFd> {
+    let behind = memory.behind().ok_or(ErrorKind::InvalidValue)?;
+    Ok(behind.descriptor()?)
 }
 /// [`Shares::export`].
 ///
@@ -278,7 +272,7 @@ pub fn is_shared<D: OverSystem>(context: &Context<D>) -> bool {
 }
 
 #[doc(hidden)]
-pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping, ur_sys}; // for `system_memory`
+pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping}; // for `system_memory`
 
 /// The methods of [`HasUsm`] by which a backend that is [`OverSystem`](crate::usm::OverSystem) takes memory.
 #[macro_export]
@@ -316,24 +310,27 @@ macro_rules! takes_from_store {
 macro_rules! system_memory {
     ($backend:ty) => {
         const _: () = {
+            use std::os::fd::OwnedFd;
             use $crate::{
+                backing::Block,
                 mapping::{Reservation, page},
                 opened::Physical,
                 usm::{
                     self, Allocation, Memory, OverSystem as _,
-                    ur_adapter::{self, memory::UsmPtr, object::Borrowed, share::Refusal},
+                    ur_adapter::{self, object::Borrowed, share::Refusal},
                     ur_core::{
-                        memory::allocation::{Home as Owner, OfProcess, Registered},
+                        memory::allocation::{OfProcess, Registered},
                         over_driver::{
                             Context, Device, DriverContext, DriverDevice,
-                            memory_export::ExportsMemory,
                             share::{Home, Shares, Travels},
                         },
                     },
-                    ur_hal::{Access, Address, Granularity, Pins, Range, Result, VirtualMemory},
+                    ur_hal::{
+                        Access, Address, DescriptorKind, ExportsMemory, Granularity, Pins, Range,
+                        Result, VirtualMemory,
+                    },
                     ur_ipc::Arrived,
                     ur_mapping::PerProcess,
-                    ur_sys::ur_exp_external_mem_type_t,
                 },
             };
             impl usm::HasMemory for $backend {
@@ -403,26 +400,21 @@ macro_rules! system_memory {
                 }
             }
             impl ExportsMemory for $backend {
-                type Form = ();
-                fn form(
-                    device: &Device<Self>,
-                    wished: ur_exp_external_mem_type_t,
-                ) -> ur_adapter::error::Result<()> {
-                    usm::form::<Self>(device.driver(), wished)
+                type Exportable = Block;
+                fn exports(device: &DriverDevice<Self>, kind: DescriptorKind) -> Result<bool> {
+                    usm::exports::<Self>(device, kind)
                 }
-                fn allocate_exportable(
-                    _: Borrowed<'_, Context<Self>>,
-                    _: Borrowed<'_, Device<Self>>,
-                    (): (),
-                    request: (Owner, usize, usize),
-                ) -> ur_adapter::error::Result<UsmPtr> {
-                    usm::allocate_exportable::<Self>(request)
+                fn exportable(
+                    _: &DriverContext<Self>,
+                    _: &DriverDevice<Self>,
+                    _: DescriptorKind,
+                    bytes: usize,
+                    align: usize,
+                ) -> Result<Block> {
+                    usm::exportable(bytes, align)
                 }
-                fn descriptor(
-                    found: &Allocation<Self>,
-                    (): (),
-                ) -> ur_adapter::error::Result<std::os::fd::OwnedFd> {
-                    usm::descriptor(found)
+                fn descriptor(memory: &Block, _: DescriptorKind) -> Result<OwnedFd> {
+                    usm::descriptor(memory)
                 }
             }
             impl Shares for $backend {

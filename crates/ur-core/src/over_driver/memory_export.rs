@@ -2,60 +2,64 @@
 //! allocation of its own. Each export makes a new descriptor, which the caller must close.
 use super::{
     OverDriver,
-    usm_pool::{Context, Device, HasUsm},
+    usm_pool::{Device, HasUsm},
 };
 use crate::memory::{
-    allocation::{Allocation, Freeing, Home, Memory},
+    allocation::{Allocation, Freeing, Home, Memory, Usm},
+    deferred_free,
     usm::alignment as judged,
 };
 use std::{
     ffi::{c_int, c_void},
-    os::fd::{IntoRawFd, OwnedFd},
+    os::fd::IntoRawFd,
 };
 use ur_adapter::{
-    api::MemoryExportExpApi,
+    api::{MemoryExportExpApi, Objects},
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::{Borrowed, Object},
 };
+use ur_hal::{DescriptorKind, ExportsMemory, Memory as _};
 use ur_sys::ur_exp_external_mem_type_t;
 
-/// A driver that can export memory to other programs and APIs.
-pub trait ExportsMemory: HasUsm {
-    /// The driver's value for a type of descriptor.
-    type Form: Copy;
-    /// The driver's value for a type of descriptor.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_ENUMERATION` for a type that the device does not export.
-    fn form(device: &Device<Self>, wished: ur_exp_external_mem_type_t) -> Result<Self::Form>;
-    /// Allocates device memory that can be exported in this form. `request`: what it belongs to, its size, and its
-    /// alignment in bytes.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn allocate_exportable(
-        context: Borrowed<'_, Context<Self>>,
-        device: Borrowed<'_, Device<Self>>,
-        form: Self::Form,
-        request: (Home, usize, usize),
-    ) -> Result<UsmPtr>;
-    /// A new descriptor of exportable memory.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` if the memory is not exportable. Returns the driver's error, mapped as in `error.rs`.
-    fn descriptor(found: &Allocation<Self::Memory>, form: Self::Form) -> Result<OwnedFd>;
+type Context<D> = <D as Objects>::Context;
+
+/// A driver whose allocations may be exportable memory.
+pub trait HasExports: HasUsm<Memory: Exported<Self::Exportable>> + ExportsMemory {}
+impl<D: HasUsm<Memory: Exported<D::Exportable>> + ExportsMemory> HasExports for D {}
+/// What an allocation consists of, if it may be exportable memory.
+pub trait Exported<M>: Memory {
+    /// Exportable memory.
+    fn exportable(memory: M) -> Self;
+    /// The memory, if it is exportable.
+    fn as_exportable(&self) -> Option<&M>;
+}
+/// The kind of descriptors that a caller asks for.
+///
+/// # Errors
+/// `UNSUPPORTED_ENUMERATION` for a type that the device does not export.
+fn kind<D: HasExports>(
+    device: &Device<D>,
+    wished: ur_exp_external_mem_type_t,
+) -> Result<DescriptorKind> {
+    let kind = match wished {
+        ur_exp_external_mem_type_t::OPAQUE_FD => Some(DescriptorKind::Opaque),
+        ur_exp_external_mem_type_t::DMA_BUF => Some(DescriptorKind::DmaBuf),
+        _ => None,
+    };
+    match kind {
+        Some(kind) if D::exports(device.driver(), kind)? => Ok(kind),
+        _ => Error::refuse(
+            ErrorCode::UnsupportedEnumeration,
+            format!("this device does not export its memory as {wished:?}"),
+        ),
+    }
 }
 
 fn handle<T>(object: &Object<T>) -> usize {
     object.as_handle().addr()
 }
-fn none<T>(mem: UsmPtr) -> Result<T> {
-    let why = format!("{mem:?} is not the start of exportable memory of this context");
-    Error::refuse(ErrorCode::InvalidValue, why)
-}
-
-impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
+impl<D: HasExports> MemoryExportExpApi for OverDriver<D> {
     fn memory_export_alloc_exportable_memory_exp(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
@@ -64,7 +68,7 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         handle_type: ur_exp_external_mem_type_t,
     ) -> Result<UsmPtr> {
         context.check(device)?;
-        let form = D::form(&device, handle_type)?;
+        let kind = kind::<D>(&device, handle_type)?;
         D::check_size(&device, size)
             .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
         if alignment != 0 && !alignment.is_power_of_two() {
@@ -74,7 +78,10 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
         let (context_handle, device_handle) = (handle(&context), handle(&device));
         let home = Home { context: context_handle, device: device_handle, ..Home::default() };
-        D::allocate_exportable(context, device, form, (home, size, align))
+        deferred_free::sweep::<D::Memory>();
+        let made = D::exportable(context.driver(), device.driver(), kind, size, align)?;
+        let (base, memory) = (made.range().start().into(), D::Memory::exportable(made));
+        Ok(Allocation::enter(base, size, Usm::Device, home, memory).base())
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context<D>>,
@@ -100,18 +107,17 @@ impl<D: ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         to: *mut c_void,
     ) -> Result<()> {
         context.check(device)?;
-        let form = D::form(&device, handle_type)?;
-        let is_it = |found: &Allocation<D::Memory>| {
-            found.memory().is_some_and(Memory::is_exportable)
-                && found.is_of(handle(&context))
-                && found.base() == mem
-                && !found.is_freed()
-        };
-        let Some(found) = Allocation::<D::Memory>::find(mem).filter(|found| is_it(found)) else {
-            return none(mem);
+        let kind = kind::<D>(&device, handle_type)?;
+        let found = Allocation::<D::Memory>::find(mem).filter(|found| {
+            found.is_of(handle(&context)) && found.base() == mem && !found.is_freed()
+        });
+        let memory = found.as_ref().and_then(|found| found.memory()?.as_exportable());
+        let Some(memory) = memory else {
+            let why = format!("{mem:?} is not the start of exportable memory of this context");
+            return Error::refuse(ErrorCode::InvalidValue, why);
         };
         let to = UsmPtr::new(to)?;
-        let number: c_int = D::descriptor(&found, form)?.into_raw_fd();
+        let number: c_int = D::descriptor(memory, kind)?.into_raw_fd();
         to.write(number);
         Ok(())
     }
