@@ -9,7 +9,6 @@ use super::{
     },
 };
 use std::sync::Arc;
-use ur_adapter::error::ErrorCode;
 use ur_hal::{Error, ErrorKind, NativeHandle, Result};
 
 /// The driver's context of some devices of a platform.
@@ -48,7 +47,10 @@ impl DriverContext {
     pub(super) fn mem_object(&self, handle: NativeHandle) -> Result<(RawMem, u32)> {
         let none = || Error::new(ErrorKind::InvalidMemory, "the native memory object is null");
         let raw = RawMem::from_addr(handle.0 as usize).ok_or_else(none)?;
-        raw.check_context(CL_MEM_CONTEXT, self.raw(), ErrorCode::InvalidContext)?;
+        if raw.number(CL_MEM_CONTEXT)? as usize != self.raw().addr() {
+            let why = "the native object is of another context";
+            return Err(Error::new(ErrorKind::InvalidContext, why));
+        }
         Ok((raw, raw.number(CL_MEM_TYPE)? as u32))
     }
     /// The functions of its platform's extensions.

@@ -4,10 +4,10 @@ use super::{
     cl::*,
     context::DriverContext,
     driver::RawMem,
+    error::{CL_INVALID_IMAGE_DESCRIPTOR, CL_INVALID_IMAGE_SIZE},
     native::{image, own::Own},
 };
 use std::sync::Arc;
-use ur_adapter::error::ErrorCode;
 use ur_hal::{
     Address, ChannelType, Channels, Error, ErrorKind, ImageDesc, ImageKind, MakesImages,
     NativeHandle, PixelFormat, Result,
@@ -36,13 +36,14 @@ impl MakesImages for OpenCl {
         let format = format_of(desc.format).ok_or(ErrorKind::UnsupportedFormat)?;
         let made = image::create(context.raw(), (format, wished(desc)));
         let object = made.map_err(|error| {
-            let kind = match error.code() {
-                ErrorCode::InvalidImageFormatDescriptor => ErrorKind::InvalidValue,
-                ErrorCode::InvalidImageSize => ErrorKind::InvalidSize,
-                ErrorCode::UnsupportedFeature => ErrorKind::UnsupportedFormat,
-                _ => return Error::from(error),
+            let kind = match (error.kind(), error.status()) {
+                (_, Some(CL_INVALID_IMAGE_SIZE | CL_INVALID_IMAGE_DESCRIPTOR)) => {
+                    ErrorKind::InvalidSize
+                }
+                (ErrorKind::Unsupported, _) => ErrorKind::UnsupportedFormat,
+                (kind, _) => kind,
             };
-            Error::from(error).with_kind(kind)
+            error.with_kind(kind)
         })?;
         Ok(Pixels { object, kind: desc.kind })
     }

@@ -37,7 +37,7 @@ impl MakesSamplers for OpenCl {
             Filter::Linear => CL_FILTER_LINEAR,
         };
         let asked = (desc.is_normalized, mode.map_or(CL_ADDRESS_NONE, |one| one.1), filter);
-        Ok(image::sampler(context.raw(), asked)?)
+        image::sampler(context.raw(), asked)
     }
 }
 /// Wraps a sampler of the application, which belongs to the result if it `is_owned`; and its description.

@@ -5,7 +5,6 @@
 //! - As a copy on each device, made at its first use there. `queue/newest.rs` brings the newest contents to the device
 //!   that a command runs on.
 use super::{
-    DriverContext, DriverDevice,
     block::Block,
     usm_pool::{Context, Device, HasUsm},
 };
@@ -67,7 +66,7 @@ pub(crate) struct Copy<D: HasStorage> {
 /// Keeps a copy's memory.
 #[derive(Debug)]
 enum Keep<D: HasStorage> {
-    /// The caller, or the image itself.
+    /// The caller, the image itself, or the storage's `object`.
     Nothing,
     Block {
         _block: Block<D>,
@@ -198,19 +197,17 @@ impl<D: HasStorage> Storage<D> {
         (image, bytes): (ImageDesc, usize),
         host: Option<UsmPtr>,
     ) -> Result<Self> {
-        let first = &context.driver_devices()[0];
         match D::PLACEMENT {
             Placement::Host => {
                 let (mut made, _) = Self::buffer(context, flags, bytes, host)?;
                 if let Some(Copies::One(copy)) = &mut made.copies {
-                    let (context, at) = (&made.context, copy.at);
-                    let first = &context.driver_devices()[0];
-                    copy.pixels = Some(Arc::new(make_image::<D>(context, first, at, &image)?));
+                    let pixels = make_image(&made.context, 0, copy.at, &image)?;
+                    copy.pixels = Some(Arc::new(pixels));
                 }
                 Ok(made)
             }
             Placement::First => {
-                let pixels = make_image::<D>(&context, first, None, &image)?;
+                let pixels = make_image(&context, 0, None, &image)?;
                 Ok(Self::of_image(context, pixels, (image, bytes)))
             }
             Placement::Each => {
@@ -259,9 +256,7 @@ impl<D: HasStorage> Storage<D> {
                 let device = &self.context.devices()[index];
                 let fresh = match image {
                     None => Copy::block(Block::new(&self.context, Some(device), self.bytes)?),
-                    Some(image) => {
-                        Copy::image(make_image::<D>(&self.context, device.driver(), None, image)?)
-                    }
+                    Some(image) => Copy::image(make_image(&self.context, index, None, image)?),
                 };
                 // If another thread was faster, this one is dropped unused.
                 Ok((all[index].get_or_init(|| fresh), index))
@@ -315,19 +310,20 @@ impl<D: HasStorage> Storage<D> {
         }
     }
 }
-/// Makes an image of the driver's.
+/// Makes an image of the driver's on the device with this index.
 ///
 /// # Errors
 /// `INVALID_IMAGE_SIZE` for sizes that the driver does not support; `OUT_OF_RESOURCES`. Returns the driver's error, mapped
 /// as in `error.rs`.
-fn make_image<D: MakesImages>(
-    context: &DriverContext<D>,
-    device: &DriverDevice<D>,
+fn make_image<D: HasStorage>(
+    context: &Context<D>,
+    index: usize,
     memory: Option<UsmPtr>,
     image: &ImageDesc,
 ) -> Result<<D as Types>::Image> {
-    let made = D::image(context, device, memory.map(Into::into), image).map_err(Error::from);
-    made.map_err(|error| match error.code() {
+    let device = &context.driver_devices()[index];
+    let made = D::image(context.driver(), device, memory.map(Into::into), image);
+    made.map_err(Error::from).map_err(|error| match error.code() {
         ErrorCode::InvalidValue | ErrorCode::InvalidSize => Error::new(
             ErrorCode::InvalidImageSize,
             format!("the device has no images of {:?} pixels: {error}", image.sides),
