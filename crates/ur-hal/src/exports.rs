@@ -17,9 +17,9 @@ pub enum DescriptorKind {
 pub trait ExportsMemory: Types {
     /// Memory that can be exported.
     type Exportable: Memory;
-    /// Whether a device exports its memory by descriptors of this kind.
-    fn exports(device: &Self::Device, kind: DescriptorKind) -> Result<bool>;
-    /// Allocates memory of a device that can be exported by descriptors of this kind. Its address is a multiple of
+    /// The kinds of descriptors by which a device exports its memory.
+    fn descriptor_kinds(device: &Self::Device) -> Result<Vec<DescriptorKind>>;
+    /// Allocates memory of a device that can be exported by descriptors of one of these kinds. Its address is a multiple of
     /// `align`.
     fn exportable(
         context: &Self::Context,

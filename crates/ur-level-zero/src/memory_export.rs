@@ -19,9 +19,10 @@ fn flag(kind: DescriptorKind) -> u32 {
 }
 impl ExportsMemory for LevelZero {
     type Exportable = Chunk;
-    fn exports(device: &Arc<DriverDevice>, kind: DescriptorKind) -> Result<bool> {
+    fn descriptor_kinds(device: &Arc<DriverDevice>) -> Result<Vec<DescriptorKind>> {
         let offered = native::external(device.raw())?.memoryAllocationExportTypes;
-        Ok(flag(kind) & offered != 0)
+        let all = [DescriptorKind::Opaque, DescriptorKind::DmaBuf];
+        Ok(all.into_iter().filter(|kind| flag(*kind) & offered != 0).collect())
     }
     fn exportable(
         context: &DriverContext,

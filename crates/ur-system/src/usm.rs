@@ -205,17 +205,16 @@ pub fn exposed<D: OverSystem>(found: &Allocation<D>) -> Result<Behind> {
                system's memory has a descriptor to share it by";
     behind.ok_or_else(|| Error::new(ErrorCode::InvalidValue, why))
 }
-/// [`ExportsMemory::exports`](ur_hal::ExportsMemory::exports). A memfd is not a dma-buf: it does not support the operations
-/// that drivers use on one.
+/// [`ExportsMemory::descriptor_kinds`](ur_hal::ExportsMemory::descriptor_kinds). A memfd is not a dma-buf: it does not
+/// support the operations that drivers use on one.
 ///
 /// # Errors
 /// `Unsupported` for a device that does not access the system's memory.
-pub fn exports<D: OverSystem>(
+pub fn descriptor_kinds<D: OverSystem>(
     device: &DriverDevice<D>,
-    kind: DescriptorKind,
-) -> ur_hal::Result<bool> {
+) -> ur_hal::Result<Vec<DescriptorKind>> {
     check_device::<D>(device, "memory that is exported")?;
-    Ok(kind == DescriptorKind::Opaque)
+    Ok(vec![DescriptorKind::Opaque])
 }
 /// [`ExportsMemory::exportable`](ur_hal::ExportsMemory::exportable).
 ///
@@ -401,8 +400,8 @@ macro_rules! system_memory {
             }
             impl ExportsMemory for $backend {
                 type Exportable = Block;
-                fn exports(device: &DriverDevice<Self>, kind: DescriptorKind) -> Result<bool> {
-                    usm::exports::<Self>(device, kind)
+                fn descriptor_kinds(device: &DriverDevice<Self>) -> Result<Vec<DescriptorKind>> {
+                    usm::descriptor_kinds::<Self>(device)
                 }
                 fn exportable(
                     _: &DriverContext<Self>,

@@ -42,18 +42,16 @@ fn kind<D: HasExports>(
     device: &Device<D>,
     wished: ur_exp_external_mem_type_t,
 ) -> Result<DescriptorKind> {
+    let offered = D::descriptor_kinds(device.driver())?;
     let kind = match wished {
         ur_exp_external_mem_type_t::OPAQUE_FD => Some(DescriptorKind::Opaque),
         ur_exp_external_mem_type_t::DMA_BUF => Some(DescriptorKind::DmaBuf),
         _ => None,
     };
-    match kind {
-        Some(kind) if D::exports(device.driver(), kind)? => Ok(kind),
-        _ => Error::refuse(
-            ErrorCode::UnsupportedEnumeration,
-            format!("this device does not export its memory as {wished:?}"),
-        ),
-    }
+    kind.filter(|kind| offered.contains(kind)).ok_or_else(|| {
+        let why = format!("this device does not export its memory as {wished:?}");
+        Error::new(ErrorCode::UnsupportedEnumeration, why)
+    })
 }
 
 fn handle<T>(object: &Object<T>) -> usize {
