@@ -18,6 +18,8 @@ fn code(kind: ErrorKind) -> ErrorCode {
         K::InvalidGroupSize => ErrorCode::InvalidWorkGroupSize,
         K::InvalidContext => ErrorCode::InvalidContext,
         K::InvalidMemory => ErrorCode::InvalidMemObject,
+        K::Misaligned => ErrorCode::MisalignedSubBufferOffset,
+        K::InvalidSampler => ErrorCode::InvalidSampler,
         K::InvalidEvent => ErrorCode::InvalidEvent,
         K::InvalidFunction => ErrorCode::InvalidKernel,
         K::InvalidArgumentIndex => ErrorCode::InvalidKernelArgumentIndex,

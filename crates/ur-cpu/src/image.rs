@@ -1,31 +1,20 @@
-//! Images: pixels in host memory, row by row. Formats and sizes are in `ur-core/src/memory/image_layout.rs`,
-//! their memory is in `mem.rs`. A kernel gets the address of the first pixel of an image.
-use super::{Cpu, bytes::Planes, engine::Work};
-use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
+//! Images: pixels in host memory, row by row. Their formats and sizes are described by `ur_hal::ImageDesc`; the core
+//! allocates their memory. A kernel gets the address of the first pixel of an image.
+use super::{
+    Cpu,
+    bytes::Planes,
+    device::{DriverContext, DriverDevice},
+    engine::Work,
 };
-use ur_core::memory::image_layout::{Image, Layout};
-use ur_hal::{Address, ImageCopy, ImageEnd};
-use ur_sys::{ur_image_channel_order_t, ur_image_channel_type_t, ur_image_format_t};
+use std::sync::Arc;
+use ur_hal::{
+    Address, ChannelType, Channels, Error, ImageCopy, ImageDesc, ImageEnd, Layout, MakesImages,
+    PixelFormat, Placement, Result,
+};
 
 /// The largest number of pixels in each dimension, and of layers in an array.
 pub const LONGEST_SIDE: usize = 1 << 16;
 
-/// The bytes from its first to its last pixel; `None` on overflow.
-pub(super) fn bytes(image: &Image) -> Option<usize> {
-    let [width, height, depth] = image.sides();
-    let ([second, third], row) = (steps(image), width.checked_mul(image.pixel())?);
-    let rows = second.checked_mul(height - 1)?.checked_add(row)?;
-    third.checked_mul(depth - 1)?.checked_add(rows)
-}
-/// Bytes between neighbours in the second and in the third dimension. The second dimension of an array of
-/// one-dimensional images is its layers.
-fn steps(image: &Image) -> [usize; 2] {
-    let [row, slice] = image.pitches();
-    if image.is_1d_array() { [slice, slice] } else { [row, slice] }
-}
 /// Where the pixels of an image are.
 #[derive(Debug)]
 pub struct Pixels {
@@ -35,13 +24,36 @@ pub struct Pixels {
     steps: [usize; 2],
 }
 impl Pixels {
-    /// The pixels of an image at `base`.
-    pub(super) fn new(base: UsmPtr, image: &Image) -> Self {
-        Self { first: base.into(), layout: image.layout(), steps: steps(image) }
-    }
     /// The address of the first pixel.
     pub(super) fn first(&self) -> Address {
         self.first
+    }
+}
+impl MakesImages for Cpu {
+    const PLACEMENT: Placement = Placement::Host;
+    const LONGEST_SIDE: usize = LONGEST_SIDE;
+    fn has_images() -> bool {
+        true
+    }
+    fn has_format(PixelFormat { channels, channel_type }: PixelFormat) -> bool {
+        match channels {
+            Channels::Rgb | Channels::Rgbx => true,
+            _ if channel_type.is_packed() => false,
+            Channels::Intensity | Channels::Luminance => !channel_type.is_integer(),
+            Channels::Srgba => channel_type == ChannelType::Unorm8,
+            _ => true,
+        }
+    }
+    fn image(
+        _: &DriverContext,
+        _: &Arc<DriverDevice>,
+        memory: Option<Address>,
+        desc: &ImageDesc,
+    ) -> Result<Pixels> {
+        match memory {
+            Some(first) => Ok(Pixels { first, layout: desc.layout(), steps: desc.steps() }),
+            None => Error::unsupported("images that are not in host memory"),
+        }
     }
 }
 /// The work of a pixel copy. The region has been checked to be within the images.
@@ -74,55 +86,4 @@ pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
         place(&copy.from)?,
         [width * image.layout.pixel, height, depth],
     ))
-}
-
-/// The bytes of a pixel.
-///
-/// # Errors
-/// `UNSUPPORTED_IMAGE_FORMAT` for a channel order that does not support the channel type.
-pub(super) fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
-    use ur_image_channel_order_t as O;
-    use ur_image_channel_type_t as T;
-    let (order, channel) = (format.channelOrder, format.channelType);
-    let is_norm = matches!(
-        channel,
-        T::SNORM_INT8 | T::SNORM_INT16 | T::UNORM_INT8 | T::UNORM_INT16 | T::HALF_FLOAT | T::FLOAT
-    );
-    let packed = match channel {
-        T::UNORM_SHORT_565 | T::UNORM_SHORT_555 => Some(2),
-        T::INT_101010 => Some(4),
-        _ => None,
-    };
-    let channels = match order {
-        O::A | O::R | O::RX => Some(1),
-        O::RG | O::RA | O::RGX => Some(2),
-        O::RGB => Some(3),
-        // RGBx has an unused fourth channel, unless it is packed.
-        O::RGBA | O::BGRA | O::ARGB | O::ABGR | O::RGBX => Some(4),
-        O::INTENSITY | O::LUMINANCE => is_norm.then_some(1),
-        O::SRGBA => (channel == T::UNORM_INT8).then_some(4),
-        _ => None,
-    };
-    let bytes = match (order, packed) {
-        (O::RGB | O::RGBX, Some(bytes)) => Some(bytes),
-        (_, Some(_)) => None,
-        (_, None) => channel_bytes(channel).zip(channels).map(|(bytes, channels)| bytes * channels),
-    };
-    bytes.ok_or_else(|| {
-        Error::new(
-            ErrorCode::UnsupportedImageFormat,
-            format!("no image has channels {order:?} of type {channel:?}"),
-        )
-    })
-}
-fn channel_bytes(channel: ur_image_channel_type_t) -> Option<usize> {
-    use ur_image_channel_type_t as T;
-    match channel {
-        T::SNORM_INT8 | T::UNORM_INT8 | T::SIGNED_INT8 | T::UNSIGNED_INT8 => Some(1),
-        T::SNORM_INT16 | T::UNORM_INT16 | T::SIGNED_INT16 | T::UNSIGNED_INT16 | T::HALF_FLOAT => {
-            Some(2)
-        }
-        T::SIGNED_INT32 | T::UNSIGNED_INT32 | T::FLOAT => Some(4),
-        _ => None,
-    }
 }

@@ -17,7 +17,6 @@ mod streams;
 mod topology;
 mod usm;
 
-pub use mem::Mem;
 pub use program::{Kernel, Program};
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
@@ -54,6 +53,8 @@ impl ur_hal::Types for Cpu {
 pub type Queue = ur_core::queue::Queue<Cpu>;
 /// What `ur_event_handle_t` points at.
 pub type Event = ur_core::queue::Event<Cpu>;
+/// What `ur_mem_handle_t` points at.
+pub type Mem = over_driver::mem::Mem<Cpu>;
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler = over_driver::sampler::Sampler<Cpu>;
 /// What `ur_device_handle_t` points at.
@@ -71,7 +72,6 @@ impl queue::HasStreams for Cpu {
     ur_core::records_graphs!();
 }
 impl command_buffer::Replays for Cpu {}
-impl over_driver::sampler::HasSamplers for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     const KEEPS_PARTS: bool = false;

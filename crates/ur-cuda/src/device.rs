@@ -7,6 +7,7 @@ use super::{
     context::DriverContext,
     device_info,
     driver::{Dialect, RawContext},
+    image,
     native::{
         context::{self, Entered},
         device as native,
@@ -267,18 +268,23 @@ impl<D: Dialect> NativeHandles for Family<D> {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.number as u64,
             NativeObject::Context(context) => context.devices()[0].context()?.addr() as u64,
+            NativeObject::Image(image) => return Ok(image.handle()),
             _ => return Error::unsupported("a native handle of this object"),
         }))
     }
-    /// Accepts primary contexts only: objects of any other context could not be used together with ours.
+    /// Accepts of contexts only primary ones: objects of any other could not be used together with ours.
     fn adopt(
         devices: &[Arc<DriverDevice<D>>],
         _: Option<&DriverContext<D>>,
         (kind, handle): (NativeKind, NativeHandle),
-        _: bool,
+        is_owned: bool,
     ) -> Result<Adopted<Self>> {
-        if kind != NativeKind::Context {
-            return Error::unsupported("an object of this native handle");
+        match (kind, devices) {
+            (NativeKind::Context, _) => {}
+            (NativeKind::Image(desc), [device, ..]) => {
+                return image::adopt(device, handle, &desc, is_owned).map(Adopted::Image);
+            }
+            _ => return Error::unsupported("an object of this native handle"),
         }
         let candidates = if devices.is_empty() { all::<D>() } else { devices };
         let raw = RawContext::from_addr(handle.0 as usize);

@@ -47,7 +47,6 @@ pub use attribute::Attribute;
 pub use device::DriverDevice;
 use driver::Api;
 pub use driver::{Cuda, Dialect, Hip};
-pub use mem::Mem;
 pub use program::{Kernel, Program};
 use std::{convert::Infallible, marker::PhantomData, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend};
@@ -80,6 +79,8 @@ impl<D: Dialect> ur_hal::Types for Family<D> {
     type Sampler = u32;
     type Graph = Infallible;
 }
+/// What `ur_mem_handle_t` points at.
+pub type Mem<D> = over_driver::mem::Mem<Family<D>>;
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler<D> = over_driver::sampler::Sampler<Family<D>>;
 /// What `ur_device_handle_t` points at.
@@ -161,7 +162,6 @@ impl<D: Dialect> CoreBackend for Family<D> {
     }
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}
-impl<D: Dialect> over_driver::sampler::HasSamplers for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     ur_core::objects!();
 }

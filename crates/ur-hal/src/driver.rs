@@ -8,7 +8,8 @@ use crate::*;
 /// when no command uses it any more.
 ///
 /// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
-/// devices in [`ReachesPeers`], streams and points in [`Streams`], samplers in [`MakesSamplers`], and native handles in [`NativeHandles`].
+/// devices in [`ReachesPeers`], streams and points in [`Streams`], buffers in [`MakesBuffers`], images in [`MakesImages`], samplers in
+/// [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
 /// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
 /// also concurrently. Methods with a default belong to the [`Capability`] named in their documentation, and are called
@@ -23,6 +24,8 @@ pub trait Driver:
     + Allocates
     + Pins
     + ReachesPeers
+    + MakesBuffers
+    + MakesImages
     + MakesSamplers
     + VirtualMemory
     + Shares
@@ -55,18 +58,6 @@ pub trait Driver:
     /// Appends points to `into` that are final once everything submitted so far is; none if the stream is idle. The
     /// core uses them for deferred free of memory and code.
     fn mark(stream: &Self::Stream, into: &mut Vec<Self::Point>) -> Result<()>;
-
-    // Images: `Capability::Images`, `Capability::Samplers`.
-
-    /// Makes an image; returns [`ErrorKind::UnsupportedFormat`] for a format or size that the device does not support.
-    fn image(
-        context: &Self::Context,
-        device: &Self::Device,
-        desc: &ImageDesc,
-    ) -> Result<Self::Image> {
-        let _ = (context, device, desc);
-        Error::unsupported("images")
-    }
 
     // Graphs: `Capability::Graphs`. Without them the core submits recorded commands one by one.
 

@@ -45,6 +45,10 @@ kinds! {
     InvalidContext: "the driver's context is not valid",
     /// Memory that the driver does not know, or that does not allow the request.
     InvalidMemory: "the memory is unknown, or does not allow this",
+    /// A part of a buffer that does not begin at a multiple of what the device needs.
+    Misaligned: "the part does not begin at a multiple of what the device needs",
+    /// A sampler that the driver does not know.
+    InvalidSampler: "the sampler is unknown",
     /// An event of the driver that cannot be used in this way.
     InvalidEvent: "the event cannot be used in this way",
     /// A function that the driver does not know.

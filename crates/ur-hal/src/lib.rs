@@ -13,6 +13,7 @@ mod address_map;
 mod advice;
 mod allocates;
 mod boxes;
+mod buffers;
 mod calls;
 mod capabilities;
 mod claims;
@@ -30,6 +31,7 @@ mod moments;
 mod notice;
 mod pattern;
 mod peers;
+mod placement;
 mod rows;
 mod shares;
 mod stream_states;
@@ -43,6 +45,7 @@ pub use address_map::AddressMap;
 pub use advice::{Advice, Hint};
 pub use allocates::{Allocates, ExportsMemory, ExternalForm, Pins};
 pub use boxes::{BoxPlace, BoxSpan, share_bytes};
+pub use buffers::{AdoptedBuffer, MakesBuffers};
 pub use calls::{Outcome, Statuses, handles, listed, made, placed, text, told};
 pub use capabilities::{Capabilities, Capability};
 pub use claims::Claims;
@@ -60,7 +63,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use exhausted::what_ran_out;
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
 pub use images::{
-    ChannelType, Channels, Filter, ImageDesc, ImageKind, MakesSamplers, Repeat, SamplerDesc,
+    ChannelType, Channels, Filter, ImageDesc, ImageKind, Layout, MakesImages, MakesSamplers, Part,
+    PixelFormat, Repeat, SamplerDesc, copy_between,
 };
 pub use memory::{
     Access, Adopted, Granularity, KnownMemory, MemoryKind, MemoryRequest, NativeHandle, NativeKind,
@@ -71,6 +75,7 @@ pub use moments::{Moment, new_object, objects_so_far};
 pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;
+pub use placement::Placement;
 pub use rows::Rows;
 pub use shares::{
     Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, too_large,

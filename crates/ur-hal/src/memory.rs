@@ -1,5 +1,5 @@
 //! Memory of a driver: allocation requests, and facts of memory allocated elsewhere; and native handles.
-use crate::{Range, Types};
+use crate::{ImageDesc, Range, SamplerDesc, Types};
 
 /// Where memory is located, and which side accesses it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -82,9 +82,9 @@ pub enum NativeKind {
     Point,
     Module,
     Function,
-    Image,
+    /// An image that is said to be like this.
+    Image(ImageDesc),
     Sampler,
-    Allocation,
 }
 /// An object made from a native handle.
 #[derive(Debug)]
@@ -97,6 +97,6 @@ pub enum Adopted<D: Types> {
     Module(D::Module),
     Function(D::Function),
     Image(D::Image),
-    Sampler(D::Sampler),
-    Allocation(D::Allocation),
+    /// A sampler, and its description if the driver knows it.
+    Sampler(D::Sampler, Option<SamplerDesc>),
 }

@@ -38,6 +38,10 @@ impl Pins for Nothing {
     }
 }
 impl ReachesPeers for Nothing {}
+impl MakesBuffers for Nothing {
+    type Buffer = Infallible;
+}
+impl MakesImages for Nothing {}
 impl MakesSamplers for Nothing {}
 impl VirtualMemory for Nothing {}
 impl Shares for Nothing {

@@ -6,13 +6,14 @@ use super::{
     context::DriverContext,
     device_info,
     driver::{RawContext, RawDevice},
+    image,
     native::{
         context::NativeContext,
         device::{self as native, Told},
     },
     partition,
     platform::{self, DriverPlatform},
-    sync_point,
+    sampler, sync_point,
 };
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{error, info::Answer, object::Object, partition::Rule};
@@ -289,19 +290,28 @@ impl NativeHandles for LevelZero {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.raw.addr() as u64,
             NativeObject::Context(context) => context.raw().addr() as u64,
+            NativeObject::Image(image) => image.raw().addr() as u64,
+            NativeObject::Sampler(sampler) => sampler.raw().addr() as u64,
             _ => return Error::unsupported("a native handle of this object"),
         }))
     }
     /// Without devices the context is for those of the first driver.
     fn adopt(
         devices: &[Arc<DriverDevice>],
-        _: Option<&DriverContext>,
+        context: Option<&DriverContext>,
         (kind, handle): (NativeKind, NativeHandle),
         is_owned: bool,
     ) -> Result<Adopted<Self>> {
-        let raw = RawContext::from_addr(handle.0 as usize);
-        let (NativeKind::Context, Some(raw)) = (kind, raw) else {
-            return Error::unsupported("an object of this native handle");
+        let raw = match (kind, context, RawContext::from_addr(handle.0 as usize)) {
+            (NativeKind::Context, _, Some(raw)) => raw,
+            (NativeKind::Image(desc), Some(context), _) => {
+                return image::adopt(context, handle, &desc, is_owned).map(Adopted::Image);
+            }
+            (NativeKind::Sampler, Some(context), _) => {
+                let (sampler, desc) = sampler::adopt(context, handle, is_owned)?;
+                return Ok(Adopted::Sampler(sampler, desc));
+            }
+            _ => return Error::unsupported("an object of this native handle"),
         };
         let of_first = || platform::all().first().map_or(&[][..], |one| one.devices());
         let all = if devices.is_empty() { of_first() } else { devices };

@@ -57,11 +57,9 @@ mod work;
 
 pub use device::{DriverDevice, Group};
 pub use extensions::Extensions;
-pub use mem::Mem;
 use options::options;
 pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
-pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -88,6 +86,10 @@ impl ur_hal::Types for LevelZero {
     type Sampler = sampler::OnDevice;
     type Graph = Infallible;
 }
+/// What `ur_mem_handle_t` points at.
+pub type Mem = over_driver::mem::Mem<LevelZero>;
+/// What `ur_sampler_handle_t` points at.
+pub type Sampler = over_driver::sampler::Sampler<LevelZero>;
 /// What `ur_device_handle_t` points at.
 pub type Device = over_driver::Device<LevelZero>;
 /// What `ur_context_handle_t` points at.

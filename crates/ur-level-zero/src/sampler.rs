@@ -1,24 +1,15 @@
 //! Samplers: a driver object for each device on which one is used.
 use super::{
-    Context, DriverDevice, LevelZero, context::DriverContext, driver::RawSampler,
+    DriverDevice, LevelZero, context::DriverContext, driver::RawSampler,
     native::sampler::NativeSampler,
 };
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned},
-};
-use ur_core::over_driver::sampler::{self, HasSamplers};
-use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc};
+use ur_hal::{ErrorKind, Filter, MakesSamplers, NativeHandle, Repeat, Result, SamplerDesc};
 use ur_lock::locked;
-use ur_sys::ur_native_handle_t;
 use ze_sys::*;
-
-/// What `ur_sampler_handle_t` points at.
-pub type Sampler = sampler::Sampler<LevelZero>;
 
 /// The settings of samplers created here, by driver handle, because the driver cannot report them.
 static MADE: Mutex<BTreeMap<usize, SamplerDesc>> = Mutex::new(BTreeMap::new());
@@ -40,11 +31,12 @@ impl Drop for OnDevice {
     }
 }
 impl MakesSamplers for LevelZero {
+    const HAS_SAMPLERS: bool = true;
     fn sampler(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         desc: &SamplerDesc,
-    ) -> ur_hal::Result<OnDevice> {
+    ) -> Result<OnDevice> {
         let addressing = match desc.repeat {
             Repeat::Undefined => ZE_SAMPLER_ADDRESS_MODE_NONE,
             Repeat::Edge => ZE_SAMPLER_ADDRESS_MODE_CLAMP,
@@ -62,22 +54,18 @@ impl MakesSamplers for LevelZero {
         Ok(OnDevice(made))
     }
 }
-impl HasSamplers for LevelZero {
-    /// The driver's sampler for the context's first device.
-    fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
-        let made = sampler.on(&sampler.context().devices()[0])?;
-        Ok(made.raw().addr() as ur_native_handle_t)
-    }
-    fn sampler_of_native(
-        native: ur_native_handle_t,
-        context: Borrowed<'_, Context>,
-        is_owned: bool,
-    ) -> Result<Owned<Sampler>> {
-        let Some(raw) = RawSampler::from_addr(native) else {
-            return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
-        };
-        let desc = locked(&MADE).get(&raw.addr()).copied();
-        let made = NativeSampler::adopted(raw, is_owned, context.native().clone());
-        Ok(Sampler::of_native(context.own()?, desc, OnDevice(made)))
-    }
+/// Wraps a sampler of the application; `is_owned`: it is destroyed with the result. Also returns its description, if it
+/// was made here.
+///
+/// # Errors
+/// `InvalidSampler` for 0.
+pub(super) fn adopt(
+    context: &DriverContext,
+    handle: NativeHandle,
+    is_owned: bool,
+) -> Result<(OnDevice, Option<SamplerDesc>)> {
+    let raw = RawSampler::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidSampler)?;
+    let desc = locked(&MADE).get(&raw.addr()).copied();
+    let made = NativeSampler::adopted(raw, is_owned, context.native().clone());
+    Ok((OnDevice(made), desc))
 }

@@ -4,7 +4,7 @@ use super::{
     cl::*,
     context::DriverContext,
     device_info,
-    driver::{RawContext, RawDevice},
+    driver::RawDevice,
     lane,
     native::{
         device as native, event,
@@ -24,10 +24,7 @@ use ur_adapter::{
     partition::Rule,
 };
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::{
-    Adopted, Clocks, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts,
-};
+use ur_hal::{Clocks, OpensDevices, PlatformFacts};
 use ur_sys::*;
 
 /// A device, or a part of one.
@@ -185,40 +182,6 @@ impl OpensDevices for OpenCl {
         let raws: Vec<_> = devices.iter().map(|one| one.raw()).collect();
         let native = native::context(devices[0].platform.raw(), &raws)?;
         Ok(DriverContext::new(native, devices.to_vec()))
-    }
-}
-impl NativeHandles for OpenCl {
-    const HAS_HANDLES: bool = true;
-    fn native(object: NativeObject<'_, Self>) -> ur_hal::Result<NativeHandle> {
-        Ok(NativeHandle(match object {
-            NativeObject::Device(device) => device.raw().addr() as u64,
-            NativeObject::Context(context) => context.raw().addr() as u64,
-            _ => return ur_hal::Error::unsupported("a native handle of this object"),
-        }))
-    }
-    /// A context for which no device is named is for those of its own that are no parts.
-    fn adopt(
-        devices: &[Arc<DriverDevice>],
-        _: Option<&DriverContext>,
-        (kind, handle): (NativeKind, NativeHandle),
-        is_owned: bool,
-    ) -> ur_hal::Result<Adopted<Self>> {
-        let raw = RawContext::from_addr(handle.0 as usize);
-        let (NativeKind::Context, Some(raw)) = (kind, raw) else {
-            return ur_hal::Error::unsupported("an object of this native handle");
-        };
-        let its = raw.numbers(CL_CONTEXT_DEVICES)?;
-        let is_its = |one: &&Arc<DriverDevice>| its.contains(&one.raw().addr());
-        let all: Vec<_> = match devices {
-            [] => platform::devices().filter(is_its).cloned().collect(),
-            named => named.to_vec(),
-        };
-        if all.is_empty() || !all.iter().all(|one| is_its(&one)) {
-            let why = "the native context has other devices";
-            return Err(ur_hal::Error::new(ErrorKind::InvalidDevice, why));
-        }
-        let native = Own::adopted(raw, is_owned)?;
-        Ok(Adopted::Context(DriverContext::new(native, all.clone()), all))
     }
 }
 impl HasDevices for OpenCl {

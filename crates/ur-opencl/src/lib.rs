@@ -7,10 +7,12 @@ mod device;
 mod device_info;
 mod driver;
 mod error;
+mod image;
 mod lane;
 mod mem;
 mod memory;
 mod native;
+mod native_handles;
 mod platform;
 mod point;
 mod program;
@@ -18,10 +20,8 @@ mod sampler;
 mod streams;
 
 pub use device::DriverDevice;
-pub use mem::Mem;
 pub use platform::DriverPlatform;
 pub use program::{Kernel, Program};
-pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -34,6 +34,10 @@ use ur_sys::ur_dditable_t;
 /// The adapter of OpenCL's platforms.
 #[derive(Debug)]
 pub struct OpenCl;
+/// What `ur_mem_handle_t` points at.
+pub type Mem = over_driver::mem::Mem<OpenCl>;
+/// What `ur_sampler_handle_t` points at.
+pub type Sampler = over_driver::sampler::Sampler<OpenCl>;
 /// What `ur_device_handle_t` points at.
 pub type Device = over_driver::Device<OpenCl>;
 /// What `ur_context_handle_t` points at.
@@ -60,7 +64,7 @@ impl ur_hal::Types for OpenCl {
     type Point = point::End;
     type Module = code::Module;
     type Function = code::Function;
-    type Image = mem::Pixels;
+    type Image = image::Pixels;
     type Sampler = native::own::Own<driver::RawSampler>;
     type Graph = Infallible;
 }

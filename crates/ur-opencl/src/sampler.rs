@@ -1,6 +1,6 @@
 //! Samplers: the driver's, which are of a context and the same on all of its devices.
 use super::{
-    Context, DriverDevice, OpenCl,
+    DriverDevice, OpenCl,
     cl::*,
     context::DriverContext,
     driver::RawSampler,
@@ -10,16 +10,7 @@ use super::{
     },
 };
 use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    object::{Borrowed, Object, Owned},
-};
-use ur_core::over_driver::sampler::{self, HasSamplers};
-use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc};
-use ur_sys::ur_native_handle_t;
-
-/// What `ur_sampler_handle_t` points at.
-pub type Sampler = sampler::Sampler<OpenCl>;
+use ur_hal::{ErrorKind, Filter, MakesSamplers, NativeHandle, Repeat, Result, SamplerDesc};
 
 /// What is read beyond the edge, and OpenCL's names of that.
 const MODES: [(Repeat, cl_uint); 5] = [
@@ -30,11 +21,12 @@ const MODES: [(Repeat, cl_uint); 5] = [
     (Repeat::Mirror, CL_ADDRESS_MIRRORED_REPEAT),
 ];
 impl MakesSamplers for OpenCl {
+    const HAS_SAMPLERS: bool = true;
     fn sampler(
         context: &DriverContext,
         _: &Arc<DriverDevice>,
         desc: &SamplerDesc,
-    ) -> ur_hal::Result<Own<RawSampler>> {
+    ) -> Result<Own<RawSampler>> {
         // OpenCL repeats pictures by normalised coordinates alone. What others read beyond the edge is undefined,
         // and some drivers refuse to be told more than that.
         let repeats = matches!(desc.repeat, Repeat::Repeat | Repeat::Mirror);
@@ -45,31 +37,26 @@ impl MakesSamplers for OpenCl {
             Filter::Linear => CL_FILTER_LINEAR,
         };
         let asked = (desc.is_normalized, mode.map_or(CL_ADDRESS_NONE, |one| one.1), filter);
-        Ok(image::sampler(context.raw(), asked)?)
+        image::sampler(context.raw(), asked)
     }
 }
-impl HasSamplers for OpenCl {
-    fn native_sampler(sampler: &Object<Sampler>) -> Result<ur_native_handle_t> {
-        let made = sampler.on(&sampler.context().devices()[0])?;
-        Ok(made.raw().addr() as ur_native_handle_t)
-    }
-    fn sampler_of_native(
-        native: ur_native_handle_t,
-        context: Borrowed<'_, Context>,
-        is_owned: bool,
-    ) -> Result<Owned<Sampler>> {
-        let Some(raw) = RawSampler::from_addr(native) else {
-            return Err(Error::new(ErrorCode::InvalidNullHandle, "the native sampler is null"));
-        };
-        let mode = raw.number(CL_SAMPLER_ADDRESSING_MODE)? as u32;
-        let desc = SamplerDesc {
-            is_normalized: raw.number(CL_SAMPLER_NORMALIZED_COORDS)? != 0,
-            repeat: MODES.iter().find(|one| one.1 == mode).map_or(Repeat::Undefined, |one| one.0),
-            filter: match raw.number(CL_SAMPLER_FILTER_MODE)? as u32 {
-                CL_FILTER_LINEAR => Filter::Linear,
-                _ => Filter::Nearest,
-            },
-        };
-        Ok(Sampler::of_native(context.own()?, Some(desc), Own::adopted(raw, is_owned)?))
-    }
+/// Wraps a sampler of the application, which belongs to the result if it `is_owned`; and its description.
+///
+/// # Errors
+/// Returns the driver's error.
+pub(super) fn adopt(
+    handle: NativeHandle,
+    is_owned: bool,
+) -> Result<(Own<RawSampler>, SamplerDesc)> {
+    let raw = RawSampler::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidSampler)?;
+    let mode = raw.number(CL_SAMPLER_ADDRESSING_MODE)? as u32;
+    let desc = SamplerDesc {
+        is_normalized: raw.number(CL_SAMPLER_NORMALIZED_COORDS)? != 0,
+        repeat: MODES.iter().find(|one| one.1 == mode).map_or(Repeat::Undefined, |one| one.0),
+        filter: match raw.number(CL_SAMPLER_FILTER_MODE)? as u32 {
+            CL_FILTER_LINEAR => Filter::Linear,
+            _ => Filter::Nearest,
+        },
+    };
+    Ok((Own::adopted(raw, is_owned)?, desc))
 }

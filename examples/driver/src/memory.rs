@@ -4,14 +4,10 @@ use super::{Example, device::Context};
 use std::convert::Infallible;
 use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
 use ur_core::{
-    over_driver::{
-        mem::{BufferBackend, HasStorage},
-        sampler::HasSamplers,
-        usm_pool::HasUsm,
-    },
+    over_driver::usm_pool::HasUsm,
     program::{HasCode, RunsCode},
 };
-use ur_hal::{Allocates, MakesSamplers, MemoryRequest, Modules};
+use ur_hal::{Allocates, MakesBuffers, MakesImages, MakesSamplers, MemoryRequest, Modules};
 use ur_system::{
     backing::{ALIGNMENT, Block},
     bytes,
@@ -50,15 +46,13 @@ impl HasUsm for Example {
         Ok(())
     }
 }
-impl HasStorage for Example {
-    type Kept = Infallible;
-    type Object = Infallible;
+impl MakesBuffers for Example {
+    type Buffer = Infallible;
 }
-impl BufferBackend for Example {}
 
 // What the device does not have. The core asks for these traits all the same; their verbs refuse.
+impl MakesImages for Example {}
 impl MakesSamplers for Example {}
-impl HasSamplers for Example {}
 impl Modules for Example {
     type Code = Infallible;
     type Target = Infallible;

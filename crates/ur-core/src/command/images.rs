@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     memory::{
-        image_layout::{Part, on_host},
+        image_layout::{check, on_host, part},
         ranges::check_range,
     },
     over_driver::mem::Mem,
@@ -15,7 +15,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Address, Command, ImageCopy, ImageEnd};
+use ur_hal::{Command, ImageCopy, ImageEnd};
 use ur_sys::{ur_command_t as Name, ur_rect_offset_t, ur_rect_region_t};
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
@@ -28,16 +28,16 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         room: &'a Room<'a, D>,
     ) -> Result<Self> {
         let image = of.image()?;
-        let part = Part::new(origin, region)?;
-        image.check(part)?;
-        let bytes = [part.region[0] * image.pixel(), part.region[1], part.region[2]];
-        let (host, length) = on_host(image.is_1d_array(), at.into(), pitches, bytes)?;
+        let part = part(origin, region)?;
+        check(image, part)?;
+        let layout = image.layout();
+        let bytes = [part.region[0] * layout.pixel, part.region[1], part.region[2]];
+        let (pitches, length) = on_host(layout.is_1d_array, pitches, bytes)?;
         check_range::<D::Known>(at, length, of_host(writes))?;
         if writes {
             of.check_write::<D::Known>(0, of.bytes())?;
         }
-        let first = Address::new(host.at).ok_or(ErrorCode::InvalidSize)?;
-        let outside = ImageEnd::Memory(first, host.pitches);
+        let outside = ImageEnd::Memory(at, pitches);
         let inside = ImageEnd::Image(of.get().pixels(device)?, part.origin);
         let (to, from, name) = match writes {
             true => (inside, outside, Name::MEM_IMAGE_WRITE),
@@ -56,16 +56,16 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         room: &'a Room<'a, D>,
     ) -> Result<Self> {
         let (source, target) = (from.image()?, to.image()?);
-        let (one, other) = (source.format(), target.format());
-        if (one.channelOrder, one.channelType) != (other.channelOrder, other.channelType) {
+        let (one, other) = (source.format, target.format);
+        if one != other {
             return Error::refuse(
                 ErrorCode::UnsupportedImageFormat,
                 format!("pixels are copied without conversion, so not from {one:?} to {other:?}"),
             );
         }
-        let (here, there) = (Part::new(out, region)?, Part::new(into, region)?);
-        source.check(here)?;
-        target.check(there)?;
+        let (here, there) = (part(out, region)?, part(into, region)?);
+        check(source, here)?;
+        check(target, there)?;
         if from.same(&to) && here.shares_pixels(there) {
             return overlapping();
         }

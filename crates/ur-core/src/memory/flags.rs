@@ -24,15 +24,6 @@ pub fn check_flags(flags: ur_mem_flags_t) -> Result<()> {
     }
     Ok(())
 }
-/// Checks the size of a memory object.
-///
-/// # Errors
-/// `code` for 0 bytes, and for more than `isize::MAX`.
-pub fn check_size(size: usize, code: ErrorCode) -> Result<()> {
-    Error::unless((1..=isize::MAX as usize).contains(&size), code, || {
-        format!("no memory object has {size} bytes")
-    })
-}
 /// Checks that a range is inside a buffer of `has` bytes.
 ///
 /// # Errors

@@ -2,20 +2,14 @@
 //! `storage.rs`; the layout of images is in `memory/image_layout.rs`, and the commands on both
 //! are in `command/buffers.rs` and `command/images.rs`.
 pub(crate) use super::storage::{Copies, Copy};
-pub use super::storage::{Found, HasStorage, ImagePlace, Lent, Placement, Storage};
+pub use super::storage::{Found, HasStorage, Storage};
 use super::{
     block::Block,
-    storage,
+    own_handle, storage,
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::{
-    memory::{
-        allocation::Allocation,
-        allocations::Allocated,
-        flags::{check_range, check_size},
-        image_layout::{Image, LONGEST_SIDE},
-        ranges,
-    },
+    memory::{allocation::Allocation, allocations::Allocated, flags::check_range, ranges},
     process_mutex::ProcessMutex,
 };
 use std::sync::{Arc, OnceLock};
@@ -25,79 +19,15 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Object, Owned},
 };
-use ur_hal::{Access, Address, Range, Types};
+use ur_hal::{
+    Access, Address, Adopted, AdoptedBuffer, ImageDesc, NativeHandle, NativeKind, NativeObject,
+    Placement, Range, Types,
+};
 use ur_sys::*;
 
-/// A driver with memory objects: formats of images and native handles. Where they are, [`HasStorage`] says.
-pub trait BufferBackend: HasStorage + Objects<Mem = Mem<Self>> {
-    /// A buffer over a native handle, which is released with the buffer if the caller has `given` it away.
-    ///
-    /// # Errors
-    /// `INVALID_MEM_OBJECT` for one that the driver does not know.
-    fn adopted(
-        context: Owned<Context<Self>>,
-        native: ur_native_handle_t,
-        given: bool,
-    ) -> Result<Owned<Mem<Self>>> {
-        let _ = (context, native, given);
-        Error::unsupported("urMemBufferCreateWithNativeHandle")
-    }
-    /// Checks the size of a memory object.
-    ///
-    /// # Errors
-    /// `code` for 0 bytes, and for more than there can be.
-    fn check_object_size(context: &Context<Self>, bytes: usize, code: ErrorCode) -> Result<()> {
-        let _ = context;
-        check_size(bytes, code)
-    }
-    /// The most pixels along each side of an image.
-    const LONGEST_SIDE: usize = LONGEST_SIDE;
-    /// The bytes of a pixel.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_IMAGE_FORMAT` for a format that no image has; `UNSUPPORTED_FEATURE` without images.
-    fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
-        let _ = format;
-        Error::unsupported("urMemImageCreate")
-    }
-    /// The bytes of an image; `None` if they do not fit `usize`.
-    fn image_bytes(image: &Image) -> Option<usize> {
-        image.bytes()
-    }
-    /// An image over a native image of the application, which is released with the object if the caller has `given` it
-    /// away; `said` is how the caller describes it.
-    ///
-    /// # Errors
-    /// As for `urMemImageCreateWithNativeHandle`.
-    fn adopted_image(
-        context: Owned<Context<Self>>,
-        native: ur_native_handle_t,
-        said: impl FnOnce() -> Result<Image>,
-        given: bool,
-    ) -> Result<Owned<Mem<Self>>> {
-        let _ = (context, native, said, given);
-        Error::unsupported("urMemImageCreateWithNativeHandle")
-    }
-    /// The native handle of a memory object with the newest contents, which are `found` on the device for which it is: by
-    /// default the address of a buffer's first byte, and [`native_image`](Self::native_image) of an image.
-    ///
-    /// # Errors
-    /// Returns the driver's error, mapped as in `error.rs`.
-    fn native_mem(mem: &Object<Mem<Self>>, found: Found<'_, Self>) -> Result<ur_native_handle_t> {
-        match found {
-            Found::At(base) => Ok(base.addr() + mem.origin()),
-            Found::Pixels(pixels) => Self::native_image(pixels),
-        }
-    }
-    /// The native handle of an image.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` without images.
-    fn native_image(image: &<Self as Types>::Image) -> Result<ur_native_handle_t> {
-        let _ = image;
-        Error::unsupported("urMemGetNativeHandle")
-    }
-}
+/// A driver over which the core implements memory objects.
+pub trait BufferBackend: HasStorage + Objects<Mem = Mem<Self>> {}
+impl<D: HasStorage + Objects<Mem = Mem<D>>> BufferBackend for D {}
 /// What `ur_mem_handle_t` points at.
 #[derive(Debug)]
 pub struct Mem<D: BufferBackend> {
@@ -119,8 +49,8 @@ body!(Mem: BufferBackend, Mem, InvalidMemObject);
 pub(super) enum What<D: BufferBackend> {
     Buffer,
     /// A sub-buffer. It shares the storage, so that the buffer itself may be released first.
-    Part(OnceLock<D::Object>),
-    Image(Image),
+    Part(OnceLock<D::Buffer>),
+    Image(ImageDesc),
 }
 /// A range of a buffer that the caller has mapped.
 #[derive(Debug)]
@@ -140,23 +70,84 @@ pub struct Mapping<D: BufferBackend> {
 }
 
 impl<D: BufferBackend> Mem<D> {
-    /// An image of the driver's on the context's first device.
+    /// A buffer over a native handle, which is released with the buffer if the caller has `given` it away.
     ///
     /// # Errors
-    /// `INVALID_IMAGE_SIZE` for more bytes than there can be.
-    pub fn of_image(
+    /// `INVALID_MEM_OBJECT` for one that the driver does not know.
+    pub(super) fn adopted(
         context: Owned<Context<D>>,
-        pixels: <D as Types>::Image,
-        image: Image,
+        native: ur_native_handle_t,
+        given: bool,
     ) -> Result<Owned<Self>> {
+        if !D::HAS_HANDLES {
+            let mem = Self::of_own_handle(&context, native)?;
+            mem.check_buffer()?;
+            return Ok(mem);
+        }
+        let AdoptedBuffer { memory, is_hosts, object } =
+            D::adopt_buffer(context.driver(), NativeHandle(native as u64), given)?;
+        let at = UsmPtr::from(memory.start());
+        // Of memory that this adapter allocated, the driver may only know the piece of which it was cut.
+        let ours = Allocation::<D::Memory>::find(at).filter(|_| !D::HAS_BUFFERS);
+        let bytes = ours.map_or(memory.bytes(), |ours| ours.bytes_from(at));
+        let storage = Storage::adopted(context, (at, bytes), is_hosts.then_some(at), object);
+        let flags = ur_mem_flags_t::READ_WRITE;
+        Ok(Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Buffer)))
+    }
+    /// An image over a native image of the application, which is released with the object if the caller has `given` it
+    /// away; `said` is how the caller describes it.
+    ///
+    /// # Errors
+    /// As for `urMemImageCreateWithNativeHandle`.
+    pub(super) fn adopted_image(
+        context: Owned<Context<D>>,
+        native: ur_native_handle_t,
+        said: impl FnOnce() -> Result<ImageDesc>,
+        given: bool,
+    ) -> Result<Owned<Self>> {
+        if !D::HAS_HANDLES {
+            let mem = Self::of_own_handle(&context, native)?;
+            mem.image()?;
+            return Ok(mem);
+        }
+        let image = said()?;
         let (flags, bytes) = (ur_mem_flags_t::READ_WRITE, bytes_of::<D>(&image)?);
-        let storage = Storage::of_image(context, pixels, (&image, bytes), flags);
+        let handle = (NativeKind::Image(image), NativeHandle(native as u64));
+        let made = D::adopt(context.driver_devices(), Some(context.driver()), handle, given)?;
+        let Adopted::Image(pixels) = made else {
+            return Err(ErrorCode::InvalidMemObject.into()); // the driver returned another kind of object
+        };
+        let storage = Storage::of_image(context, pixels, (image, bytes));
         Ok(Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Image(image))))
     }
-    /// A buffer over all of `storage`, whose bytes exist already.
-    pub fn of_bytes(storage: Storage<D>) -> Owned<Self> {
-        let (flags, bytes) = (ur_mem_flags_t::READ_WRITE, storage.bytes());
-        Owned::new(Self::new(flags, Arc::new(storage), None, bytes, What::Buffer))
+    fn of_own_handle(
+        context: &Owned<Context<D>>,
+        native: ur_native_handle_t,
+    ) -> Result<Owned<Self>> {
+        let mem = own_handle::find::<Self>(native)?;
+        own_handle::check_context(mem.context(), context)?;
+        Ok(mem)
+    }
+    /// The native handle of a memory object with the newest contents, which are `found` on the device for which it is.
+    ///
+    /// # Errors
+    /// Returns the driver's error, mapped as in `error.rs`.
+    pub(super) fn native(of: &Object<Self>, found: Found<'_, D>) -> Result<ur_native_handle_t> {
+        let handle = match found {
+            _ if !D::HAS_HANDLES => return own_handle::of(of),
+            Found::Pixels(pixels) => D::native(NativeObject::Image(&**pixels))?,
+            Found::At(base) if !D::HAS_BUFFERS => NativeHandle((base.addr() + of.origin) as u64),
+            Found::At(base) => {
+                let whole = of.storage.object(base)?;
+                D::buffer_handle(match &of.what {
+                    What::Part(slot) => {
+                        storage::object(slot, || D::part(whole, of.origin, of.bytes))?
+                    }
+                    What::Buffer | What::Image(_) => whole,
+                })?
+            }
+        };
+        Ok(handle.0 as ur_native_handle_t)
     }
     pub(super) fn new(
         flags: ur_mem_flags_t,
@@ -209,21 +200,6 @@ impl<D: BufferBackend> Mem<D> {
     pub fn is_image(&self) -> bool {
         matches!(self.what, What::Image(_))
     }
-    /// The driver's object over its bytes; `make` makes that of the whole buffer, and `part` that of a part of the whole.
-    ///
-    /// # Errors
-    /// Those of `make` and `part`.
-    pub fn object(
-        &self,
-        make: impl FnOnce() -> Result<D::Object>,
-        part: impl FnOnce(&D::Object) -> Result<D::Object>,
-    ) -> Result<&D::Object> {
-        let whole = self.storage.object(make)?;
-        match &self.what {
-            What::Part(slot) => storage::object(slot, || part(whole)),
-            What::Buffer | What::Image(_) => Ok(whole),
-        }
-    }
     /// The address of its first byte for commands on a device. Its newest bytes are there when a command runs that lists
     /// it in [`Ready::used`](crate::command::Ready).
     ///
@@ -249,7 +225,7 @@ impl<D: BufferBackend> Mem<D> {
     ///
     /// # Errors
     /// `INVALID_MEM_OBJECT` for a buffer.
-    pub fn image(&self) -> Result<&Image> {
+    pub fn image(&self) -> Result<&ImageDesc> {
         match &self.what {
             What::Image(image) => Ok(image),
             What::Buffer | What::Part(_) => Error::refuse(
@@ -335,33 +311,24 @@ impl<D: BufferBackend> Mem<D> {
     }
 }
 
-pub(super) fn bytes_of<D: BufferBackend>(image: &Image) -> Result<usize> {
-    D::image_bytes(image).ok_or_else(|| ErrorCode::InvalidImageSize.into())
+/// The bytes of an image in host memory: with padding if the image is there.
+pub(super) fn bytes_of<D: BufferBackend>(image: &ImageDesc) -> Result<usize> {
+    let bytes = if D::PLACEMENT == Placement::Host { image.span() } else { image.bytes() };
+    bytes.ok_or_else(|| ErrorCode::InvalidImageSize.into())
 }
-pub(super) fn described<D: BufferBackend>(
-    format: ur_image_format_t,
-    desc: &ur_image_desc_t,
-) -> Result<Image> {
-    Image::new(format, D::pixel_bytes(format)?, desc, D::LONGEST_SIDE)
-}
-/// The bytes from an address to the end of the allocation there, of which the driver says where it begins and how long it is.
-/// Of one that this adapter made, the driver may only know the piece of which it was cut.
-pub fn bytes_from<D: HasUsm>(at: UsmPtr, (base, bytes): (u64, usize)) -> usize {
-    match Allocation::<D::Memory>::find(at) {
-        Some(ours) => ours.bytes_from(at),
-        None => (base as usize + bytes).saturating_sub(at.addr()),
-    }
-}
-/// The error for an image that a driver with limits of its own did not make.
-pub fn not_made(error: Error, image: &Image) -> Error {
-    match error.code() {
-        ErrorCode::InvalidValue | ErrorCode::InvalidSize => Error::new(
-            ErrorCode::InvalidImageSize,
-            format!("the device has no images of {:?} pixels: {error}", image.sides()),
-        ),
-        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
-        _ => error,
-    }
+/// Checks the size of a memory object.
+///
+/// # Errors
+/// `code` for 0 bytes, and for more than there can be.
+pub(super) fn check_size<D: BufferBackend>(
+    context: &Context<D>,
+    bytes: usize,
+    code: ErrorCode,
+) -> Result<()> {
+    let most = D::largest_buffer(context.driver());
+    Error::unless((1..=most).contains(&bytes), code, || {
+        format!("{bytes} bytes are none, or more than the {most} that a memory object can have")
+    })
 }
 /// Checks the caller's memory that a memory object copies from or uses as its own.
 ///

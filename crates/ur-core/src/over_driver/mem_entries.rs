@@ -1,11 +1,14 @@
 //! The entries for memory objects.
 use super::{
     OverDriver,
-    mem::{Mem, Placement, Storage, What, bytes_of, check_host, described},
+    mem::{Mem, Storage, What, bytes_of, check_host, check_size},
     usm_pool::{Context, Device},
 };
 use crate::{
-    memory::flags::{check_flags, check_part, of_part},
+    memory::{
+        flags::{check_flags, check_part, of_part},
+        image_layout::{self, described},
+    },
     queue::HasStreams,
 };
 use std::sync::{Arc, OnceLock};
@@ -16,6 +19,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
+use ur_hal::Placement;
 use ur_sys::*;
 
 impl<D: HasStreams> MemApi for OverDriver<D> {
@@ -26,13 +30,14 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
         desc: &ur_image_desc_t,
         host: Option<UsmPtr>,
     ) -> Result<Owned<Mem<D>>> {
-        let image = described::<D>(*format, desc)?;
+        let is_read_only = flags.contains(ur_mem_flags_t::READ_ONLY);
+        let image = described::<D>(*format, desc, is_read_only)?;
         check_flags(flags)?;
         let bytes = bytes_of::<D>(&image)?;
-        D::check_object_size(&context, bytes, ErrorCode::InvalidImageSize)?;
+        check_size::<D>(&context, bytes, ErrorCode::InvalidImageSize)?;
         host.map_or(Ok(()), |host| check_host::<D>(flags, host, bytes))?;
-        let storage = Storage::image(context.own()?, flags, (&image, bytes), host)?;
-        if let Some(host) = host.filter(|_| D::IMAGES != Placement::Host) {
+        let storage = Storage::image(context.own()?, flags, (image, bytes), host)?;
+        if let Some(host) = host.filter(|_| D::PLACEMENT != Placement::Host) {
             storage.write_pixels(&image, host)?;
         }
         Ok(Owned::new(Mem::new(flags, Arc::new(storage), None, bytes, What::Image(image))))
@@ -43,7 +48,7 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
         size: usize,
         properties: Option<&ur_buffer_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
-        D::check_object_size(&context, size, ErrorCode::InvalidBufferSize)?;
+        check_size::<D>(&context, size, ErrorCode::InvalidBufferSize)?;
         let host = properties.and_then(|p| UsmPtr::from_addr(p.pHost.addr()));
         let context = context.own()?;
         check_flags(flags)?;
@@ -78,7 +83,7 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
     ) -> Result<ur_native_handle_t> {
         device.map_or(Ok(()), |device| mem.context().check(device))?;
         let device = device.map(|device| device.own()).transpose()?;
-        D::native_mem(&mem, mem.now(device.as_ref())?)
+        Mem::native(&mem, mem.now(device.as_ref())?)
     }
     fn mem_buffer_create_with_native_handle(
         native_mem: ur_native_handle_t,
@@ -86,7 +91,7 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
         properties: Option<&ur_mem_native_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
         let given = properties.is_some_and(|p| p.isNativeHandleOwned);
-        D::adopted(context.own()?, native_mem, given)
+        Mem::adopted(context.own()?, native_mem, given)
     }
     fn mem_image_create_with_native_handle(
         native_mem: ur_native_handle_t,
@@ -96,7 +101,8 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
         properties: Option<&ur_mem_native_properties_t>,
     ) -> Result<Owned<Mem<D>>> {
         let owned = properties.is_some_and(|p| p.isNativeHandleOwned);
-        D::adopted_image(context.own()?, native_mem, || described::<D>(*format, desc), owned)
+        let said = || described::<D>(*format, desc, false);
+        Mem::adopted_image(context.own()?, native_mem, said, owned)
     }
     fn mem_get_info(
         mem: Borrowed<'_, Mem<D>>,
@@ -115,6 +121,6 @@ impl<D: HasStreams> MemApi for OverDriver<D> {
         name: ur_image_info_t,
         answer: &mut Answer<'_>,
     ) -> Result<()> {
-        mem.image()?.info(name, answer)
+        image_layout::info(mem.image()?, name, answer)
     }
 }

@@ -7,6 +7,7 @@ use super::{
 };
 use crate::memory::{
     allocation::{self, Allocation, Freeing, Home, Memory as _, Usm},
+    deferred_free,
     usm::alignment as judged,
 };
 use std::{
@@ -71,6 +72,7 @@ impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         let align = judged(alignment, 0, D::LARGEST_ALIGNMENT)?;
         let (context_handle, device_handle) = (handle(&context), handle(&device));
         let home = Home { context: context_handle, device: device_handle, ..Home::default() };
+        deferred_free::sweep::<D::Memory>();
         let (context, device) = (context.driver(), device.driver());
         let memory = D::allocate_exportable(context, device, form, (size, align))?;
         Ok(enter(memory, Usm::Device, (home, size), Memory::<D>::Exportable))

@@ -7,9 +7,12 @@ use ur_adapter::{
     api::{Objects, SamplerApi},
     error::{Error, ErrorCode, Result},
     info::Answer,
-    object::{Borrowed, Object, Owned},
+    object::{Borrowed, Owned},
 };
-use ur_hal::{Filter, MakesSamplers, Repeat, SamplerDesc, Types};
+use ur_hal::{
+    Adopted, Filter, MakesSamplers, NativeHandle, NativeKind, NativeObject, Repeat, SamplerDesc,
+    Types,
+};
 use ur_sys::{
     ur_native_handle_t, ur_sampler_addressing_mode_t, ur_sampler_desc_t, ur_sampler_filter_mode_t,
     ur_sampler_info_t, ur_sampler_native_properties_t,
@@ -18,31 +21,9 @@ use ur_sys::{
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
 
-/// A driver over which the core implements samplers. If it has no native samplers, a sampler's native handle is its UR
-/// handle.
-pub trait HasSamplers: RunsCode + MakesSamplers + Objects<Sampler = Sampler<Self>> {
-    /// The native handle of a sampler.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn native_sampler(sampler: &Object<Sampler<Self>>) -> Result<ur_native_handle_t> {
-        own_handle::of(sampler)
-    }
-    /// A sampler over a native handle, which is released with it if `is_owned`.
-    ///
-    /// # Errors
-    /// As `urSamplerCreateWithNativeHandle` documents them.
-    fn sampler_of_native(
-        native: ur_native_handle_t,
-        context: Borrowed<'_, Context<Self>>,
-        is_owned: bool,
-    ) -> Result<Owned<Sampler<Self>>> {
-        let _ = is_owned;
-        let sampler: Owned<Sampler<Self>> = own_handle::find(native)?;
-        own_handle::check_context(&sampler.context, &context)?;
-        Ok(sampler)
-    }
-}
+/// A driver over which the core implements samplers.
+pub trait HasSamplers: RunsCode + MakesSamplers + Objects<Sampler = Sampler<Self>> {}
+impl<D: RunsCode + MakesSamplers + Objects<Sampler = Sampler<D>>> HasSamplers for D {}
 /// What `ur_sampler_handle_t` points at.
 #[derive(Debug)]
 pub struct Sampler<D: HasSamplers> {
@@ -65,23 +46,6 @@ impl<D: HasSamplers> OnDevice<D> {
     }
 }
 impl<D: HasSamplers> Sampler<D> {
-    /// A sampler over an existing object, which belongs to the context's first device.
-    pub fn of_native(
-        context: Owned<Context<D>>,
-        desc: Option<SamplerDesc>,
-        made: <D as Types>::Sampler,
-    ) -> Owned<Self> {
-        let on = OnceLock::from(OnDevice::new(&context.devices()[0], made));
-        Owned::new(Self { context, desc, on })
-    }
-    /// Its description, if it is known.
-    pub fn desc(&self) -> Option<SamplerDesc> {
-        self.desc
-    }
-    /// The context in which it was made.
-    pub fn context(&self) -> &Owned<Context<D>> {
-        &self.context
-    }
     /// The sampler object of a device, which is made on first use there.
     ///
     /// # Errors
@@ -175,14 +139,33 @@ impl<D: HasSamplers> SamplerApi for OverDriver<D> {
         }
     }
     fn sampler_get_native_handle(sampler: Borrowed<'_, Sampler<D>>) -> Result<ur_native_handle_t> {
-        D::native_sampler(&sampler)
+        if !D::HAS_SAMPLERS {
+            return own_handle::of(&sampler);
+        }
+        let made = sampler.on(&sampler.context.devices()[0])?;
+        Ok(D::native(NativeObject::Sampler(&**made))?.0 as ur_native_handle_t)
     }
+    /// The sampler is one of the context's first device.
     fn sampler_create_with_native_handle(
         native: ur_native_handle_t,
         context: Borrowed<'_, Context<D>>,
         properties: Option<&ur_sampler_native_properties_t>,
     ) -> Result<Owned<Sampler<D>>> {
+        if !D::HAS_SAMPLERS {
+            let sampler: Owned<Sampler<D>> = own_handle::find(native)?;
+            own_handle::check_context(&sampler.context, &context)?;
+            return Ok(sampler);
+        }
+        if native == 0 {
+            return Error::refuse(ErrorCode::InvalidNullHandle, "the native sampler is null");
+        }
+        let handle = (NativeKind::Sampler, NativeHandle(native as u64));
         let is_owned = properties.is_some_and(|one| one.isNativeHandleOwned);
-        D::sampler_of_native(native, context, is_owned)
+        let made = D::adopt(context.driver_devices(), Some(context.driver()), handle, is_owned)?;
+        let Adopted::Sampler(made, desc) = made else {
+            return Err(ErrorCode::InvalidSampler.into()); // the driver returned another kind of object
+        };
+        let on = OnceLock::from(OnDevice::new(&context.devices()[0], made));
+        Ok(Owned::new(Sampler { context: context.own()?, desc, on }))
     }
 }

@@ -5,100 +5,23 @@
 //! - As a copy on each device, made at its first use there. `queue/newest.rs` brings the newest contents to the device
 //!   that a command runs on.
 use super::{
-    DriverDevice,
     block::Block,
     usm_pool::{Context, Device, HasUsm},
 };
-use crate::memory::{deferred_free, image_layout::Image, newest::Newest};
-use std::{
-    fmt,
-    sync::{Arc, Mutex, OnceLock},
-};
+use crate::memory::{deferred_free, newest::Newest};
+use std::sync::{Arc, Mutex, OnceLock};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
     object::Owned,
 };
-use ur_hal::{Access, Types};
+use ur_hal::{Access, ImageDesc, MakesBuffers, MakesImages, Placement, Range, Types};
 use ur_lock::locked;
 use ur_sys::ur_mem_flags_t;
 
 /// A driver that provides memory for buffers and images.
-pub trait HasStorage: HasUsm {
-    /// Where images are.
-    const IMAGES: Placement = Placement::First;
-    /// What keeps memory that no pool of the core's provides: a registration of the caller's memory, or the ownership of
-    /// memory that the caller allocated.
-    type Kept: Send + Sync + fmt::Debug + 'static;
-    /// The driver's object over the bytes of a buffer, or of a part of one, if native handles of buffers are not addresses.
-    type Object: Send + Sync + fmt::Debug + 'static;
-    /// Where buffers of a context are.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn placement(context: &Context<Self>) -> Result<Placement> {
-        let _ = context;
-        Ok(Placement::Host)
-    }
-    /// How the devices of a context use the caller's memory.
-    fn lend(
-        context: &Owned<Context<Self>>,
-        at: UsmPtr,
-        bytes: usize,
-        access: Access,
-    ) -> Lent<Self::Kept> {
-        let _ = (context, at, bytes, access);
-        Lent::At(None)
-    }
-    /// A new image without contents; see [`IMAGES`](Self::IMAGES).
-    ///
-    /// # Errors
-    /// `INVALID_IMAGE_SIZE` for sizes that the driver does not support; `OUT_OF_RESOURCES`. Returns the driver's error,
-    /// mapped as in `error.rs`.
-    fn image(
-        context: &Owned<Context<Self>>,
-        place: ImagePlace<'_, Self>,
-        flags: ur_mem_flags_t,
-        image: &Image,
-    ) -> Result<<Self as Types>::Image> {
-        let _ = (context, place, flags, image);
-        Error::unsupported("urMemImageCreate")
-    }
-    /// Checks that a device of a context accesses an image on the first one.
-    ///
-    /// # Errors
-    /// `UNSUPPORTED_FEATURE` if it does not. Returns the driver's error.
-    fn check_image_reach(device: &DriverDevice<Self>, first: &DriverDevice<Self>) -> Result<()> {
-        let _ = (device, first);
-        Ok(())
-    }
-}
-/// Where new memory objects are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Placement {
-    /// In host memory, which all devices of the context access.
-    Host,
-    /// On the context's first device, whose memory all others access.
-    First,
-    /// On each device that uses it.
-    Each,
-}
-/// How devices use the caller's memory.
-#[derive(Debug)]
-pub enum Lent<K> {
-    /// At the caller's address, for as long as this exists, if it is there.
-    At(Option<K>),
-    /// They cannot: the buffer has memory of its own, with a copy of the bytes.
-    Copied,
-}
-/// Where a new image is to be made.
-#[derive(Clone, Copy, Debug)]
-pub enum ImagePlace<'a, D: HasStorage> {
-    /// In host memory from this address on, if [`HasStorage::IMAGES`] is [`Placement::Host`].
-    At(UsmPtr),
-    /// On this device.
-    On(&'a Owned<Device<D>>),
-}
+pub trait HasStorage: HasUsm + MakesBuffers + MakesImages {}
+impl<D: HasUsm + MakesBuffers + MakesImages> HasStorage for D {}
 /// What a command finds.
 #[derive(Debug)]
 pub enum Found<'s, D: HasStorage> {
@@ -116,8 +39,8 @@ pub struct Storage<D: HasStorage> {
     bytes: usize,
     /// `None` only during drop.
     copies: Option<Copies<D>>,
-    /// The driver's object over the bytes; made when it is asked for.
-    object: OnceLock<D::Object>,
+    /// The driver's object for the whole buffer, which is made when it is asked for, or what frees adopted memory.
+    object: OnceLock<D::Buffer>,
 }
 #[derive(Debug)]
 pub(crate) enum Copies<D: HasStorage> {
@@ -126,7 +49,7 @@ pub(crate) enum Copies<D: HasStorage> {
     /// One for each device of the context, in its order.
     Each {
         /// What each is, if it is an image.
-        image: Option<(Image, ur_mem_flags_t)>,
+        image: Option<ImageDesc>,
         all: Box<[OnceLock<Copy<D>>]>,
         state: Mutex<Newest<<D as Types>::Point>>,
     },
@@ -143,23 +66,27 @@ pub(crate) struct Copy<D: HasStorage> {
 /// Keeps a copy's memory.
 #[derive(Debug)]
 enum Keep<D: HasStorage> {
-    /// The caller, or the image itself.
+    /// The caller, the image itself, or the storage's `object`.
     Nothing,
     Block {
         _block: Block<D>,
     },
-    Driver {
-        _kept: D::Kept,
+    /// Memory of the caller's, which devices use in place.
+    Pinned {
+        _pinned: D::Pinned,
     },
 }
 impl<D: HasStorage> Copy<D> {
     fn image(image: <D as Types>::Image) -> Self {
         Self { at: None, host: None, pixels: Some(Arc::new(image)), keep: Keep::Nothing }
     }
+    /// Memory at an address for devices, and for the host if the host can access it.
+    fn at(at: UsmPtr, host: Option<UsmPtr>, keep: Keep<D>) -> Self {
+        Self { at: Some(at), host, pixels: None, keep }
+    }
     fn block(block: Block<D>) -> Self {
-        let at = Some(block.at());
-        let host = at.filter(|_| block.is_hosts());
-        Self { at, host, pixels: None, keep: Keep::Block { _block: block } }
+        let at = block.at();
+        Self::at(at, block.is_hosts().then_some(at), Keep::Block { _block: block })
     }
     fn found(&self) -> Result<Found<'_, D>> {
         match (&self.pixels, self.at) {
@@ -174,38 +101,33 @@ impl<D: HasStorage> Storage<D> {
     fn new(context: Owned<Context<D>>, bytes: usize, copies: Copies<D>) -> Self {
         Self { context, bytes, copies: Some(copies), object: OnceLock::new() }
     }
-    fn each(
-        context: Owned<Context<D>>,
-        bytes: usize,
-        image: Option<(Image, ur_mem_flags_t)>,
-    ) -> Self {
+    fn each(context: Owned<Context<D>>, bytes: usize, image: Option<ImageDesc>) -> Self {
         let count = context.devices().len();
         let all = (0..count).map(|_| OnceLock::new()).collect();
         let state = Mutex::new(Newest::new(bytes, count));
         Self::new(context, bytes, Copies::Each { image, all, state })
     }
-    /// Memory of the caller's, or of the driver's, which `kept` keeps: its address for devices, and for the host if the
-    /// host can access it.
-    pub fn given(
+    /// A buffer over memory of the application, and the driver's object for it or what frees it.
+    pub(super) fn adopted(
         context: Owned<Context<D>>,
         (at, bytes): (UsmPtr, usize),
         host: Option<UsmPtr>,
-        kept: Option<D::Kept>,
+        object: Option<D::Buffer>,
     ) -> Self {
-        let keep = kept.map_or(Keep::Nothing, |_kept| Keep::Driver { _kept });
-        Self::new(context, bytes, Copies::One(Copy { at: Some(at), host, pixels: None, keep }))
+        let mut made = Self::new(context, bytes, Copies::One(Copy::at(at, host, Keep::Nothing)));
+        made.object = object.map_or_else(OnceLock::new, OnceLock::from);
+        made
     }
     /// An image of the driver's on the context's first device.
-    pub fn of_image(
+    pub(super) fn of_image(
         context: Owned<Context<D>>,
         pixels: <D as Types>::Image,
-        (image, bytes): (&Image, usize),
-        flags: ur_mem_flags_t,
+        (image, bytes): (ImageDesc, usize),
     ) -> Self {
-        if D::IMAGES != Placement::Each {
+        if D::PLACEMENT != Placement::Each {
             return Self::new(context, bytes, Copies::One(Copy::image(pixels)));
         }
-        let made = Self::each(context, bytes, Some((image.clone(), flags)));
+        let made = Self::each(context, bytes, Some(image));
         if let Some(Copies::Each { all, .. }) = &made.copies {
             let _ = all[0].set(Copy::image(pixels)); // it was created empty above
         }
@@ -225,17 +147,19 @@ impl<D: HasStorage> Storage<D> {
     ) -> Result<(Self, Option<UsmPtr>)> {
         use ur_mem_flags_t as F;
         let stays = host.filter(|_| flags.contains(F::USE_HOST_POINTER));
-        if let Some(at) = stays {
+        if let Some(at) = stays.filter(|_| D::USES_HOST_MEMORY) {
             let read_only = flags.contains(F::READ_ONLY);
             let access = if read_only { Access::Read } else { Access::ReadWrite };
-            if let Lent::At(kept) = D::lend(&context, at, bytes, access) {
-                return Ok((Self::given(context, (at, bytes), stays, kept), None));
+            // If the driver refuses this memory, the buffer has memory of its own.
+            if let Ok(_pinned) = D::pin(context.driver(), Range::new(at.into(), bytes)?, access) {
+                let copy = Copy::at(at, stays, Keep::Pinned { _pinned });
+                return Ok((Self::new(context, bytes, Copies::One(copy)), None));
             }
         }
         deferred_free::sweep::<D::Memory>();
         let placement = match flags.contains(F::ALLOC_HOST_POINTER) {
             true => Placement::Host,
-            false => D::placement(&context)?,
+            false => D::placement(context.driver())?,
         };
         let lack = |error: Error| match error.code() {
             ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
@@ -266,31 +190,28 @@ impl<D: HasStorage> Storage<D> {
     /// The memory of a new image, which has `bytes` in host memory, without contents.
     ///
     /// # Errors
-    /// As for [`HasStorage::image`].
+    /// As for [`make_image`].
     pub(super) fn image(
         context: Owned<Context<D>>,
         flags: ur_mem_flags_t,
-        (image, bytes): (&Image, usize),
+        (image, bytes): (ImageDesc, usize),
         host: Option<UsmPtr>,
     ) -> Result<Self> {
-        match D::IMAGES {
+        match D::PLACEMENT {
             Placement::Host => {
                 let (mut made, _) = Self::buffer(context, flags, bytes, host)?;
-                if let Some(Copies::One(copy)) = &mut made.copies
-                    && let Some(at) = copy.at
-                {
-                    let pixels = D::image(&made.context, ImagePlace::At(at), flags, image)?;
+                if let Some(Copies::One(copy)) = &mut made.copies {
+                    let pixels = make_image(&made.context, 0, copy.at, &image)?;
                     copy.pixels = Some(Arc::new(pixels));
                 }
                 Ok(made)
             }
             Placement::First => {
-                let first = ImagePlace::On(&context.devices()[0]);
-                let pixels = D::image(&context, first, flags, image)?;
-                Ok(Self::of_image(context, pixels, (image, bytes), flags))
+                let pixels = make_image(&context, 0, None, &image)?;
+                Ok(Self::of_image(context, pixels, (image, bytes)))
             }
             Placement::Each => {
-                let made = Self::each(context, bytes, Some((image.clone(), flags)));
+                let made = Self::each(context, bytes, Some(image));
                 made.first()?;
                 Ok(made)
             }
@@ -315,12 +236,13 @@ impl<D: HasStorage> Storage<D> {
             Some(Copies::Each { .. }) | None => None,
         }
     }
-    /// The driver's object over its bytes; `make` makes it at first.
+    /// The driver's object for the whole buffer, which is at this address.
     ///
     /// # Errors
-    /// Those of `make`.
-    pub fn object(&self, make: impl FnOnce() -> Result<D::Object>) -> Result<&D::Object> {
-        object(&self.object, make)
+    /// Returns the driver's error.
+    pub(super) fn object(&self, at: UsmPtr) -> Result<&D::Buffer> {
+        let memory = Range::new(at.into(), self.bytes)?;
+        object(&self.object, || D::buffer(self.context.driver(), memory))
     }
     /// The device's copy, and its index. Contents may be out of date there.
     pub(crate) fn on(&self, device: &Owned<Device<D>>) -> Result<(&Copy<D>, usize)> {
@@ -334,10 +256,7 @@ impl<D: HasStorage> Storage<D> {
                 let device = &self.context.devices()[index];
                 let fresh = match image {
                     None => Copy::block(Block::new(&self.context, Some(device), self.bytes)?),
-                    Some((image, flags)) => {
-                        let place = ImagePlace::On(device);
-                        Copy::image(D::image(&self.context, place, *flags, image)?)
-                    }
+                    Some(image) => Copy::image(make_image(&self.context, index, None, image)?),
                 };
                 // If another thread was faster, this one is dropped unused.
                 Ok((all[index].get_or_init(|| fresh), index))
@@ -373,9 +292,14 @@ impl<D: HasStorage> Storage<D> {
     pub fn found(&self, device: &Owned<Device<D>>) -> Result<Found<'_, D>> {
         let (copy, index) = self.on(device)?;
         let found = copy.found()?;
-        if D::IMAGES == Placement::First && index > 0 && matches!(found, Found::Pixels(_)) {
+        if D::PLACEMENT == Placement::First && index > 0 && matches!(found, Found::Pixels(_)) {
             let devices = self.context.driver_devices();
-            D::check_image_reach(&devices[index], &devices[0])?;
+            let reaches = D::reaches_images(&devices[index], &devices[0])?;
+            Error::unless(
+                reaches,
+                ErrorCode::UnsupportedFeature,
+                || "the image lies on the first device of its context, which this one does not reach: make a context for each device",
+            )?;
         }
         Ok(found)
     }
@@ -386,11 +310,36 @@ impl<D: HasStorage> Storage<D> {
         }
     }
 }
-/// Returns the driver's object over some bytes; `make` makes it at first.
+/// Makes an image of the driver's on the device with this index.
+///
+/// # Errors
+/// `INVALID_IMAGE_SIZE` for sizes that the driver does not support; `OUT_OF_RESOURCES`. Returns the driver's error, mapped
+/// as in `error.rs`.
+fn make_image<D: HasStorage>(
+    context: &Context<D>,
+    index: usize,
+    memory: Option<UsmPtr>,
+    image: &ImageDesc,
+) -> Result<<D as Types>::Image> {
+    let device = &context.driver_devices()[index];
+    let made = D::image(context.driver(), device, memory.map(Into::into), image);
+    made.map_err(Error::from).map_err(|error| match error.code() {
+        ErrorCode::InvalidValue | ErrorCode::InvalidSize => Error::new(
+            ErrorCode::InvalidImageSize,
+            format!("the device has no images of {:?} pixels: {error}", image.sides),
+        ),
+        ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
+        _ => error,
+    })
+}
+/// Returns the driver's object in a slot; `make` makes it at first.
 ///
 /// # Errors
 /// Those of `make`.
-pub(super) fn object<O>(slot: &OnceLock<O>, make: impl FnOnce() -> Result<O>) -> Result<&O> {
+pub(super) fn object<O>(
+    slot: &OnceLock<O>,
+    make: impl FnOnce() -> ur_hal::Result<O>,
+) -> Result<&O> {
     if let Some(made) = slot.get() {
         return Ok(made);
     }

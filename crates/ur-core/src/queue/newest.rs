@@ -9,7 +9,7 @@ use super::objects::{HasStreams, Queue, no_point};
 use crate::{
     command::{Ready, Usage, Used},
     memory::{
-        image_layout::Image,
+        image_layout,
         newest::{Arrival, Newest, Segment, Side, Writer},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
@@ -31,8 +31,8 @@ use ur_adapter::{
     object::{Borrowed, Owned},
 };
 use ur_hal::{
-    Address, Command, Completion, ImageCopy, ImageEnd, Order, Status, StreamRequest, Streams,
-    Submission, Types, Wait,
+    Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
+    Streams, Submission, Types, Wait,
 };
 use ur_lock::locked;
 
@@ -291,12 +291,12 @@ impl<D: HasStreams> Storage<D> {
     ///
     /// # Errors
     /// `INVALID_SIZE` for memory that would exceed the address space; the driver's error.
-    pub(crate) fn write_pixels(&self, image: &Image, host: UsmPtr) -> Result<()> {
-        let (there, whole) = (image.whole_on_host(host)?, image.whole());
+    pub(crate) fn write_pixels(&self, image: &ImageDesc, host: UsmPtr) -> Result<()> {
+        image_layout::check_whole_on_host(image, host.into())?;
         if let Found::Pixels(pixels) = self.first()? {
-            let to = ImageEnd::Image(pixels, whole.origin);
-            let from = ImageEnd::Memory(host.into(), there.pitches);
-            let copy = ImageCopy { to, from, region: whole.region };
+            let to = ImageEnd::Image(pixels, [0; 3]);
+            let from = ImageEnd::Memory(host.into(), image.pitches);
+            let copy = ImageCopy { to, from, region: image.sides };
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
             let how = Submission { completion, ..Submission::new(&command) };
@@ -441,7 +441,7 @@ impl<D: HasStreams> Storage<D> {
             *free = Some(Arc::clone(&stream));
         }
         let bytes = run[0].bytes.start..run[run.len() - 1].bytes.end;
-        let what = (bytes, image.as_ref().map(|(image, _)| image));
+        let what = (bytes, image.as_ref());
         let (arrival, outcome) = self.copy(&stream, to, source, what, &after);
         let arrival = arrival.map(Arc::new);
         for side in run.iter_mut().map(|one| &mut one.sides[index]) {
@@ -460,7 +460,7 @@ impl<D: HasStreams> Storage<D> {
         stream: &D::Stream,
         to: &Copy<D>,
         from: &Copy<D>,
-        (bytes, image): (Range<usize>, Option<&Image>),
+        (bytes, image): (Range<usize>, Option<&ImageDesc>),
         after: &[Arc<D::Point>],
     ) -> (Option<D::Point>, ur_hal::Result<()>) {
         let at = |copy: &Copy<D>| -> ur_hal::Result<Address> {
@@ -471,7 +471,7 @@ impl<D: HasStreams> Storage<D> {
         let command = match (image, &to.pixels, &from.pixels) {
             (Some(image), Some(to), Some(from)) => {
                 let (to, from) = (ImageEnd::Image(to, [0; 3]), ImageEnd::Image(from, [0; 3]));
-                pixels = ImageCopy { to, from, region: image.sides() };
+                pixels = ImageCopy { to, from, region: image.sides };
                 Command::ImageCopy(&pixels)
             }
             _ => match (at(to), at(from)) {

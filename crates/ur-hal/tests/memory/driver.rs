@@ -276,6 +276,10 @@ impl Pins for InMemory {
     }
 }
 impl ReachesPeers for InMemory {}
+impl MakesBuffers for InMemory {
+    type Buffer = Infallible;
+}
+impl MakesImages for InMemory {}
 impl MakesSamplers for InMemory {}
 impl VirtualMemory for InMemory {}
 impl Modules for InMemory {

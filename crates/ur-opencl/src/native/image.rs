@@ -3,7 +3,7 @@
 use super::own::Own;
 use crate::{cl::*, driver::*};
 use std::ptr::null_mut;
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// An image without pixels yet: its channel order and type, and what it is like.
 ///
@@ -15,8 +15,8 @@ pub fn create(
 ) -> Result<Own<RawMem>> {
     let (format, desc) = (&raw const format, &raw const desc);
     // SAFETY: a live context; both structures live during the call.
-    unsafe { driver().create_image(context, CL_MEM_READ_WRITE, format, desc, null_mut()) }
-        .map(Own::given)
+    Ok(unsafe { driver().create_image(context, CL_MEM_READ_WRITE, format, desc, null_mut()) }
+        .map(Own::given)?)
 }
 /// A sampler: whether coordinates are normalized, and OpenCL's names of what it does beyond the edge and between pixels.
 ///
@@ -27,6 +27,6 @@ pub fn sampler(
     (normalized, addressing, filter): (bool, cl_uint, cl_uint),
 ) -> Result<Own<RawSampler>> {
     // SAFETY: a live context.
-    unsafe { driver().create_sampler(context, u32::from(normalized), addressing, filter) }
-        .map(Own::given)
+    Ok(unsafe { driver().create_sampler(context, u32::from(normalized), addressing, filter) }
+        .map(Own::given)?)
 }

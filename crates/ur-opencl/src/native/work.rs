@@ -6,7 +6,7 @@ use super::{
     own::Own,
     queue::{Linked, NativeQueue, given},
 };
-use crate::{OpenCl, driver::RawEvent, mem};
+use crate::{OpenCl, driver::RawEvent, image};
 use std::{ffi::c_void, mem::size_of};
 use ur_adapter::error::{Error, Result};
 use ur_hal::{
@@ -181,11 +181,11 @@ pub fn execute(
                     return queue.image_copy(from, to, *region, linked);
                 }
                 (Image(to, origin), Memory(at, pitches)) => {
-                    let host = mem::pitches(to.kind, at.get(), *pitches);
+                    let host = (at.get(), image::pitches(to.kind, *pitches));
                     ((to.object.raw(), true), (*origin, *region), host)
                 }
                 (Memory(at, pitches), Image(from, origin)) => {
-                    let host = mem::pitches(from.kind, at.get(), *pitches);
+                    let host = (at.get(), image::pitches(from.kind, *pitches));
                     ((from.object.raw(), false), (*origin, *region), host)
                 }
                 (Memory(..), Memory(..)) => return Error::unsupported("pixels without an image"),
