@@ -15,7 +15,6 @@ mod program;
 mod sampler;
 mod streams;
 mod topology;
-mod usm;
 
 pub use mem::Mem;
 pub use program::{Kernel, Program};
@@ -27,7 +26,6 @@ use ur_core::{
 };
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, bytes, host, mapping};
-pub use usm::UsmPool;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]

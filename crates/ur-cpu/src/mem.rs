@@ -13,7 +13,7 @@ use ur_core::memory::image_layout::Image;
 use ur_core::over_driver::{
     mem::{self, BufferBackend, Found, HasStorage, ImagePlace, Placement},
     own_handle,
-    usm_pool::HasUsm,
+    usm_pool::check_size,
 };
 use ur_sys::{ur_image_format_t, ur_mem_flags_t, ur_native_handle_t};
 
@@ -55,7 +55,7 @@ impl BufferBackend for Cpu {
     }
     fn check_object_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
         let device = context.devices()[0].driver();
-        Cpu::check_size(device, bytes).map_err(|error| error.with_code(code))
+        check_size::<Cpu>(device, bytes, code)
     }
     const LONGEST_SIDE: usize = image::LONGEST_SIDE;
     fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {

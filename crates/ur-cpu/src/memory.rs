@@ -1,12 +1,14 @@
 //! The CPU's memory is the system's.
 use super::{
     Cpu,
-    backing::Block,
+    backing::{ALIGNMENT, Block},
+    bytes,
     device::{DriverContext, DriverDevice},
     engine::{Moment, all_queues_sync_point},
+    host::host,
 };
 use std::sync::Arc;
-use ur_hal::{Allocates, MemoryRequest};
+use ur_hal::{Address, Allocates, MemoryRequest, Range, Result};
 use ur_system::usm::{self, OverSystem};
 
 /// What an allocation consists of.
@@ -23,12 +25,20 @@ impl OverSystem for Cpu {
     }
 }
 impl Allocates for Cpu {
-    fn allocate(
-        _: &DriverContext,
-        _: &Arc<DriverDevice>,
-        request: MemoryRequest,
-    ) -> ur_hal::Result<Block> {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    fn memory_size(_: &Arc<DriverDevice>) -> Result<usize> {
+        Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
+    }
+    fn allocate(_: &DriverContext, _: &Arc<DriverDevice>, request: MemoryRequest) -> Result<Block> {
         Ok(Block::of_request(request)?)
+    }
+    fn zero(_: &DriverContext, _: &Arc<DriverDevice>, range: Range) -> Result<()> {
+        bytes::fill(range.start(), &[0], range.bytes());
+        Ok(())
+    }
+    fn copy(_: &DriverContext, to: Address, from: Address, bytes: usize) -> Result<()> {
+        bytes::copy(to, from, bytes);
+        Ok(())
     }
 }
 /// Frees deferred memory whose commands are complete.

@@ -36,6 +36,8 @@ pub struct DriverDevice<D: Dialect> {
     clock: OnceLock<Clock<D>>,
     /// Bytes of local memory that a work-group may use.
     local_memory: OnceLock<u32>,
+    /// Bytes of its memory.
+    memory: OnceLock<usize>,
     /// Whether memory allocated on it can be shared with other processes.
     is_shared: OnceLock<bool>,
     _dialect: std::marker::PhantomData<fn() -> D>,
@@ -75,7 +77,7 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
         .map(|number| {
             let (context, clock) = (OnceLock::new(), OnceLock::new());
             let events = Arc::new(EventPool::new(number));
-            let (local_memory, is_shared) = (OnceLock::new(), OnceLock::new());
+            let (local_memory, memory, is_shared) = Default::default();
             let _dialect = std::marker::PhantomData;
             let uuid = native::uuid::<D>(number)?;
             Ok(Arc::new(DriverDevice {
@@ -86,6 +88,7 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
                 sleepers: Sleepers::new(),
                 clock,
                 local_memory,
+                memory,
                 is_shared,
                 _dialect,
             }))
@@ -181,6 +184,17 @@ impl<D: Dialect> DriverDevice<D> {
         })?;
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
         Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+    }
+    /// Bytes of its memory. The driver is queried once.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn memory(&self) -> Result<usize> {
+        if let Some(bytes) = self.memory.get() {
+            return Ok(*bytes);
+        }
+        let bytes = native::memory::<D>(self.number)?;
+        Ok(*self.memory.get_or_init(|| bytes))
     }
     /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///

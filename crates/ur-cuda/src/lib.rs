@@ -150,7 +150,7 @@ pub(crate) fn notice<D: Dialect>(severity: ur_hal::Severity, what: &dyn std::fmt
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = memory::Memory<D>;
     fn wait(context: usize) -> Result<()> {
-        Ok(work::ticket::<D>(context).wait()?)
+        Ok(work::ticket::<D>(context, 0).wait()?)
     }
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}

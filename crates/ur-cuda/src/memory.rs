@@ -47,8 +47,8 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     fn of_process() -> &'static OfProcess<Self> {
         D::statics().allocations.get()
     }
-    fn submitted(context: usize) -> Vec<Moment<D>> {
-        work::ticket::<D>(context).into_moments()
+    fn submitted(context: usize, since: u64) -> Vec<Moment<D>> {
+        work::ticket::<D>(context, since).into_moments()
     }
     fn is_of_parent() -> bool {
         super::device::check_fork::<D>().is_err()
@@ -181,7 +181,7 @@ impl<D: Dialect> Drop for Leaving<D> {
     fn drop(&mut self) {
         let Some(chunk) = self.0.take().filter(|chunk| chunk.goes_when_idle()) else { return };
         let (store, bytes) = (D::statics().memory.get(), pool::Chunk::bytes(&*chunk));
-        let now = work::ticket_of(&D::statics().queues_now, 0);
+        let now = work::ticket::<D>(0, 0);
         // A limit only, so relaxed loads suffice.
         if store.leaving.load(Relaxed) <= MOST && !now.is_over() {
             deferred_free::later::<Memory<D>>(now.into_moments(), Self(Some(chunk)));

@@ -47,7 +47,6 @@ use ur_ipc::arena::{Counter, protocol::word_of};
 
 /// Creates a stream object over an existing driver stream, or with lanes of its own.
 fn make<D: Dialect>(
-    context: &DriverContext<D>,
     device: &Arc<DriverDevice<D>>,
     request: StreamRequest,
     stream: Option<native::Stream<D>>,
@@ -63,7 +62,6 @@ fn make<D: Dialect>(
     let kind = (priority, in_step, is_in_order);
     let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
-    context.queues().add(&work);
     Ok(Lanes::of(work))
 }
 
@@ -179,13 +177,13 @@ impl<D: Dialect> Streams for Family<D> {
         }
     }
     fn stream(
-        context: &DriverContext<D>,
+        _: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
         request: StreamRequest,
     ) -> ur_hal::Result<Lanes<D>> {
         let is_default = request.default_stream == Some(DefaultStream::Is);
         let stream = is_default.then(|| native::Stream::adopted(None, false));
-        Ok(make(context, device, request, stream)?)
+        Ok(make(device, request, stream)?)
     }
     #[inline]
     fn submit(
@@ -231,7 +229,7 @@ impl<D: Dialect> Streams for Family<D> {
     }
     /// An in-order stream over a driver stream; 0 is the default stream.
     fn adopt_stream(
-        context: &DriverContext<D>,
+        _: &DriverContext<D>,
         (devices, wished): (&[Arc<DriverDevice<D>>], Option<&Arc<DriverDevice<D>>>),
         handle: NativeHandle,
         is_owned: bool,
@@ -240,7 +238,7 @@ impl<D: Dialect> Streams for Family<D> {
         let raw = RawStream::from_addr(handle.0 as usize);
         let stream = native::Stream::adopted(raw, is_owned);
         let device = whose(&stream, devices, wished)?;
-        let stream = make(context, &device, request, Some(stream))?;
+        let stream = make(&device, request, Some(stream))?;
         Ok((device, stream))
     }
     fn native_point(point: &Point<D>) -> ur_hal::Result<NativeHandle> {

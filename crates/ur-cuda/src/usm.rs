@@ -1,35 +1,25 @@
 //! USM: chunks for the core's pools, and the driver pools for allocations in stream order.
 use super::DriverDevice;
 use super::{
-    Context, Family,
+    Family,
     backing::{ALIGNMENT, Chunk, reaching},
     context::DriverContext,
     driver::Dialect,
     foreign,
     memory::Leaving,
-    native::{device as native, memory, pool::DriverPool},
-    work::{Moment, ticket_of},
+    native::{memory, pool::DriverPool},
 };
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::{Borrowed, Object},
-};
+use ur_adapter::error::Result;
 use ur_core::over_driver::usm_pool::{self, HasUsm, OWN_DEVICE};
-use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range};
 use ur_lock::locked;
 
 /// What `ur_usm_pool_handle_t` points at.
 pub type UsmPool<D> = usm_pool::UsmPool<Family<D>>;
-
-/// The alignment in bytes of allocations without a requested one; the driver guarantees at least this.
-const NATURAL: usize = 256;
-/// Up to this size in bytes the device's memory size is not queried to check an allocation.
-const SMALL: usize = 64 << 20;
 
 /// The driver pools for allocations in stream order, by the number of the device.
 pub type DriverPools<D> = Mutex<HashMap<i32, Ordered<D>>>;
@@ -84,6 +74,15 @@ pub(super) fn ordered<D: Dialect>(
 }
 
 impl<D: Dialect> Allocates for Family<D> {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    const ROW: usize = 512;
+    /// The driver guarantees at least this.
+    fn natural_alignment(_: usize) -> usize {
+        256
+    }
+    fn memory_size(device: &Arc<DriverDevice<D>>) -> ur_hal::Result<usize> {
+        device.memory()
+    }
     fn allocate(
         context: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
@@ -97,48 +96,25 @@ impl<D: Dialect> Allocates for Family<D> {
     ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
         Ok(foreign::recognise(context, at.into())?)
     }
-}
-impl<D: Dialect> HasUsm for Family<D> {
-    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
-    const ROW: usize = 512;
-    type DriverPools = DriverPools<D>;
-
-    fn check_size(device: &Arc<DriverDevice<D>>, bytes: usize) -> Result<()> {
-        let most = if bytes <= SMALL { SMALL } else { native::memory::<D>(device.number())? };
-        match bytes > 0 && bytes <= most {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::InvalidUsmSize,
-                format!("{bytes} bytes are none, or more than the {most} there are"),
-            )),
-        }
-    }
-    fn natural_alignment(_bytes: usize) -> usize {
-        NATURAL
-    }
-    fn memory_size(device: &Arc<DriverDevice<D>>) -> Result<usize> {
-        Ok(native::memory::<D>(device.number())?)
-    }
-    fn leaving(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
-        Leaving::new(chunk)
-    }
-    fn submitted(context: &Object<Context<D>>, since: u64) -> Vec<Moment<D>> {
-        ticket_of(context.queues(), since).into_moments()
-    }
     fn zero(
         _: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
-        at: UsmPtr,
-        bytes: usize,
-    ) -> Result<()> {
-        Ok(memory::zero(device, at.addr() as u64, bytes)?)
+        range: Range,
+    ) -> ur_hal::Result<()> {
+        memory::zero(device, range.start().get() as u64, range.bytes())
     }
     fn copy(
-        context: Borrowed<'_, Context<D>>,
-        to: UsmPtr,
-        from: UsmPtr,
+        context: &DriverContext<D>,
+        to: Address,
+        from: Address,
         bytes: usize,
-    ) -> Result<()> {
-        Ok(memory::copy(&context.devices()[0], to.addr() as u64, from.addr() as u64, bytes)?)
+    ) -> ur_hal::Result<()> {
+        memory::copy(&context.devices()[0], to.get() as u64, from.get() as u64, bytes)
     }
+    fn returned(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
+        Leaving::new(chunk)
+    }
+}
+impl<D: Dialect> HasUsm for Family<D> {
+    type DriverPools = DriverPools<D>;
 }

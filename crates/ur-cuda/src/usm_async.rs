@@ -7,7 +7,6 @@ use super::{
     native::{pool::FromPool, stream::Stream},
     submission::put,
     usm::{self, UsmPool},
-    work::ticket_of,
 };
 use std::sync::Arc;
 use ur_adapter::{
@@ -106,7 +105,7 @@ pub(super) fn free<D: Dialect>(
     let submitted = submit(queue, ur_command_t::ENQUEUE_USM_FREE_EXP, events, report, body);
     // If the stream already has the free, it cannot be undone.
     if submitted.is_ok() || !has_memory(freeing.allocation()) {
-        freeing.finish(|since| ticket_of(queue.context().queues(), since).into_moments());
+        freeing.finish(queue.context().as_handle().addr());
     } else {
         freeing.undo();
     }

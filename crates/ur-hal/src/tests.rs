@@ -26,8 +26,18 @@ impl Modules for Nothing {
     type Function = Infallible;
 }
 impl Allocates for Nothing {
+    const LARGEST_ALIGNMENT: usize = 1;
+    fn memory_size((): &()) -> Result<usize> {
+        Ok(0)
+    }
     fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
         Err(ErrorKind::OutOfDeviceMemory.into())
+    }
+    fn zero((): &(), (): &(), _: Range) -> Result<()> {
+        Error::unsupported("memory")
+    }
+    fn copy((): &(), _: Address, _: Address, _: usize) -> Result<()> {
+        Error::unsupported("memory")
     }
 }
 impl Pins for Nothing {

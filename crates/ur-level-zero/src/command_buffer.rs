@@ -216,7 +216,7 @@ impl Records for LevelZero {
         if let Command::Launch(launch) = ready.command {
             launch.geometry.offset_words()?; // while it can still be refused
         }
-        Ok(Arc::new(match Far::of(context.borrow(), device, &ready.command)? {
+        Ok(Arc::new(match Far::of(context, device, &ready.command)? {
             Some(far) => Step::Far(far),
             None => Step::Kept(command_buffer::Step::of(ready)?),
         }))

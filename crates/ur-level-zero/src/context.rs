@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub struct DriverContext {
     // Fields are dropped in this order: objects of the driver's context before the context.
     events: ContextEvents,
-    utility_lists: UtilityLists,
+    utility_lists: Arc<UtilityLists>,
     native: Arc<NativeContext>,
     devices: Vec<Arc<DriverDevice>>,
 }
@@ -19,7 +19,7 @@ impl DriverContext {
     pub(super) fn new(native: NativeContext, devices: Vec<Arc<DriverDevice>>) -> Self {
         let native = Arc::new(native);
         let (utility_lists, events) =
-            (UtilityLists::new(Arc::clone(&native)), ContextEvents::default());
+            (Arc::new(UtilityLists::new(Arc::clone(&native))), ContextEvents::default());
         Self { events, utility_lists, native, devices }
     }
     /// Its devices; never empty.
@@ -39,7 +39,7 @@ impl DriverContext {
         &self.native
     }
     /// Command lists for work on memory outside all queues.
-    pub(super) fn utility_lists(&self) -> &UtilityLists {
+    pub(super) fn utility_lists(&self) -> &Arc<UtilityLists> {
         &self.utility_lists
     }
     /// The pool of unused driver events.

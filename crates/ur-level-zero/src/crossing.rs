@@ -4,7 +4,7 @@
 //! placed where all devices of their context can access them (`storage.rs`). Mapped physical memory is not
 //! checked here: the driver decides.
 use super::{
-    Context, Device,
+    Context, Device, DriverDevice,
     context::DriverContext,
     memory::{Allocation, Memory},
     native::{
@@ -12,12 +12,10 @@ use super::{
         list::{BoxPlace3d, List},
     },
     p2p,
+    usm::UtilityLists,
 };
 use std::sync::Arc;
-use ur_adapter::{
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-};
+use ur_adapter::{memory::UsmPtr, object::Owned};
 use ur_core::memory::allocation::Usm;
 use ur_hal::{Command, Pattern, Result, Rows, Types};
 
@@ -26,19 +24,19 @@ const PIECE: usize = 4 << 20;
 
 /// A device and a context whose command lists can access some memory.
 pub struct Way {
-    device: Owned<Device>,
-    context: Arc<DriverContext>,
+    device: Arc<DriverDevice>,
+    lists: Arc<UtilityLists>,
 }
 impl Way {
-    fn new(context: Borrowed<'_, Context>, device: &Owned<Device>) -> Self {
-        Self { device: device.clone(), context: Arc::clone(context.driver()) }
+    fn new(context: &DriverContext, device: &Arc<DriverDevice>) -> Self {
+        Self { device: Arc::clone(device), lists: Arc::clone(context.utility_lists()) }
     }
     /// Executes `work` on its device and waits for it.
     ///
     /// # Errors
     /// Those of `work`; else the driver's error.
     pub(super) fn with(&self, work: impl FnOnce(&List<'_>) -> Result<()>) -> Result<()> {
-        self.context.utility_lists().with(&self.device, work)
+        self.lists.with(&self.device, work)
     }
 }
 /// How to access device memory at `at` that `device` cannot access; `None` for all other memory. `context` is
@@ -47,8 +45,8 @@ impl Way {
 /// # Errors
 /// Returns an error if the memory's context or device was released; else the driver's error.
 pub(super) fn beyond(
-    context: Borrowed<'_, Context>,
-    device: &Owned<Device>,
+    context: &DriverContext,
+    device: &Arc<DriverDevice>,
     at: usize,
 ) -> Result<Option<Way>> {
     if context.platform().devices().len() < 2 {
@@ -57,13 +55,10 @@ pub(super) fn beyond(
     let found = UsmPtr::from_addr(at).and_then(Allocation::find);
     let Some(found) = found.filter(|found| found.usm() == Usm::Device) else { return Ok(None) };
     let home = found.home();
-    if home.device == device.as_handle().addr() {
-        return Ok(None);
-    }
     let owner = match found.memory().and_then(Memory::device) {
-        Some(owner) => Device::of(owner)?,
-        None => match Owned::find(home.device) {
-            Ok(owner) => owner,
+        Some(owner) => Arc::clone(owner),
+        None => match Owned::<Device>::find(home.device) {
+            Ok(owner) => Arc::clone(owner.driver()),
             Err(_) => return Ok(None), // opened for a sub-device that was released: the driver decides
         },
     };
@@ -72,8 +67,7 @@ pub(super) fn beyond(
     }
     Ok(Some(match home.context {
         0 => Way::new(context, &owner),
-        address if address == context.as_handle().addr() => Way::new(context, &owner),
-        address => Way::new(Owned::<Context>::find(address)?.borrow(), &owner),
+        address => Way::new(Owned::<Context>::find(address)?.driver(), &owner),
     }))
 }
 /// How to access both ends of a copy.
@@ -87,8 +81,8 @@ impl Ends {
     /// # Errors
     /// As for [`beyond`].
     pub(super) fn beyond(
-        context: Borrowed<'_, Context>,
-        device: &Owned<Device>,
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
         (to, from): (usize, usize),
     ) -> Result<Option<Self>> {
         let ways = (beyond(context, device, to)?, beyond(context, device, from)?);
@@ -141,8 +135,8 @@ impl Far {
     /// As for [`beyond`].
     #[inline]
     pub(super) fn of<T: Types>(
-        context: Borrowed<'_, Context>,
-        device: &Owned<Device>,
+        context: &DriverContext,
+        device: &Arc<DriverDevice>,
         command: &Command<'_, T>,
     ) -> Result<Option<Self>> {
         if context.platform().devices().len() < 2 {

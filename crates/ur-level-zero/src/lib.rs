@@ -141,6 +141,9 @@ impl CoreBackend for LevelZero {
         Ok(())
     }
 }
+impl over_driver::usm_pool::HasUsm for LevelZero {
+    type DriverPools = ();
+}
 impl Objects for LevelZero {
     ur_core::objects!();
 }

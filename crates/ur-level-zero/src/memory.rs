@@ -60,8 +60,8 @@ impl allocation::Memory for Memory {
         static MEMORY: PerProcess<OfProcess<Memory>> = PerProcess::new();
         MEMORY.get()
     }
-    fn submitted(context: usize) -> Vec<Moment> {
-        sync_point::submitted(context, 0)
+    fn submitted(context: usize, since: u64) -> Vec<Moment> {
+        sync_point::submitted(context, since)
     }
     fn is_of_parent() -> bool {
         super::platform::check_fork().is_err()

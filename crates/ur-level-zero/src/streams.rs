@@ -384,7 +384,7 @@ impl HasStreams for LevelZero {
     #[inline]
     fn submit_using(queue: &Queue, what: &Submission<'_, Self>, _: &Ready<'_, Self>) -> Made {
         let work = queue.stream().work()?;
-        match Far::of(queue.context().borrow(), queue.device(), what.command)? {
+        match Far::of(queue.context(), queue.device(), what.command)? {
             Some(far) => submit_far(work, what, far),
             None => submit(work, what),
         }

@@ -3,7 +3,6 @@ use super::{
     Context, OpenCl,
     cl::*,
     driver::RawMem,
-    memory::check_size,
     native::{
         image,
         memory::{Reach, buffer_over, buffer_part},
@@ -18,7 +17,10 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::image_layout::Image,
-    over_driver::mem::{self, BufferBackend, Found, HasStorage, ImagePlace, Lent, Storage},
+    over_driver::{
+        mem::{self, BufferBackend, Found, HasStorage, ImagePlace, Lent, Storage},
+        usm_pool::check_size,
+    },
 };
 use ur_hal::Access;
 use ur_sys::*;
@@ -80,7 +82,7 @@ impl BufferBackend for OpenCl {
         Ok(Mem::of_bytes(storage))
     }
     fn check_object_size(context: &Context, bytes: usize, code: ErrorCode) -> Result<()> {
-        check_size(&context.devices()[0], bytes, code)
+        check_size::<OpenCl>(&context.devices()[0], bytes, code)
     }
     fn pixel_bytes(format: ur_image_format_t) -> Result<usize> {
         pixel_bytes(format)

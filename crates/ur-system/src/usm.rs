@@ -83,7 +83,7 @@ impl<D: OverSystem> allocation::Memory for Memory<D> {
     fn of_process() -> &'static OfProcess<Self> {
         D::memory()
     }
-    fn submitted(context: usize) -> Vec<D::Moment> {
+    fn submitted(context: usize, _: u64) -> Vec<D::Moment> {
         D::moments(context)
     }
     fn is_of_parent() -> bool {
@@ -280,38 +280,8 @@ pub fn is_shared<D: OverSystem>(context: &Context<D>) -> bool {
 #[doc(hidden)]
 pub use {ur_adapter, ur_core, ur_hal, ur_ipc, ur_mapping, ur_sys}; // for `system_memory`
 
-/// The methods of [`HasUsm`] by which a backend that is [`OverSystem`](crate::usm::OverSystem) takes memory.
-#[macro_export]
-macro_rules! takes_from_store {
-    () => {
-        fn take(
-            context: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Context<Self>,
-            >,
-            usm: $crate::usm::ur_core::memory::allocation::Usm,
-            device: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Device<Self>,
-            >,
-            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
-        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
-            $crate::usm::take(context, usm, device, request)
-        }
-        fn take_alone(
-            device: $crate::usm::ur_adapter::object::Borrowed<
-                '_,
-                $crate::usm::ur_core::over_driver::Device<Self>,
-            >,
-            request: ($crate::usm::ur_core::memory::allocation::Home, usize, usize),
-            is_read_only: bool,
-        ) -> $crate::usm::ur_adapter::error::Result<$crate::usm::ur_adapter::memory::UsmPtr> {
-            $crate::usm::take_alone::<Self>(device.driver(), request, is_read_only)
-        }
-    };
-}
 /// Implements memory over the system's for a backend that is [`OverSystem`](crate::usm::OverSystem): virtual memory, the
-/// registration of host memory (which has no effect), sharing, and export.
+/// registration of host memory (which has no effect), sharing, export, and where USM comes from.
 #[macro_export]
 macro_rules! system_memory {
     ($backend:ty) => {
@@ -323,11 +293,12 @@ macro_rules! system_memory {
                     self, Allocation, Memory, OverSystem as _,
                     ur_adapter::{self, memory::UsmPtr, object::Borrowed, share::Refusal},
                     ur_core::{
-                        memory::allocation::{Home as Owner, OfProcess, Registered},
+                        memory::allocation::{Home as Owner, OfProcess, Registered, Usm},
                         over_driver::{
                             Context, Device, DriverContext, DriverDevice,
                             memory_export::ExportsMemory,
                             share::{Home, Shares, Travels},
+                            usm_pool::HasUsm,
                         },
                     },
                     ur_hal::{Access, Address, Granularity, Pins, Range, Result, VirtualMemory},
@@ -340,6 +311,24 @@ macro_rules! system_memory {
                 fn memory() -> &'static OfProcess<Memory<Self>> {
                     static MEMORY: PerProcess<OfProcess<Memory<$backend>>> = PerProcess::new();
                     MEMORY.get()
+                }
+            }
+            impl HasUsm for $backend {
+                type DriverPools = ();
+                fn take(
+                    context: Borrowed<'_, Context<Self>>,
+                    usm: Usm,
+                    device: Borrowed<'_, Device<Self>>,
+                    request: (Owner, usize, usize),
+                ) -> ur_adapter::error::Result<UsmPtr> {
+                    usm::take(context, usm, device, request)
+                }
+                fn take_alone(
+                    device: Borrowed<'_, Device<Self>>,
+                    request: (Owner, usize, usize),
+                    is_read_only: bool,
+                ) -> ur_adapter::error::Result<UsmPtr> {
+                    usm::take_alone::<Self>(device.driver(), request, is_read_only)
                 }
             }
             impl VirtualMemory for $backend {

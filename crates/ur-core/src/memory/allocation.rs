@@ -91,8 +91,9 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     /// The memory of this process, in a static that a forked child does not inherit.
     fn of_process() -> &'static OfProcess<Self>;
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
-    /// this handle, or of all contexts if it is 0.
-    fn submitted(context: usize) -> Vec<Self::Moment>;
+    /// this handle, or of all contexts if it is 0. May leave out commands that use no memory as old as the object with
+    /// the number `since`.
+    fn submitted(context: usize, since: u64) -> Vec<Self::Moment>;
     /// Whether this process is a forked child of one whose driver works in that process alone: what the child has is the
     /// parent's, whose threads may have held locks of queues at the fork.
     fn is_of_parent() -> bool {
@@ -356,17 +357,12 @@ pub enum DeferredItem<M: Memory> {
 
 /// Frees the allocation that starts at `at`. Its memory is reused when the commands enqueued so far in the context are
 /// complete, when this process has closed all opens of it, and, if it was exported and its memory is reusable, when no
-/// other process has it open. `before` returns the points to wait for, given an object number: commands submitted
-/// before an object had that number cannot use the allocation.
+/// other process has it open.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free<M: Memory>(
-    context: usize,
-    at: UsmPtr,
-    before: impl FnOnce(u64) -> Vec<M::Moment>,
-) -> Result<()> {
-    Freeing::<M>::begin(context, at)?.finish(before);
+pub fn free<M: Memory>(context: usize, at: UsmPtr) -> Result<()> {
+    Freeing::<M>::begin(context, at)?.finish(context);
     Ok(())
 }
 
@@ -440,10 +436,11 @@ impl<M: Memory> Freeing<M> {
     pub fn announce(&self) {
         self.0.announce();
     }
-    /// Announces the free to importers, and drops the memory when the points that `before` returns have passed.
-    pub fn finish(self, before: impl FnOnce(u64) -> Vec<M::Moment>) {
+    /// Announces the free to importers, and drops the memory when the commands submitted so far in the context are
+    /// complete.
+    pub fn finish(self, context: usize) {
         // Only now, after it has left the registry: no command submitted from here on can have found it there.
-        let before = before(self.0.since());
+        let before = M::submitted(context, self.0.since());
         self.announce();
         M::of_process().deferred.after(before, DeferredItem::Allocation(self.0));
     }

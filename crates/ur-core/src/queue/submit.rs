@@ -226,7 +226,7 @@ impl<D: HasStreams> TakesCommands for D {
             Ok(event) => {
                 match D::FREES_WITH_COMMANDS {
                     true => freeing.announce(),
-                    false => freeing.finish(|since| D::submitted(queue.context(), since)),
+                    false => freeing.finish(queue.context().as_handle().addr()),
                 }
                 Ok(event)
             }

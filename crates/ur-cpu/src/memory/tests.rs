@@ -1,7 +1,8 @@
-//! The registry: lookups, and the effects of a free.
+//! The registry: lookups, and the effects of a free. `usm.rs`: the entries.
+mod usm;
+
 use super::*;
 use crate::{
-    UsmPool, bytes,
     device::the_device,
     mapping::{Mapping, page},
 };
@@ -11,9 +12,12 @@ use ur_adapter::{
     error::{ErrorCode, Result},
     memory::UsmPtr,
 };
-use ur_core::memory::{
-    allocation::{self, Home, Registered, Usm},
-    deferred_free,
+use ur_core::{
+    memory::{
+        allocation::{self, Home, Registered, Usm},
+        deferred_free,
+    },
+    over_driver::usm_pool,
 };
 use ur_hal::Access;
 use ur_ipc::Kind;
@@ -23,6 +27,7 @@ use ur_system::{
 };
 
 type Hold = allocation::Hold<Memory>;
+type UsmPool = usm_pool::UsmPool<Cpu>;
 
 /// No other test has queues in this context, so a deferred free waits only for commands of this test.
 const CONTEXT: usize = 0x6000;
@@ -33,7 +38,7 @@ fn device(bytes: usize) -> UsmPtr {
     from_store::<Cpu>(Usm::Device, (home(), bytes, 64)).unwrap()
 }
 fn free(context: usize, at: UsmPtr) -> Result<()> {
-    allocation::free::<Memory>(context, at, |_| all_queues_sync_point(context).into_moments())
+    allocation::free::<Memory>(context, at)
 }
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();
