@@ -11,13 +11,11 @@ mod memory;
 mod native_code;
 mod p2p;
 mod partition;
-mod program;
 mod sampler;
 mod streams;
 mod topology;
 
 pub use mem::Mem;
-pub use program::{Kernel, Program};
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -40,8 +38,8 @@ impl ur_hal::Types for Cpu {
     type Physical = ur_system::opened::Physical;
     type Stream = streams::Stream;
     type Point = std::sync::Arc<engine::Completion>;
-    type Module = <Self as ur_hal::Modules>::Module;
-    type Function = <Self as ur_hal::Modules>::Function;
+    type Module = code::Code;
+    type Function = native_code::Function;
     type Image = image::Pixels;
     type Sampler = u32;
     type Graph = Infallible;

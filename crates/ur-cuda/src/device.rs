@@ -19,10 +19,7 @@ use crate::notice;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{error, info::Answer, object::Object};
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::{
-    Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts, Result, Severity,
-};
+use ur_hal::{Clocks, Error, ErrorKind, OpensDevices, PlatformFacts, Result, Severity};
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A device. It lives as long as the process.
@@ -269,41 +266,6 @@ impl<D: Dialect> OpensDevices for Family<D> {
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
-    }
-}
-impl<D: Dialect> NativeHandles for Family<D> {
-    const HAS_HANDLES: bool = true;
-    /// Of a device its number (`CUdevice`); of a context the primary context of its first device.
-    fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
-        Ok(NativeHandle(match object {
-            NativeObject::Device(device) => device.number as u64,
-            NativeObject::Context(context) => context.devices()[0].context()?.addr() as u64,
-            _ => return Error::unsupported("a native handle of this object"),
-        }))
-    }
-    /// Accepts primary contexts only: objects of any other context could not be used together with ours.
-    fn adopt(
-        devices: &[Arc<DriverDevice<D>>],
-        _: Option<&DriverContext<D>>,
-        (kind, handle): (NativeKind, NativeHandle),
-        _: bool,
-    ) -> Result<Adopted<Self>> {
-        if kind != NativeKind::Context {
-            return Error::unsupported("an object of this native handle");
-        }
-        let candidates = if devices.is_empty() { all::<D>() } else { devices };
-        let raw = RawContext::from_addr(handle.0 as usize);
-        for one in candidates {
-            if raw.map_or(Ok(false), |raw| one.is_primary(raw))? {
-                let own = if devices.is_empty() { vec![Arc::clone(one)] } else { devices.to_vec() };
-                return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
-            }
-        }
-        Err(Error::new(
-            ErrorKind::InvalidValue,
-            "the native context is not the primary context of a device given: retain that one \
-             (cuDevicePrimaryCtxRetain) and pass it",
-        ))
     }
 }
 impl<D: Dialect> HasDevices for Family<D> {

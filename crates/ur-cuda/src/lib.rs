@@ -24,12 +24,12 @@ mod lane;
 mod mem;
 mod memory;
 pub mod native;
+mod objects;
 mod opened;
 mod p2p;
 mod patience;
 mod peers;
 mod point;
-mod program;
 mod registry;
 mod sampler;
 mod share;
@@ -48,8 +48,7 @@ pub use device::DriverDevice;
 use driver::Api;
 pub use driver::{Cuda, Dialect, Hip};
 pub use mem::Mem;
-pub use program::{Kernel, Program};
-use std::{convert::Infallible, marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
     command_buffer,
@@ -65,21 +64,6 @@ pub use usm::UsmPool;
 #[derive(Debug)]
 pub struct Family<D>(PhantomData<fn() -> D>);
 
-/// `Graph` is `Infallible`: graphs of the driver are not used; the core replays recorded commands.
-impl<D: Dialect> ur_hal::Types for Family<D> {
-    type Device = Arc<DriverDevice<D>>;
-    type Context = context::DriverContext<D>;
-    type Allocation = backing::Chunk<D>;
-    type Reservation = virtual_mem::Reservation<D>;
-    type Physical = virtual_mem::Physical<D>;
-    type Stream = work::Lanes<D>;
-    type Point = point::Point<D>;
-    type Module = <Self as ur_hal::Modules>::Module;
-    type Function = <Self as ur_hal::Modules>::Function;
-    type Image = image::Pixels<D>;
-    type Sampler = u32;
-    type Graph = Infallible;
-}
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler<D> = over_driver::sampler::Sampler<Family<D>>;
 /// What `ur_device_handle_t` points at.

@@ -27,7 +27,7 @@ pub trait Driver:
     + MakesSamplers
     + VirtualMemory
     + Streams
-    + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
+    + Modules
 {
     // Devices.
 

@@ -100,7 +100,6 @@ pub enum NativeKind {
     Stream,
     Point,
     Module,
-    Function,
     Image,
     Sampler,
     Allocation,
@@ -113,8 +112,8 @@ pub enum Adopted<D: Types> {
     Context(D::Context, Vec<D::Device>),
     Stream(D::Stream),
     Point(D::Point),
-    Module(D::Module),
-    Function(D::Function),
+    /// The module on each device that it is for.
+    Modules(Vec<(D::Device, D::Module)>),
     Image(D::Image),
     Sampler(D::Sampler),
     Allocation(D::Allocation),

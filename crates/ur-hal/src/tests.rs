@@ -22,8 +22,6 @@ impl Types for Nothing {
 impl Modules for Nothing {
     type Code = Infallible;
     type Target = ();
-    type Module = Infallible;
-    type Function = Infallible;
 }
 impl Allocates for Nothing {
     const LARGEST_ALIGNMENT: usize = 1;

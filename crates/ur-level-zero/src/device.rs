@@ -5,10 +5,11 @@ use super::{
     clock::Clock,
     context::DriverContext,
     device_info,
-    driver::{RawContext, RawDevice},
+    driver::{RawContext, RawDevice, RawModule},
     native::{
         context::NativeContext,
         device::{self as native, Told},
+        module::NativeModule,
     },
     partition,
     platform::{self, DriverPlatform},
@@ -286,16 +287,29 @@ impl NativeHandles for LevelZero {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.raw.addr() as u64,
             NativeObject::Context(context) => context.raw().addr() as u64,
+            NativeObject::Module(module) => module.raw().addr() as u64,
+            // The application may set arguments of it.
+            NativeObject::Function(kernel) => {
+                kernel.lend();
+                kernel.raw().addr() as u64
+            }
             _ => return Error::unsupported("a native handle of this object"),
         }))
     }
-    /// Without devices the context is for those of the first driver.
+    /// Without devices a context is for those of the first driver. A module is for all devices.
     fn adopt(
         devices: &[Arc<DriverDevice>],
-        _: Option<&DriverContext>,
+        context: Option<&DriverContext>,
         (kind, handle): (NativeKind, NativeHandle),
         is_owned: bool,
     ) -> Result<Adopted<Self>> {
+        let raw = RawModule::from_addr(handle.0 as usize);
+        if let (NativeKind::Module, Some(raw), Some(context)) = (kind, raw, context) {
+            let module = NativeModule::adopted(raw, is_owned, Arc::clone(context.native()));
+            let module = Arc::new(module);
+            let each = devices.iter().map(|one| (Arc::clone(one), Arc::clone(&module)));
+            return Ok(Adopted::Modules(each.collect()));
+        }
         let raw = RawContext::from_addr(handle.0 as usize);
         let (NativeKind::Context, Some(raw)) = (kind, raw) else {
             return Error::unsupported("an object of this native handle");

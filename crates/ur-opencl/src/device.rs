@@ -2,9 +2,10 @@
 use super::{
     Device, DriverPlatform, OpenCl,
     cl::*,
+    code::Module,
     context::DriverContext,
     device_info,
-    driver::{RawContext, RawDevice},
+    driver::{RawContext, RawDevice, RawProgram},
     lane,
     native::{
         device as native, event,
@@ -190,16 +191,23 @@ impl NativeHandles for OpenCl {
         Ok(NativeHandle(match object {
             NativeObject::Device(device) => device.raw().addr() as u64,
             NativeObject::Context(context) => context.raw().addr() as u64,
+            NativeObject::Module(module) => module.program.raw().addr() as u64,
+            NativeObject::Function(function) => function.kernel.raw().addr() as u64,
             _ => return ur_hal::Error::unsupported("a native handle of this object"),
         }))
     }
     /// A context for which no device is named is for those of its own that are no parts.
     fn adopt(
         devices: &[Arc<DriverDevice>],
-        _: Option<&DriverContext>,
+        context: Option<&DriverContext>,
         (kind, handle): (NativeKind, NativeHandle),
         is_owned: bool,
     ) -> ur_hal::Result<Adopted<Self>> {
+        let raw = RawProgram::from_addr(handle.0 as usize);
+        if let (NativeKind::Module, Some(raw), Some(context)) = (kind, raw, context) {
+            let modules = Module::adopted(context, devices, raw, is_owned)?;
+            return Ok(Adopted::Modules(modules));
+        }
         let raw = RawContext::from_addr(handle.0 as usize);
         let (NativeKind::Context, Some(raw)) = (kind, raw) else {
             return ur_hal::Error::unsupported("an object of this native handle");

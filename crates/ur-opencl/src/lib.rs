@@ -13,14 +13,12 @@ mod memory;
 mod native;
 mod platform;
 mod point;
-mod program;
 mod sampler;
 mod streams;
 
 pub use device::DriverDevice;
 pub use mem::Mem;
 pub use platform::DriverPlatform;
-pub use program::{Kernel, Program};
 pub use sampler::Sampler;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};

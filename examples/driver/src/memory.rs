@@ -5,12 +5,9 @@ use super::{
     stream::{self, Moment},
 };
 use std::convert::Infallible;
-use ur_core::{
-    over_driver::{
-        mem::{BufferBackend, HasStorage},
-        sampler::HasSamplers,
-    },
-    program::{HasCode, RunsCode},
+use ur_core::over_driver::{
+    mem::{BufferBackend, HasStorage},
+    sampler::HasSamplers,
 };
 use ur_hal::{Address, Allocates, MakesSamplers, MemoryRequest, Modules, Range, Result};
 use ur_system::{
@@ -66,8 +63,4 @@ impl HasSamplers for Example {}
 impl Modules for Example {
     type Code = Infallible;
     type Target = Infallible;
-    type Module = Infallible;
-    type Function = Infallible;
 }
-impl HasCode for Example {}
-impl RunsCode for Example {}

@@ -25,7 +25,7 @@ use ur_adapter::{
     error::{Error, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Address, Modules, StreamRequest, Streams, Submission, Types};
+use ur_hal::{Address, StreamRequest, Streams, Submission};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
@@ -41,7 +41,6 @@ pub trait HasStreams:
     + BufferBackend
     + HasSamplers
     + RunsCode
-    + Modules<Function = <Self as Types>::Function>
     + Objects<Queue = Queue<Self>, Event = Event<Self>, ExpCommandBuffer: Recorder<Self>>
 {
     /// The capture state of a queue; `()` if queues do not capture.

@@ -286,8 +286,6 @@ impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;
     type Target = ();
-    type Module = Infallible;
-    type Function = Infallible;
 }
 impl Streams for InMemory {
     type ArrivedPoint = Infallible;
