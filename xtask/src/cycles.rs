@@ -24,7 +24,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapter", 3),
     ("ur-conformance", 73),
     ("ur-cpu", 16),
-    ("ur-cuda", 33),
+    ("ur-cuda", 34),
     ("ur-level-zero", 49),
     ("ur-loader", 13),
     ("ur-opencl", 16),

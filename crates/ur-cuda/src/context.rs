@@ -1,19 +1,21 @@
-//! A context: its devices. There is no driver object for it; each device has a primary context.
-use super::{device::DriverDevice, driver::Dialect};
+//! A context: its devices and their pools. There is no driver object for it; each device has a primary context.
+use super::{device::DriverDevice, driver::Dialect, ordered_pools::OrderedPools};
 use std::sync::Arc;
 
 /// The devices of a context.
 #[derive(Debug)]
-pub struct DriverContext<D: Dialect> {
-    devices: Vec<Arc<DriverDevice<D>>>,
-}
+pub struct DriverContext<D: Dialect>(Arc<OrderedPools<D>>);
 impl<D: Dialect> DriverContext<D> {
     /// A context of these devices; at least one.
     pub(super) fn new(devices: Vec<Arc<DriverDevice<D>>>) -> Self {
-        Self { devices }
+        Self(Arc::new(OrderedPools::new(devices)))
     }
     /// Its devices; never empty.
     pub fn devices(&self) -> &[Arc<DriverDevice<D>>] {
-        &self.devices
+        self.0.devices()
+    }
+    /// The pools of which its streams allocate memory in their order.
+    pub(super) fn pools(&self) -> &Arc<OrderedPools<D>> {
+        &self.0
     }
 }

@@ -11,6 +11,7 @@ use super::{
         context::{self, Entered},
         device as native,
         event::EventPool,
+        pool::DriverPool,
     },
     patience::Sleepers,
     work,
@@ -35,6 +36,8 @@ pub struct DriverDevice<D: Dialect> {
     local_memory: OnceLock<u32>,
     /// Bytes of its memory.
     memory: OnceLock<usize>,
+    /// Whether it has pools that can be shared.
+    has_pools: OnceLock<bool>,
     /// Whether memory allocated on it can be shared with other processes.
     is_shared: OnceLock<bool>,
     _dialect: std::marker::PhantomData<fn() -> D>,
@@ -74,7 +77,7 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
         .map(|number| {
             let (context, clock) = (OnceLock::new(), OnceLock::new());
             let events = Arc::new(EventPool::new(number));
-            let (local_memory, memory, is_shared) = Default::default();
+            let (local_memory, memory, has_pools, is_shared) = Default::default();
             let _dialect = std::marker::PhantomData;
             let uuid = native::uuid::<D>(number)?;
             Ok(Arc::new(DriverDevice {
@@ -86,6 +89,7 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
                 clock,
                 local_memory,
                 memory,
+                has_pools,
                 is_shared,
                 _dialect,
             }))
@@ -192,6 +196,17 @@ impl<D: Dialect> DriverDevice<D> {
         }
         let bytes = native::memory::<D>(self.number)?;
         Ok(*self.memory.get_or_init(|| bytes))
+    }
+    /// Whether it has pools that can be shared with other processes. The driver is queried once.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn has_pools(&self) -> Result<bool> {
+        if let Some(has) = self.has_pools.get() {
+            return Ok(*has);
+        }
+        let has = DriverPool::is_supported(self)?;
+        Ok(*self.has_pools.get_or_init(|| has))
     }
     /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///

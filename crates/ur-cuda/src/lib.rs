@@ -26,6 +26,7 @@ mod memory;
 pub mod native;
 mod objects;
 mod opened;
+mod ordered_pools;
 mod p2p;
 mod patience;
 mod peers;
@@ -57,7 +58,6 @@ use ur_core::{
 };
 use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
-pub use usm::UsmPool;
 
 /// The backend type of the dialect `D`: implements the traits of `ur_hal` and the entries that `ur-core` does
 /// not implement yet.
@@ -138,6 +138,7 @@ impl<D: Dialect> CoreBackend for Family<D> {
     }
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}
+impl<D: Dialect> over_driver::usm_pool::HasUsm for Family<D> {}
 impl<D: Dialect> over_driver::sampler::HasSamplers for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     ur_core::objects!();

@@ -5,30 +5,25 @@ use super::{
     Family,
     backing::{Behind, Chunk},
     driver::Dialect,
-    native::pool::{DriverPool, FromPool},
+    native::pool::DriverPool,
     opened::Opened,
     work::{self, Moment},
 };
-use std::sync::{Arc, Mutex, atomic::Ordering::*};
+use std::sync::{Arc, atomic::Ordering::*};
 use ur_adapter::{
     error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
     object::Backend,
     pool,
 };
 use ur_core::memory::{
-    allocation::{self, Home, OfProcess, Pooled, Usm},
+    allocation::{self, InOrder, OfProcess, Pooled},
     deferred_free,
-    totals::Totals,
 };
 use ur_core::over_driver::{Contexts, physical_mem, usm_pool::Chunks};
 use ur_hal::{Access, Range};
-use ur_lock::locked;
 
 /// One allocation, or the whole of an imported object.
 pub type Allocation<D> = allocation::Allocation<Memory<D>>;
-/// An allocation that is being freed.
-pub type Freeing<D> = allocation::Freeing<Memory<D>>;
 
 /// What an allocation consists of.
 #[derive(Debug)]
@@ -36,7 +31,7 @@ pub enum Memory<D: Dialect> {
     /// A part of a chunk of a pool of this adapter.
     Pooled(Pooled<Chunks<Family<D>>>),
     /// An allocation of a driver's pool, made in stream order.
-    Ordered(Ordered<D>),
+    Ordered(InOrder<Self>),
     /// Memory that was opened from another process.
     Opened(Opened<D>),
 }
@@ -59,59 +54,19 @@ impl<D: Dialect> allocation::Memory for Memory<D> {
     fn is_opened(&self) -> bool {
         matches!(self, Self::Opened(_))
     }
-    fn is_ordered(&self) -> bool {
-        matches!(self, Self::Ordered(_))
+    fn ordered(memory: InOrder<Self>) -> Option<Self> {
+        Some(Self::Ordered(memory))
+    }
+    fn as_ordered(&self) -> Option<&InOrder<Self>> {
+        match self {
+            Self::Ordered(memory) => Some(memory),
+            Self::Pooled(_) | Self::Opened(_) => None,
+        }
     }
     fn check_elsewhere(range: Range, needs: Access) -> Result<()> {
         physical_mem::reserved::<Family<D>>().check_mapped(range, needs)
     }
 }
-/// Memory of a driver's pool, counted in the pool object that the application sees.
-#[derive(Debug)]
-pub struct Ordered<D: Dialect> {
-    /// `None` after a free in stream order.
-    memory: Mutex<Option<FromPool<D>>>,
-    from: Arc<DriverPool<D>>,
-    bytes: usize,
-    totals: Arc<Totals>,
-}
-impl<D: Dialect> Ordered<D> {
-    /// # Errors
-    /// `OUT_OF_RESOURCES` beyond the maximum of `totals`; the memory is freed then.
-    pub(super) fn new(memory: FromPool<D>, bytes: usize, totals: Arc<Totals>) -> Result<Self> {
-        totals.claim(bytes)?;
-        totals.take(bytes);
-        let from = Arc::clone(memory.pool());
-        Ok(Self { memory: Mutex::new(Some(memory)), from, bytes, totals })
-    }
-}
-impl<D: Dialect> Drop for Ordered<D> {
-    fn drop(&mut self) {
-        self.totals.put(self.bytes);
-        self.totals.unclaim(self.bytes);
-    }
-}
-fn ordered<D: Dialect>(of: &Allocation<D>) -> Option<&Ordered<D>> {
-    match of.memory() {
-        Some(Memory::Ordered(ordered)) => Some(ordered),
-        _ => None,
-    }
-}
-/// Whether it still has its memory; `false` after a free in stream order.
-pub(super) fn has_memory<D: Dialect>(of: &Allocation<D>) -> bool {
-    ordered(of).is_none_or(|ordered| locked(&ordered.memory).is_some())
-}
-/// Whether it was allocated in stream order.
-pub(super) fn is_ordered<D: Dialect>(freeing: &Freeing<D>) -> bool {
-    ordered(freeing.allocation()).is_some()
-}
-/// Takes the memory of an allocation that was made in stream order, for a free in stream order; `None` for
-/// other allocations, and if other processes have it open. To be called once.
-pub(super) fn take_ordered<D: Dialect>(freeing: &Freeing<D>) -> Option<FromPool<D>> {
-    let ordered = ordered(freeing.allocation()).filter(|_| !freeing.is_shared())?;
-    locked(&ordered.memory).take()
-}
-
 /// How other processes open the memory of an allocation.
 #[derive(Debug)]
 pub(super) enum Exposed<D: Dialect> {
@@ -135,32 +90,23 @@ pub(super) enum Exposed<D: Dialect> {
 /// As for [`Chunk::behind`].
 pub(super) fn exposed<D: Dialect>(found: &Allocation<D>) -> Result<Exposed<D>> {
     let refused = |why: String| Err(Error::new(ErrorCode::InvalidValue, why));
+    let freed = || refused(format!("{:?} was freed", found.base()));
     let part = match found.expose() {
         Some(Memory::Pooled(part)) => part,
-        Some(Memory::Ordered(ordered)) if has_memory(found) => {
-            return Ok(Exposed::Pool(Arc::clone(&ordered.from)));
+        Some(Memory::Ordered(ordered)) => {
+            let from = ordered.memory().as_ref().and_then(Chunk::pool).cloned();
+            return from.map_or_else(freed, |from| Ok(Exposed::Pool(from)));
         }
         Some(Memory::Opened(_)) => {
             return refused("memory that was opened is shared by its exporter".to_owned());
         }
-        _ => return refused(format!("{:?} was freed", found.base())),
+        None => return freed(),
     };
     let (chunk, offset) = (part.block().chunk(), part.block().offset());
     let (behind, before) = chunk.behind()?;
     let (base, exposes) = (before + offset, before + pool::Chunk::bytes(chunk));
     Ok(Exposed::Chunk { behind, base, exposes, device: chunk.device().uuid() })
 }
-/// Registers device memory that was allocated in stream order.
-///
-/// # Errors
-/// `UNKNOWN` if the driver returned a null address.
-pub(super) fn adopt<D: Dialect>(home: Home, bytes: usize, memory: Ordered<D>) -> Result<UsmPtr> {
-    let at = locked(&memory.memory).as_ref().map_or(0, FromPool::at);
-    let null = || Error::new(ErrorCode::Unknown, "the driver gave a null address");
-    let base = UsmPtr::from_addr(at as usize).ok_or_else(null)?;
-    Ok(Allocation::enter(base, bytes, Usm::Device, home, Memory::Ordered(memory)).base())
-}
-
 /// A chunk to be freed. When the driver frees pinned, managed or classic device memory, the call blocks until
 /// the context is idle: in the worst case until a command is complete that waits for the calling thread. So
 /// the chunk is kept while any queue of the process is busy, up to [`MOST`] bytes in total.

@@ -13,11 +13,10 @@
 //! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    Device, DriverDevice, Event, Family, Queue, UsmPool,
+    Device, DriverDevice, Event, Family, Queue,
     context::DriverContext,
     device,
     driver::{Dialect, RawEvent, RawStream},
-    memory::Freeing,
     native::{
         event::NativeEvent,
         stream::{self as native, StreamHome},
@@ -30,15 +29,10 @@ use super::{
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
 use ur_adapter::{
-    command::CompletionRequest,
     error::{Error, ErrorCode, Result},
     object::Borrowed,
 };
-use ur_core::{
-    command::InOrder,
-    memory::allocation::Usm,
-    queue::{FreedInOrder, HasStreams},
-};
+use ur_core::queue::HasStreams;
 use ur_hal::{
     AdoptedStream, Command, Completion, DefaultStream, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Priority, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
@@ -47,6 +41,7 @@ use ur_ipc::arena::{Counter, protocol::word_of};
 
 /// Creates a stream object over an existing driver stream, or with lanes of its own.
 fn make<D: Dialect>(
+    context: &DriverContext<D>,
     device: &Arc<DriverDevice<D>>,
     request: StreamRequest,
     stream: Option<native::Stream<D>>,
@@ -62,7 +57,7 @@ fn make<D: Dialect>(
     let kind = (priority, in_step, is_in_order);
     let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
-    Ok(Lanes::of(work))
+    Ok(Lanes::of(work, context.pools()))
 }
 
 /// Enqueues a write of a counter's value behind the dependencies of the submission. If this fails, waiters of
@@ -99,10 +94,15 @@ fn call_native<D: Dialect>(
 /// Enqueues a command in a lane.
 #[inline]
 fn submit<D: Dialect>(
-    work: &QueueState<D>,
+    stream: &Lanes<D>,
     what: &Submission<'_, Family<D>>,
 ) -> ur_hal::Result<Option<Point<D>>> {
+    let work = stream.work();
     match *what.command {
+        Command::AllocAsync { request, made } => {
+            usm_async::allocate((work, stream.pools()), what, request.bytes, made)
+        }
+        Command::FreeAsync(memory) => usm_async::free(work, what, memory),
         Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signal::Word(counter, value)) => {
             signal(work, what, counter, value).map(|()| None)
@@ -176,21 +176,24 @@ impl<D: Dialect> Streams for Family<D> {
             _ => EventSharing::None,
         }
     }
+    fn allocates(device: &Arc<DriverDevice<D>>) -> ur_hal::Result<bool> {
+        device.has_pools()
+    }
     fn stream(
-        _: &DriverContext<D>,
+        context: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
         request: StreamRequest,
     ) -> ur_hal::Result<Lanes<D>> {
         let is_default = request.default_stream == Some(DefaultStream::Is);
         let stream = is_default.then(|| native::Stream::adopted(None, false));
-        Ok(make(device, request, stream)?)
+        Ok(make(context, device, request, stream)?)
     }
     #[inline]
     fn submit(
         stream: &Lanes<D>,
         submission: &Submission<'_, Self>,
     ) -> ur_hal::Result<Option<Point<D>>> {
-        submit(stream.work(), submission)
+        submit(stream, submission)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
@@ -229,7 +232,7 @@ impl<D: Dialect> Streams for Family<D> {
     }
     /// An in-order stream over a driver stream; 0 is the default stream.
     fn adopt_stream(
-        _: &DriverContext<D>,
+        context: &DriverContext<D>,
         (devices, wished): (&[Arc<DriverDevice<D>>], Option<&Arc<DriverDevice<D>>>),
         handle: NativeHandle,
         is_owned: bool,
@@ -238,7 +241,7 @@ impl<D: Dialect> Streams for Family<D> {
         let raw = RawStream::from_addr(handle.0 as usize);
         let stream = native::Stream::adopted(raw, is_owned);
         let device = whose(&stream, devices, wished)?;
-        let stream = make(&device, request, Some(stream))?;
+        let stream = make(context, &device, request, Some(stream))?;
         Ok((device, stream))
     }
     fn native_point(point: &Point<D>) -> ur_hal::Result<NativeHandle> {
@@ -271,23 +274,5 @@ impl<D: Dialect> HasStreams for Family<D> {
     }
     fn is_captured(queue: &Queue<D>) -> Result<bool> {
         Ok(queue.stream().work().is_captured()?)
-    }
-    fn allocate_in_order(
-        usm: Usm,
-        queue: Borrowed<'_, Queue<D>>,
-        pool: Borrowed<'_, UsmPool<D>>,
-        size: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        report: CompletionRequest,
-    ) -> Result<Option<InOrder<Event<D>>>> {
-        usm_async::allocate(usm, queue, pool, size, events, report)
-    }
-    fn free_in_order(
-        queue: Borrowed<'_, Queue<D>>,
-        freeing: Freeing<D>,
-        events: &[Borrowed<'_, Event<D>>],
-        report: CompletionRequest,
-    ) -> Result<FreedInOrder<Self>> {
-        usm_async::free(queue, freeing, events, report)
     }
 }

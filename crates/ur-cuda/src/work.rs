@@ -6,6 +6,7 @@ use super::{
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
+    ordered_pools::OrderedPools,
     shared_words::{PendingSignals, Registered, await_all},
 };
 use std::sync::{
@@ -21,18 +22,25 @@ const LANES: usize = 8;
 
 /// A stream as the core holds it; dropping it ends the use of the queue state.
 #[derive(Debug)]
-pub struct Lanes<D: Dialect>(Arc<QueueState<D>>);
+pub struct Lanes<D: Dialect> {
+    work: Arc<QueueState<D>>,
+    /// The pools of its context.
+    pools: Arc<OrderedPools<D>>,
+}
 impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<QueueState<D>>) -> Self {
-        Self(work)
+    pub(super) fn of(work: Arc<QueueState<D>>, pools: &Arc<OrderedPools<D>>) -> Self {
+        Self { work, pools: Arc::clone(pools) }
     }
     pub(super) fn work(&self) -> &QueueState<D> {
-        &self.0
+        &self.work
+    }
+    pub(super) fn pools(&self) -> &OrderedPools<D> {
+        &self.pools
     }
 }
 impl<D: Dialect> Drop for Lanes<D> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.work.leave();
     }
 }
 /// The lanes of a queue and their state.

@@ -139,9 +139,7 @@ impl CoreBackend for LevelZero {
         Ok(())
     }
 }
-impl over_driver::usm_pool::HasUsm for LevelZero {
-    type DriverPools = ();
-}
+impl over_driver::usm_pool::HasUsm for LevelZero {}
 impl Objects for LevelZero {
     ur_core::objects!();
 }

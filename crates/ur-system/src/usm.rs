@@ -314,7 +314,6 @@ macro_rules! system_memory {
                 }
             }
             impl HasUsm for $backend {
-                type DriverPools = ();
                 fn take(
                     context: Borrowed<'_, Context<Self>>,
                     usm: Usm,

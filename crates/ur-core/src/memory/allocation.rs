@@ -4,6 +4,7 @@
 use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
     objects::{next_object, number_of},
+    ordered::Ordered,
     totals::Totals,
     waiting::{DeferredFree, is_for_room},
 };
@@ -101,15 +102,20 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     }
     /// Makes memory of a block of a pool.
     fn pooled(part: Pooled<Self::Source>) -> Self;
+    /// Makes memory of what a queue allocates in its order; `None` if queues of this driver do not.
+    fn ordered(memory: InOrder<Self>) -> Option<Self> {
+        let _ = memory;
+        None
+    }
     /// Whether it is imported from another process.
     fn is_opened(&self) -> bool;
     /// Whether freed memory is reused for other allocations. It is then kept as long as other processes have it open.
     fn is_reused(&self) -> bool {
         !self.is_opened()
     }
-    /// Whether it is allocated in queue order. Any other memory exists before the commands that use it are enqueued.
-    fn is_ordered(&self) -> bool {
-        false
+    /// The memory that a queue allocated in its order. Any other memory exists before the commands that use it are enqueued.
+    fn as_ordered(&self) -> Option<&InOrder<Self>> {
+        None
     }
     /// Whether it was allocated as exportable memory, and has to be freed by the entry for that.
     fn is_exportable(&self) -> bool {
@@ -128,6 +134,8 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
         Ok(())
     }
 }
+/// Memory that a queue allocated in its order.
+pub type InOrder<M> = Ordered<<<M as Memory>::Source as pool::Source>::Chunk>;
 /// The memory of a process.
 pub struct OfProcess<M: Memory> {
     /// All allocations.
@@ -254,7 +262,7 @@ impl<M: Memory> Allocation<M> {
     }
     /// Its object number. Commands that were submitted before an object had this number cannot use the allocation.
     pub fn since(&self) -> u64 {
-        let is_ordered = self.memory.as_ref().is_some_and(M::is_ordered);
+        let is_ordered = self.memory.as_ref().is_some_and(|memory| memory.as_ordered().is_some());
         // Memory allocated in queue order may be used by the very command that allocates it.
         if is_ordered { 0 } else { number_of(self.object) }
     }

@@ -12,10 +12,7 @@ use crate::{
     },
     process_mutex::ProcessMutex,
 };
-use std::{
-    fmt,
-    sync::{Arc, OnceLock, atomic::Ordering::*},
-};
+use std::sync::{Arc, OnceLock, atomic::Ordering::*};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -32,9 +29,6 @@ pub trait HasUsm:
     + Objects<UsmPool = UsmPool<Self>>
     + Allocates
 {
-    /// What a pool keeps for a driver that has pools itself.
-    type DriverPools: Default + fmt::Debug + Send + Sync;
-
     /// Allocates memory if the caller passes no pool. `request`: what it belongs to, its size, and its alignment in
     /// bytes.
     ///
@@ -79,7 +73,7 @@ pub fn check_size<D: Allocates>(
     })
 }
 /// How a context's own pool cuts device memory.
-pub const OWN_DEVICE: Limits = Limits {
+const OWN_DEVICE: Limits = Limits {
     grain: 256,
     poolable: 16 << 20,
     chunk: 32 << 20,
@@ -145,8 +139,6 @@ pub struct UsmPool<D: HasUsm> {
     zeroed: bool,
     parts: ProcessMutex<Parts<D>>,
     totals: Arc<Totals>,
-    /// The driver's own pools for it.
-    pub driver: D::DriverPools,
 }
 #[derive(Debug)]
 struct Parts<D: HasUsm> {
@@ -189,7 +181,6 @@ impl<D: HasUsm> UsmPool<D> {
             zeroed: false,
             parts: ProcessMutex::new(Parts { made: vec![], limits }),
             totals: Totals::new(),
-            driver: D::DriverPools::default(),
         }
     }
     /// A default pool of a device.

@@ -1,8 +1,8 @@
 //! Queues and events as objects, and what a backend implements for them.
 use super::counters::Counters;
 use crate::{
-    command::{InOrder, Place, Ready, Recorder},
-    memory::allocation::{Allocation, Freeing, Usm},
+    command::{Place, Ready, Recorder},
+    memory::allocation::{Allocation, Usm},
     over_driver::{mem::BufferBackend, sampler::HasSamplers, watch::Watch},
     process_mutex::ProcessMutex,
     profiling::Profile,
@@ -74,36 +74,6 @@ pub trait HasStreams:
     /// Whether memory that is freed in queue order is handed to the driver with the command
     /// ([`Used::Freed`](crate::command::Used::Freed)). Otherwise the core uses a deferred free.
     const FREES_WITH_COMMANDS: bool = false;
-
-    /// See [`TakesCommands::allocate_in_order`](crate::command::TakesCommands).
-    ///
-    /// # Errors
-    /// As `urEnqueueUSMDeviceAllocExp` documents them; nothing is allocated then.
-    fn allocate_in_order(
-        usm: Usm,
-        queue: Borrowed<'_, Queue<Self>>,
-        pool: Borrowed<'_, Self::UsmPool>,
-        size: usize,
-        events: &[Borrowed<'_, Event<Self>>],
-        report: CompletionRequest,
-    ) -> Result<Option<InOrder<Event<Self>>>> {
-        let _ = (usm, queue, pool, size, events, report);
-        Ok(None)
-    }
-    /// Frees memory in queue order, if the driver's queues do that themselves; otherwise returns the memory for the
-    /// core to free.
-    ///
-    /// # Errors
-    /// As for every command; nothing is freed then.
-    fn free_in_order(
-        queue: Borrowed<'_, Queue<Self>>,
-        freeing: Freeing<Self::Memory>,
-        events: &[Borrowed<'_, Event<Self>>],
-        report: CompletionRequest,
-    ) -> Result<FreedInOrder<Self>> {
-        let _ = (queue, events, report);
-        Ok(FreedInOrder::No(freeing))
-    }
 
     /// Whether recorded commands wait for points even in in-order queues. See
     /// [`Replays`](crate::command_buffer::Replays).
@@ -178,15 +148,6 @@ pub trait HasStreams:
         let _ = desc;
         Ok(())
     }
-}
-
-/// Whether the queue freed the memory itself.
-#[derive(Debug)]
-pub enum FreedInOrder<D: HasStreams> {
-    /// It did, and this is the event of the command.
-    Yes(Option<Owned<Event<D>>>),
-    /// It did not; the core must free it.
-    No(Freeing<D::Memory>),
 }
 
 /// What `ur_queue_handle_t` points at.
