@@ -69,7 +69,10 @@ pub fn check_size<D: Allocates>(
 ) -> Result<()> {
     let most = D::largest_allocation(device)?;
     Error::unless((1..=most).contains(&bytes), code, || {
-        format!("{bytes} bytes are none, or more than the {most} of one allocation{}", D::SIZE_HINT)
+        let hint = D::SIZE_HINT;
+        format!(
+            "{bytes} bytes are none, or more than the {most} that one allocation may have{hint}"
+        )
     })
 }
 /// How a context's own pool cuts device memory.
