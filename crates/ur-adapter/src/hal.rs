@@ -26,6 +26,8 @@ fn code(kind: ErrorKind) -> ErrorCode {
         K::InvalidArgumentSize => ErrorCode::InvalidKernelArgumentSize,
         K::InvalidGlobalSize => ErrorCode::InvalidWorkDimension,
         K::InvalidBinary => ErrorCode::InvalidBinary,
+        K::InvalidModule => ErrorCode::InvalidProgram,
+        K::NotBuilt => ErrorCode::InvalidProgramExecutable,
         K::BuildFailed => ErrorCode::ProgramBuildFailure,
         K::LinkFailed => ErrorCode::ProgramLinkFailure,
         K::NoCompiler => ErrorCode::CompilerNotAvailable,

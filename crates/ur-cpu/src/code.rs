@@ -3,6 +3,7 @@
 //! are in `native_code.rs`.
 use super::{
     Cpu,
+    device::{DriverContext, DriverDevice},
     host::host,
     native_code::{self, ARGUMENT_BYTES, Binary, Function, LOCAL_MEMORY, Loaded},
 };
@@ -12,7 +13,8 @@ use std::{
     sync::Arc,
 };
 use ur_hal::{
-    Address, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range, Result,
+    Address, Capabilities, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, LaunchLimits,
+    Modules, Piece, Range, Result,
 };
 
 /// The largest number of work-items in a group: a limit of this adapter, not of the processor.
@@ -74,12 +76,26 @@ impl Code {
 impl Modules for Cpu {
     type Code = Binary;
     type Target = ();
-    type Module = Code;
-    type Function = Function;
     const TARGETS: &'static [&'static CStr] = &[c"native_cpu"];
     /// All devices share the address space, and so the code.
     const SHARES_MODULES: bool = true;
+    const COMMANDS_KEEP_CODE: bool = true;
+    const REFUSES_EMPTY_RANGES: bool = true;
 
+    fn target(_: &DriverContext, _: &Arc<DriverDevice>) -> Result<()> {
+        Ok(())
+    }
+    /// Work-items are called one after the other, so there are no cooperative launches.
+    fn launches(_: &Arc<DriverDevice>) -> Result<(Capabilities, LaunchLimits)> {
+        let limits = LaunchLimits {
+            items: MAX_WORK_GROUP,
+            group: [MAX_WORK_GROUP; 3],
+            grid: [usize::MAX; 3],
+            sub_group: 1,
+            local_memory: LOCAL_MEMORY,
+        };
+        Ok((Capabilities::NONE, limits))
+    }
     fn code(bytes: &[u8], form: CodeForm) -> Result<Binary> {
         match form {
             CodeForm::Binary => Ok(native_code::look_at(bytes)?),

@@ -11,13 +11,10 @@ mod memory;
 mod native_code;
 mod p2p;
 mod partition;
-mod program;
 mod sampler;
 mod streams;
 mod topology;
-mod usm;
 
-pub use program::{Kernel, Program};
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -27,7 +24,6 @@ use ur_core::{
 };
 use ur_sys::{ur_backend_t, ur_dditable_t};
 use ur_system::{backing, bytes, host, mapping};
-pub use usm::UsmPool;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
@@ -42,8 +38,8 @@ impl ur_hal::Types for Cpu {
     type Physical = ur_system::opened::Physical;
     type Stream = streams::Stream;
     type Point = std::sync::Arc<engine::Completion>;
-    type Module = <Self as ur_hal::Modules>::Module;
-    type Function = <Self as ur_hal::Modules>::Function;
+    type Module = code::Code;
+    type Function = native_code::Function;
     type Image = image::Pixels;
     type Sampler = u32;
     type Graph = Infallible;
@@ -89,7 +85,7 @@ impl Contexts for Cpu {
 impl CoreBackend for Cpu {
     ur_core::memory_of_process!(Cpu);
     type Moment = engine::Moment;
-    fn moments(context: usize) -> Vec<engine::Moment> {
+    fn moments(context: usize, _: u64) -> Vec<engine::Moment> {
         engine::all_queues_sync_point(context).into_moments()
     }
     fn wait(context: usize) -> Result<()> {

@@ -1,11 +1,13 @@
 //! The CPU's memory is the system's.
 use super::{
     Cpu,
-    backing::Block,
+    backing::{ALIGNMENT, Block},
+    bytes,
     device::{DriverContext, DriverDevice},
+    host::host,
 };
 use std::sync::Arc;
-use ur_hal::{Allocates, MemoryRequest};
+use ur_hal::{Address, Allocates, MemoryRequest, Range, Result};
 use ur_system::usm::OverSystem;
 
 ur_system::system_memory!(Cpu);
@@ -16,12 +18,20 @@ impl OverSystem for Cpu {
 }
 impl Allocates for Cpu {
     ur_system::takes_from_store!();
-    fn allocate(
-        _: &DriverContext,
-        _: &Arc<DriverDevice>,
-        request: MemoryRequest,
-    ) -> ur_hal::Result<Block> {
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    fn memory_size(_: &Arc<DriverDevice>) -> Result<usize> {
+        Ok(usize::try_from(host().memory).unwrap_or(usize::MAX))
+    }
+    fn allocate(_: &DriverContext, _: &Arc<DriverDevice>, request: MemoryRequest) -> Result<Block> {
         Ok(Block::of_request(request)?)
+    }
+    fn zero(_: &DriverContext, _: &Arc<DriverDevice>, range: Range) -> Result<()> {
+        bytes::fill(range.start(), &[0], range.bytes());
+        Ok(())
+    }
+    fn copy(_: &DriverContext, to: Address, from: Address, bytes: usize) -> Result<()> {
+        bytes::copy(to, from, bytes);
+        Ok(())
     }
 }
 

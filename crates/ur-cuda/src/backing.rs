@@ -3,10 +3,11 @@
 use super::{
     Attribute,
     device::DriverDevice,
-    driver::Dialect,
+    driver::{Dialect, RawStream},
     native::{
         device as native, ipc,
         memory::{Piece, Sort},
+        pool::{DriverPool, FromPool},
         virtual_memory::{self, Mapped, Physical},
     },
 };
@@ -107,6 +108,8 @@ pub struct Chunk<D: Dialect> {
 enum ChunkSource<D: Dialect> {
     Virtual(Mapped<D>),
     Piece(Piece<D>),
+    /// An allocation of a driver's pool, made in stream order.
+    Ordered(FromPool<D>),
 }
 impl<D: Dialect> Chunk<D> {
     /// Allocates at least `bytes` at a multiple of `align`, which is at most [`ALIGNMENT`]. Device memory
@@ -170,8 +173,40 @@ impl<D: Dialect> Chunk<D> {
         let null = || Error::new(ErrorKind::Unknown, "the driver gave a null address");
         let base = Address::new(at as usize).ok_or_else(null)?;
         let range = Range::new(base, bytes)?;
-        D::statics().memory.get().claims.claim(base.get(), bytes, Some((kind, device.number())));
+        // The driver may give memory that is freed in stream order to others at once, so that is not claimed.
+        if !matches!(made, ChunkSource::Ordered(_)) {
+            let place = Some((kind, device.number()));
+            D::statics().memory.get().claims.claim(base.get(), bytes, place);
+        }
         Ok(Self { range, made, device: device.clone() })
+    }
+    /// An allocation of a driver's pool.
+    ///
+    /// # Errors
+    /// `UNKNOWN` if the driver returned a null address.
+    pub(super) fn ordered(
+        device: &Arc<DriverDevice<D>>,
+        memory: FromPool<D>,
+        bytes: usize,
+    ) -> Result<Self> {
+        Self::of((device, MemoryKind::Device), memory.at(), bytes, ChunkSource::Ordered(memory))
+    }
+    /// The driver's pool, if it was allocated in stream order.
+    pub(super) fn pool(&self) -> Option<&Arc<DriverPool<D>>> {
+        match &self.made {
+            ChunkSource::Ordered(memory) => Some(memory.pool()),
+            _ => None,
+        }
+    }
+    /// Frees it in the order of `stream`, if it was allocated so; a context must be current.
+    ///
+    /// # Errors
+    /// Returns the driver's error; it is then freed on drop.
+    pub(super) fn free_on(mut self, stream: Option<RawStream>) -> Result<()> {
+        match &mut self.made {
+            ChunkSource::Ordered(memory) => memory.free_on(stream),
+            _ => Ok(()),
+        }
     }
     /// The device that it was allocated on.
     pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
@@ -207,6 +242,9 @@ impl<D: Dialect> Chunk<D> {
 }
 impl<D: Dialect> Drop for Chunk<D> {
     fn drop(&mut self) {
+        if matches!(self.made, ChunkSource::Ordered(_)) {
+            return;
+        }
         let store = D::statics().memory.get();
         store.claims.give_up(self.range.start().get()); // before the driver can give the address to another allocation
         if let ChunkSource::Virtual(mapped) = &self.made {

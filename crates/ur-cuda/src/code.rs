@@ -1,10 +1,12 @@
 //! Programs and kernels of CUDA and HIP: the driver loads or links PTX text, machine code or bundles. The
 //! formats are recognised in `binary.rs`.
 use super::{
-    Family,
+    DriverDevice, Family,
+    attribute::Attribute as A,
     binary::{Form, Image},
+    context::DriverContext,
     device,
-    driver::{Api, Dialect, RawContext},
+    driver::{Api, Dialect, RawContext, RawModule},
     native::{
         context::Entered,
         module::{self, Fact, Function, Input, Module, Options},
@@ -18,8 +20,8 @@ use std::{
     },
 };
 use ur_hal::{
-    CachePreference, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules, Piece, Range,
-    Result,
+    CachePreference, Capabilities, Capability, CodeForm, Error, ErrorKind, FunctionFacts,
+    GroupChoice, LaunchLimits, Modules, NativeHandle, Piece, Range, Result,
 };
 
 /// A device that code is loaded for.
@@ -32,6 +34,16 @@ pub struct Target {
     pub(super) units: i32,
     /// Work-items of a warp.
     pub(super) warp: i32,
+}
+impl Target {
+    fn of<D: Dialect>(device: &DriverDevice<D>) -> Result<Self> {
+        Ok(Self {
+            context: device.context()?,
+            local_memory: device.local_memory()? as usize,
+            units: device.get(A::Units)?,
+            warp: device.get(A::SubGroup)?,
+        })
+    }
 }
 /// A module loaded by the driver.
 #[derive(Debug)]
@@ -51,9 +63,18 @@ impl<D: Dialect> Code<D> {
         let of = |module| Arc::new(Self { module, target: *target, image: Some(image) });
         (module.map(of).map_err(about_code), log)
     }
-    /// Wraps a module that was created outside this adapter.
-    pub(super) fn of(module: Module<D>, target: Target) -> Arc<Self> {
-        Arc::new(Self { module, target, image: None })
+    /// Wraps a module of the device that was created outside this adapter.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn adopted(
+        raw: RawModule,
+        is_owned: bool,
+        device: &DriverDevice<D>,
+    ) -> Result<Arc<Self>> {
+        let target = Target::of(device)?;
+        let module = Module::of(raw, is_owned, target.context);
+        Ok(Arc::new(Self { module, target, image: None }))
     }
     pub(super) fn module(&self) -> &Module<D> {
         &self.module
@@ -103,13 +124,28 @@ impl<D: Dialect> Kernel<D> {
 impl<D: Dialect> Modules for Family<D> {
     type Code = Arc<Image>;
     type Target = Target;
-    type Module = Arc<Code<D>>;
-    type Function = Kernel<D>;
     const TARGETS: &'static [&'static CStr] = match D::API {
         Api::Hip => &[c"amdgcn"],
         _ => &[c"nvptx64"],
     };
 
+    fn target(_: &DriverContext<D>, device: &Arc<DriverDevice<D>>) -> Result<Target> {
+        Target::of(device)
+    }
+    fn launches(device: &Arc<DriverDevice<D>>) -> Result<(Capabilities, LaunchLimits)> {
+        let get = |attribute| device.get(attribute).map(|n| n as usize);
+        let limits = LaunchLimits {
+            items: get(A::GroupItems)?,
+            group: [get(A::GroupX)?, get(A::GroupY)?, get(A::GroupZ)?],
+            grid: [get(A::GridX)?, get(A::GridY)?, get(A::GridZ)?],
+            sub_group: get(A::SubGroup)?.max(1),
+            local_memory: device.local_memory()? as usize,
+        };
+        let capabilities = Capabilities::of(&[Capability::ScratchMemory])
+            .with_if(Capability::CooperativeLaunch, device.has(A::Cooperative)?)
+            .with_if(Capability::Clusters, device.has(A::Clusters)?);
+        Ok((capabilities, limits))
+    }
     fn code(bytes: &[u8], form: CodeForm) -> Result<Arc<Image>> {
         let image = Image::of::<D>(bytes).map(Arc::new);
         Ok(match form {
@@ -184,6 +220,22 @@ impl<D: Dialect> Modules for Family<D> {
         let own_local = function.fact(Fact::Shared)? as usize;
         let (allowed, code) = (AtomicU32::new(0), Arc::clone(code));
         Ok(Some(Kernel { function, twin, parameters, own_local, allowed, code }))
+    }
+    /// The handle is only compared with the functions of the module, never passed to the driver, so an invalid one is
+    /// refused.
+    fn adopt_function(
+        code: &Arc<Code<D>>,
+        handle: NativeHandle,
+        _: bool,
+    ) -> Result<(Option<Kernel<D>>, CString)> {
+        for name in Self::functions(code)? {
+            let found = code.module.function(&name)?;
+            if found.is_some_and(|one| one.raw().addr() as u64 == handle.0) {
+                return Ok((None, name));
+            }
+        }
+        let why = format!("{:#x} is none of the functions of the program", handle.0);
+        Err(Error::new(ErrorKind::InvalidFunction, why))
     }
     fn variable(code: &Arc<Code<D>>, name: &CStr) -> Result<Option<Range>> {
         let found = code.module.variable(name)?;

@@ -1,25 +1,21 @@
-//! A context: its devices and its queues. There is no driver object for it; each device has a primary
-//! context.
-use super::{device::DriverDevice, driver::Dialect, work::QueueRegistry};
+//! A context: its devices and their pools. There is no driver object for it; each device has a primary context.
+use super::{device::DriverDevice, driver::Dialect, ordered_pools::OrderedPools};
 use std::sync::Arc;
 
-/// The devices and the queues of a context.
+/// The devices of a context.
 #[derive(Debug)]
-pub struct DriverContext<D: Dialect> {
-    devices: Vec<Arc<DriverDevice<D>>>,
-    queues: QueueRegistry<D>,
-}
+pub struct DriverContext<D: Dialect>(Arc<OrderedPools<D>>);
 impl<D: Dialect> DriverContext<D> {
     /// A context of these devices; at least one.
     pub(super) fn new(devices: Vec<Arc<DriverDevice<D>>>) -> Self {
-        Self { devices, queues: QueueRegistry::new() }
+        Self(Arc::new(OrderedPools::new(devices)))
     }
     /// Its devices; never empty.
     pub fn devices(&self) -> &[Arc<DriverDevice<D>>] {
-        &self.devices
+        self.0.devices()
     }
-    /// The queues that were created in it.
-    pub(super) fn queues(&self) -> &QueueRegistry<D> {
-        &self.queues
+    /// The pools of which its streams allocate memory in their order.
+    pub(super) fn pools(&self) -> &Arc<OrderedPools<D>> {
+        &self.0
     }
 }

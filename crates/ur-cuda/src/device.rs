@@ -7,11 +7,11 @@ use super::{
     context::DriverContext,
     device_info,
     driver::{Dialect, RawContext},
-    image,
     native::{
         context::{self, Entered},
         device as native,
         event::EventPool,
+        pool::DriverPool,
     },
     patience::Sleepers,
     work,
@@ -20,10 +20,7 @@ use crate::notice;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{error, info::Answer, object::Object};
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::{
-    Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
-    OpensDevices, PlatformFacts, Result, Severity,
-};
+use ur_hal::{Clocks, Error, ErrorKind, OpensDevices, PlatformFacts, Result, Severity};
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A device. It lives as long as the process.
@@ -37,6 +34,10 @@ pub struct DriverDevice<D: Dialect> {
     clock: OnceLock<Clock<D>>,
     /// Bytes of local memory that a work-group may use.
     local_memory: OnceLock<u32>,
+    /// Bytes of its memory.
+    memory: OnceLock<usize>,
+    /// Whether it has pools that can be shared.
+    has_pools: OnceLock<bool>,
     /// Whether memory allocated on it can be shared with other processes.
     is_shared: OnceLock<bool>,
     _dialect: std::marker::PhantomData<fn() -> D>,
@@ -76,7 +77,7 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
         .map(|number| {
             let (context, clock) = (OnceLock::new(), OnceLock::new());
             let events = Arc::new(EventPool::new(number));
-            let (local_memory, is_shared) = (OnceLock::new(), OnceLock::new());
+            let (local_memory, memory, has_pools, is_shared) = Default::default();
             let _dialect = std::marker::PhantomData;
             let uuid = native::uuid::<D>(number)?;
             Ok(Arc::new(DriverDevice {
@@ -87,6 +88,8 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
                 sleepers: Sleepers::new(),
                 clock,
                 local_memory,
+                memory,
+                has_pools,
                 is_shared,
                 _dialect,
             }))
@@ -183,6 +186,28 @@ impl<D: Dialect> DriverDevice<D> {
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
         Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
     }
+    /// Bytes of its memory. The driver is queried once.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn memory(&self) -> Result<usize> {
+        if let Some(bytes) = self.memory.get() {
+            return Ok(*bytes);
+        }
+        let bytes = native::memory::<D>(self.number)?;
+        Ok(*self.memory.get_or_init(|| bytes))
+    }
+    /// Whether it has pools that can be shared with other processes. The driver is queried once.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn has_pools(&self) -> Result<bool> {
+        if let Some(has) = self.has_pools.get() {
+            return Ok(*has);
+        }
+        let has = DriverPool::is_supported(self)?;
+        Ok(*self.has_pools.get_or_init(|| has))
+    }
     /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
@@ -259,46 +284,6 @@ impl<D: Dialect> OpensDevices for Family<D> {
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
-    }
-}
-impl<D: Dialect> NativeHandles for Family<D> {
-    const HAS_HANDLES: bool = true;
-    /// Of a device its number (`CUdevice`); of a context the primary context of its first device.
-    fn native(object: NativeObject<'_, Self>) -> Result<NativeHandle> {
-        Ok(NativeHandle(match object {
-            NativeObject::Device(device) => device.number as u64,
-            NativeObject::Context(context) => context.devices()[0].context()?.addr() as u64,
-            NativeObject::Image(image) => return Ok(image.handle()),
-            _ => return Error::unsupported("a native handle of this object"),
-        }))
-    }
-    /// Accepts of contexts only primary ones: objects of any other could not be used together with ours.
-    fn adopt(
-        devices: &[Arc<DriverDevice<D>>],
-        _: Option<&DriverContext<D>>,
-        (kind, handle): (NativeKind, NativeHandle),
-        is_owned: bool,
-    ) -> Result<Adopted<Self>> {
-        match (kind, devices) {
-            (NativeKind::Context, _) => {}
-            (NativeKind::Image(desc), [device, ..]) => {
-                return image::adopt(device, handle, &desc, is_owned).map(Adopted::Image);
-            }
-            _ => return Error::unsupported("an object of this native handle"),
-        }
-        let candidates = if devices.is_empty() { all::<D>() } else { devices };
-        let raw = RawContext::from_addr(handle.0 as usize);
-        for one in candidates {
-            if raw.map_or(Ok(false), |raw| one.is_primary(raw))? {
-                let own = if devices.is_empty() { vec![Arc::clone(one)] } else { devices.to_vec() };
-                return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
-            }
-        }
-        Err(Error::new(
-            ErrorKind::InvalidValue,
-            "the native context is not the primary context of a device given: retain that one \
-             (cuDevicePrimaryCtxRetain) and pass it",
-        ))
     }
 }
 impl<D: Dialect> HasDevices for Family<D> {

@@ -159,9 +159,7 @@ fn memory<D: Dialect>(
 ) -> error::Result<bool> {
     let bytes = |of: A| size(device, of).map(|bytes| bytes as u64);
     match name {
-        I::GLOBAL_MEM_SIZE | I::MAX_MEM_ALLOC_SIZE => {
-            answer.value(&(native::memory::<D>(device.number())? as u64))
-        }
+        I::GLOBAL_MEM_SIZE | I::MAX_MEM_ALLOC_SIZE => answer.value(&(device.memory()? as u64)),
         I::GLOBAL_MEM_FREE => answer.value(&(device.enter()?.memory()?.0 as u64)),
         I::GLOBAL_MEM_CACHELINE_SIZE => answer.value(&128_u32),
         I::GLOBAL_MEM_CACHE_SIZE => answer.value(&bytes(A::L2Cache)?),

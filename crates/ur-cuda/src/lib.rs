@@ -24,12 +24,13 @@ mod lane;
 mod mem;
 mod memory;
 pub mod native;
+mod objects;
 mod opened;
+mod ordered_pools;
 mod p2p;
 mod patience;
 mod peers;
 mod point;
-mod program;
 mod registry;
 mod sampler;
 mod share;
@@ -47,42 +48,26 @@ pub use attribute::Attribute;
 pub use device::DriverDevice;
 use driver::Api;
 pub use driver::{Cuda, Dialect, Hip};
-pub use program::{Kernel, Program};
-use std::{convert::Infallible, marker::PhantomData, sync::Arc};
+use std::marker::PhantomData;
 use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
     command_buffer,
     memory::allocation::OfProcess,
     over_driver::{self, Contexts, CoreBackend},
+    queue,
 };
 use ur_mapping::PerProcess;
 use ur_sys::ur_dditable_t;
-pub use usm::UsmPool;
 
 /// The backend type of the dialect `D`: implements the traits of `ur_hal` and the entries that `ur-core` does
 /// not implement yet.
 #[derive(Debug)]
 pub struct Family<D>(PhantomData<fn() -> D>);
 
-/// `Graph` is `Infallible`: graphs of the driver are not used; the core replays recorded commands.
-impl<D: Dialect> ur_hal::Types for Family<D> {
-    type Device = Arc<DriverDevice<D>>;
-    type Context = context::DriverContext<D>;
-    type Allocation = backing::Chunk<D>;
-    type Reservation = virtual_mem::Reservation<D>;
-    type Physical = virtual_mem::Physical<D>;
-    type Stream = work::Lanes<D>;
-    type Point = point::Point<D>;
-    type Module = <Self as ur_hal::Modules>::Module;
-    type Function = <Self as ur_hal::Modules>::Function;
-    type Image = image::Pixels<D>;
-    type Sampler = u32;
-    type Graph = Infallible;
-}
-/// What `ur_mem_handle_t` points at.
-pub type Mem<D> = over_driver::mem::Mem<Family<D>>;
 /// What `ur_sampler_handle_t` points at.
 pub type Sampler<D> = over_driver::sampler::Sampler<Family<D>>;
+/// What `ur_mem_handle_t` points at.
+pub type Mem<D> = over_driver::mem::Mem<Family<D>>;
 /// What `ur_device_handle_t` points at.
 pub type Device<D> = over_driver::Device<Family<D>>;
 /// What `ur_context_handle_t` points at.
@@ -154,12 +139,15 @@ impl<D: Dialect> CoreBackend for Family<D> {
     fn memory() -> &'static OfProcess<memory::Memory<D>> {
         D::statics().allocations.get()
     }
-    fn moments(context: usize) -> Vec<work::Moment<D>> {
-        work::ticket::<D>(context).into_moments()
+    fn moments(context: usize, since: u64) -> Vec<work::Moment<D>> {
+        work::ticket::<D>(context, since).into_moments()
     }
     fn wait(context: usize) -> Result<()> {
-        Ok(work::ticket::<D>(context).wait()?)
+        Ok(work::ticket::<D>(context, 0).wait()?)
     }
+}
+impl<D: Dialect> queue::HasStreams for Family<D> {
+    ur_core::records_graphs!();
 }
 impl<D: Dialect> command_buffer::Replays for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {

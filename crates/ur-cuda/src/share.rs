@@ -7,7 +7,6 @@ use super::{
     device,
     driver::Dialect,
     foreign,
-    memory::Ordered,
     native::{
         device as native,
         ipc::OpenedHandle,
@@ -72,16 +71,6 @@ fn lengths(said: &[u8], count: usize, whole: u64) -> Result<Vec<u64>> {
     }
     if all.len() == count && sum == whole { Ok(all) } else { Err(wrong()) }
 }
-/// How memory of a driver's pool travels.
-fn ordered<D: Dialect>(memory: &Ordered<D>) -> Result<Travels> {
-    let freed = || Error::new(ErrorKind::InvalidValue, "the memory was freed");
-    let (from, at) = memory.place().ok_or_else(freed)?;
-    let device = memory.device();
-    let (fd, data) = (from.export(device)?, pool::export_pointer(device, at)?);
-    let (bytes, exposes) = (payload_bytes(Form::Pool as u8, &data), memory.bytes() as u64);
-    Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()))
-}
-
 impl<D: Dialect> Shares for Family<D> {
     type Opened = OpenedMemory<D>;
     type Foreign = foreign::Shared<D>;
@@ -94,6 +83,13 @@ impl<D: Dialect> Shares for Family<D> {
     fn export(what: Export<'_, Self>) -> Result<Travels> {
         match what {
             Export::Memory(chunk, offset) => {
+                if let Some(from) = chunk.pool() {
+                    let (device, at) = (chunk.device(), chunk.range().start().get() as u64);
+                    let (fd, data) = (from.export(device)?, pool::export_pointer(device, at)?);
+                    let bytes = payload_bytes(Form::Pool as u8, &data);
+                    let exposes = chunk.range().bytes() as u64;
+                    return Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()));
+                }
                 let ((behind, before), device) = (chunk.behind()?, chunk.device().uuid());
                 let base = (before + offset) as u64;
                 let payload = match behind {
@@ -109,7 +105,6 @@ impl<D: Dialect> Shares for Family<D> {
                 };
                 Ok((payload, device))
             }
-            Export::Ordered(memory) => ordered(memory),
             Export::Physical(memory) => {
                 let (fd, exposes) = (memory.export()?, memory.bytes() as u64);
                 let bytes = payload_bytes(Form::Physical as u8, &[]);

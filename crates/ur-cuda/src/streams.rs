@@ -13,11 +13,10 @@
 //! | `DISCARD_EVENTS`, `SUBMISSION_BATCHED`, `SUBMISSION_IMMEDIATE`, `LOW_POWER_EVENTS_SUPPORT_EXP` | hints without effect |
 //! | `ON_DEVICE`, `ON_DEVICE_DEFAULT` | refused: `INVALID_QUEUE_PROPERTIES` |
 use super::{
-    DriverDevice, Event, Family, Queue, UsmPool,
+    DriverDevice, Family,
     context::DriverContext,
     device,
     driver::{Dialect, RawEvent, RawStream},
-    memory::Freeing,
     native::{
         event::NativeEvent,
         stream::{self as native, StreamHome},
@@ -29,19 +28,10 @@ use super::{
     work::{Lanes, QueueState},
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::{
-    command::CompletionRequest,
-    error::{Error, ErrorCode, Result},
-    object::Borrowed,
-};
-use ur_core::{
-    command::InOrder,
-    memory::allocation::Usm,
-    queue::{FreedInOrder, HasStreams},
-};
 use ur_hal::{
-    AdoptedStream, Command, Completion, DefaultStream, ErrorKind, EventSharing, NativeCall,
-    NativeHandle, Priority, Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
+    AdoptedStream, Command, Completion, DefaultStream, Error, ErrorKind, EventSharing, NativeCall,
+    NativeHandle, Priority, Profile, Result, Signal, Status, StreamRequest, Streams, Submission,
+    Times,
 };
 use ur_ipc::arena::{Counter, protocol::word_of};
 
@@ -63,8 +53,7 @@ fn make<D: Dialect>(
     let kind = (priority, in_step, is_in_order);
     let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
-    context.queues().add(&work);
-    Ok(Lanes::of(work))
+    Ok(Lanes::of(work, context.pools()))
 }
 
 /// Enqueues a write of a counter's value behind the dependencies of the submission. If this fails, waiters of
@@ -74,7 +63,7 @@ fn signal<D: Dialect>(
     what: &Submission<'_, Family<D>>,
     counter: &Arc<Counter>,
     value: u64,
-) -> ur_hal::Result<()> {
+) -> Result<()> {
     let on = work.device().enter()?;
     work.check_capture(
         &on,
@@ -91,7 +80,7 @@ fn call_native<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     call: NativeCall<'_>,
-) -> ur_hal::Result<Option<Point<D>>> {
+) -> Result<Option<Point<D>>> {
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     put(work, &before, |_| Ok(()))?;
     work.keep_first_behind_barrier()?;
@@ -101,10 +90,15 @@ fn call_native<D: Dialect>(
 /// Enqueues a command in a lane.
 #[inline]
 fn submit<D: Dialect>(
-    work: &QueueState<D>,
+    stream: &Lanes<D>,
     what: &Submission<'_, Family<D>>,
-) -> ur_hal::Result<Option<Point<D>>> {
+) -> Result<Option<Point<D>>> {
+    let work = stream.work();
     match *what.command {
+        Command::AllocAsync { request, made } => {
+            usm_async::allocate((work, stream.pools()), what, request.bytes, made)
+        }
+        Command::FreeAsync(memory) => usm_async::free(work, what, memory),
         Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signal::Word(counter, value)) => {
             signal(work, what, counter, value).map(|()| None)
@@ -131,7 +125,7 @@ fn whose<D: Dialect>(
     let number = stream.raw().map_or(0, RawStream::addr);
     if number == PER_THREAD {
         return Err(Error::new(
-            ErrorCode::InvalidValue,
+            ErrorKind::InvalidValue,
             "2 (CU_STREAM_PER_THREAD) names another stream on each thread that uses it, and a queue may be \
              used on any: create a stream, and make the queue of that",
         ));
@@ -163,14 +157,14 @@ fn whose<D: Dialect>(
             D::NAME
         ),
     };
-    Err(Error::new(ErrorCode::InvalidValue, why))
+    Err(Error::new(ErrorKind::InvalidValue, why))
 }
 
 impl<D: Dialect> Streams for Family<D> {
     const CAN_BE_CAPTURED: bool = true;
     const HAS_NATIVE_HANDLES: bool = true;
     type ArrivedPoint = Infallible;
-    fn check_process() -> ur_hal::Result<()> {
+    fn check_process() -> Result<()> {
         device::check_fork::<D>()
     }
     fn event_sharing(device: &Arc<DriverDevice<D>>) -> EventSharing {
@@ -179,48 +173,48 @@ impl<D: Dialect> Streams for Family<D> {
             _ => EventSharing::None,
         }
     }
+    fn allocates(device: &Arc<DriverDevice<D>>) -> Result<bool> {
+        device.has_pools()
+    }
     fn stream(
         context: &DriverContext<D>,
         device: &Arc<DriverDevice<D>>,
         request: StreamRequest,
-    ) -> ur_hal::Result<Lanes<D>> {
+    ) -> Result<Lanes<D>> {
         let is_default = request.default_stream == Some(DefaultStream::Is);
         let stream = is_default.then(|| native::Stream::adopted(None, false));
         Ok(make(context, device, request, stream)?)
     }
     #[inline]
-    fn submit(
-        stream: &Lanes<D>,
-        submission: &Submission<'_, Self>,
-    ) -> ur_hal::Result<Option<Point<D>>> {
-        submit(stream.work(), submission)
+    fn submit(stream: &Lanes<D>, submission: &Submission<'_, Self>) -> Result<Option<Point<D>>> {
+        submit(stream, submission)
     }
-    fn is_captured(stream: &Lanes<D>) -> ur_hal::Result<bool> {
+    fn is_captured(stream: &Lanes<D>) -> Result<bool> {
         stream.work().is_captured()
     }
-    fn check_word_wait(stream: &Lanes<D>) -> ur_hal::Result<()> {
+    fn check_word_wait(stream: &Lanes<D>) -> Result<()> {
         let work = stream.work();
         work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
-    fn flush(stream: &Lanes<D>) -> ur_hal::Result<()> {
+    fn flush(stream: &Lanes<D>) -> Result<()> {
         stream.work().device().context()?;
         Ok(())
     }
-    fn is_idle(stream: &Lanes<D>) -> ur_hal::Result<bool> {
+    fn is_idle(stream: &Lanes<D>) -> Result<bool> {
         stream.work().is_idle()
     }
-    fn finish(stream: &Lanes<D>) -> ur_hal::Result<()> {
+    fn finish(stream: &Lanes<D>) -> Result<()> {
         stream.work().finish()
     }
-    fn status(point: &Point<D>) -> ur_hal::Result<Status> {
+    fn status(point: &Point<D>) -> Result<Status> {
         point.status()
     }
     #[inline]
     fn is_settled(point: &Point<D>) -> bool {
         point.is_settled() && device::check_fork::<D>().is_ok()
     }
-    fn wait(point: &Point<D>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    fn wait(point: &Point<D>, deadline: Option<Instant>) -> Result<bool> {
         if let Some(deadline) = deadline
             && !Self::is_final_by(point, deadline)?
         {
@@ -229,11 +223,11 @@ impl<D: Dialect> Streams for Family<D> {
         point.wait()?;
         Ok(true)
     }
-    fn times(point: &Point<D>) -> ur_hal::Result<Option<Times>> {
+    fn times(point: &Point<D>) -> Result<Option<Times>> {
         point.times()
     }
     /// The driver stream; of an out-of-order queue the first lane.
-    fn native_stream(stream: &Lanes<D>) -> ur_hal::Result<NativeHandle> {
+    fn native_stream(stream: &Lanes<D>) -> Result<NativeHandle> {
         let first = stream.work().lend_first()?;
         Ok(NativeHandle(first.raw().map_or(0, RawStream::addr) as u64))
     }
@@ -244,14 +238,14 @@ impl<D: Dialect> Streams for Family<D> {
         handle: NativeHandle,
         is_owned: bool,
         request: StreamRequest,
-    ) -> ur_hal::Result<AdoptedStream<Self>> {
+    ) -> Result<AdoptedStream<Self>> {
         let raw = RawStream::from_addr(handle.0 as usize);
         let stream = native::Stream::adopted(raw, is_owned);
         let device = whose(&stream, devices, wished)?;
         let stream = make(context, &device, request, Some(stream))?;
         Ok((device, stream))
     }
-    fn native_point(point: &Point<D>) -> ur_hal::Result<NativeHandle> {
+    fn native_point(point: &Point<D>) -> Result<NativeHandle> {
         Ok(NativeHandle(point.raw().addr() as u64))
     }
     fn adopt_point(
@@ -259,29 +253,8 @@ impl<D: Dialect> Streams for Family<D> {
         devices: &[Arc<DriverDevice<D>>],
         handle: NativeHandle,
         is_owned: bool,
-    ) -> ur_hal::Result<Point<D>> {
+    ) -> Result<Point<D>> {
         let raw = RawEvent::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidValue)?;
         Ok(Point::Native(NativeEvent::adopted(raw, is_owned), Arc::clone(&devices[0])))
-    }
-}
-impl<D: Dialect> HasStreams for Family<D> {
-    ur_core::records_graphs!();
-    fn allocate_in_order(
-        usm: Usm,
-        queue: Borrowed<'_, Queue<D>>,
-        pool: Borrowed<'_, UsmPool<D>>,
-        size: usize,
-        events: &[Borrowed<'_, Event<D>>],
-        report: CompletionRequest,
-    ) -> Result<Option<InOrder<Event<D>>>> {
-        usm_async::allocate(usm, queue, pool, size, events, report)
-    }
-    fn free_in_order(
-        queue: Borrowed<'_, Queue<D>>,
-        freeing: Freeing<D>,
-        events: &[Borrowed<'_, Event<D>>],
-        report: CompletionRequest,
-    ) -> Result<FreedInOrder<Self>> {
-        usm_async::free(queue, freeing, events, report)
     }
 }

@@ -6,6 +6,7 @@ use super::{
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
+    ordered_pools::OrderedPools,
     shared_words::{PendingSignals, Registered, await_all},
 };
 use std::sync::{
@@ -21,18 +22,25 @@ const LANES: usize = 8;
 
 /// A stream as the core holds it; dropping it ends the use of the queue state.
 #[derive(Debug)]
-pub struct Lanes<D: Dialect>(Arc<QueueState<D>>);
+pub struct Lanes<D: Dialect> {
+    work: Arc<QueueState<D>>,
+    /// The pools of its context.
+    pools: Arc<OrderedPools<D>>,
+}
 impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<QueueState<D>>) -> Self {
-        Self(work)
+    pub(super) fn of(work: Arc<QueueState<D>>, pools: &Arc<OrderedPools<D>>) -> Self {
+        Self { work, pools: Arc::clone(pools) }
     }
     pub(super) fn work(&self) -> &QueueState<D> {
-        &self.0
+        &self.work
+    }
+    pub(super) fn pools(&self) -> &OrderedPools<D> {
+        &self.pools
     }
 }
 impl<D: Dialect> Drop for Lanes<D> {
     fn drop(&mut self) {
-        self.0.leave();
+        self.work.leave();
     }
 }
 /// The lanes of a queue and their state.
@@ -271,13 +279,6 @@ impl<D: Dialect> StreamState for QueueState<D> {
         is_done(self.is_idle())
     }
 }
-/// The sync point of everything submitted so far to these queues that may use memory as old as the object with
-/// the number `since`. Does not query the driver.
-pub(super) fn ticket_of<D: Dialect>(queues: &QueueRegistry<D>, since: u64) -> SyncPoint<D> {
-    let mut moments = vec![];
-    queues.all().iter().for_each(|work| work.note(since, &mut moments));
-    SyncPoint(moments)
-}
 
 /// Whether a query reports completion. An error counts as complete, because nothing runs in a context that is
 /// broken or destroyed; except an invalid context, which says nothing about completion.
@@ -368,13 +369,13 @@ impl<D: Dialect> SyncPoint<D> {
         }
     }
 }
-/// The sync point of everything submitted so far to queues of the context with this handle; 0: of all
-/// contexts.
-pub(super) fn ticket<D: Dialect>(context: usize) -> SyncPoint<D> {
+/// The sync point of everything submitted so far to queues of the context with this handle, or of all contexts if
+/// it is 0, that may use memory as old as the object with the number `since`. Does not query the driver.
+pub(super) fn ticket<D: Dialect>(context: usize, since: u64) -> SyncPoint<D> {
     let mut moments = vec![];
-    for work in D::statics().queues_now.of(|w| context == 0 || w.context == context) {
-        work.note(0, &mut moments);
-    }
+    let all = D::statics().queues_now.all();
+    let meant = all.iter().filter(|work| context == 0 || work.context == context);
+    meant.for_each(|work| work.note(since, &mut moments));
     SyncPoint(moments)
 }
 /// Waits for all commands submitted so far to queues of `device`.

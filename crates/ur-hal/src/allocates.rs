@@ -3,16 +3,39 @@
 use crate::{
     Access, Address, Error, ErrorKind, KnownMemory, MemoryRequest, Object, Range, Result, Types,
 };
-use std::os::fd::OwnedFd;
+use std::{os::fd::OwnedFd, sync::Arc};
+
+/// The alignment of the largest type, sixteen numbers of eight bytes.
+const LARGEST_TYPE: usize = 128;
 
 /// Memory at an address.
 ///
-/// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
+/// No method blocks except [`zero`](Self::zero) and [`copy`](Self::copy). All return the driver's error, with the kind
+/// that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Allocates: Types {
-    /// Memory that a stream allocates: see [`Capability::OrderedAllocation`](crate::Capability::OrderedAllocation).
-    /// `Infallible` if streams do not.
-    type Ordered: Object;
+    /// The largest alignment of memory, in bytes.
+    const LARGEST_ALIGNMENT: usize;
+    /// The alignment of each row of pitched memory, in bytes.
+    const ROW: usize = LARGEST_TYPE;
+    /// What an error about a size that is too large adds: how the limit is lifted, if that is possible.
+    const SIZE_HINT: &str = "";
+
+    /// The default alignment of memory with this size, in bytes: by default that of the largest type that fits.
+    fn natural_alignment(bytes: usize) -> usize {
+        LARGEST_TYPE.min(bytes.checked_next_power_of_two().unwrap_or(LARGEST_TYPE))
+    }
+    /// The size of the device's memory, in bytes. Called for each allocation unless the driver implements
+    /// [`largest_allocation`](Self::largest_allocation).
+    fn memory_size(device: &Self::Device) -> Result<usize>;
+    /// The largest size of one allocation, in bytes. Called for each allocation.
+    fn largest_allocation(device: &Self::Device) -> Result<usize> {
+        Self::memory_size(device)
+    }
+    /// Whether the core cuts small allocations out of larger ones where the application has made no pool.
+    fn is_pooled() -> bool {
+        true
+    }
     /// Allocates memory in one piece. All devices of the context that can access it may use it.
     fn allocate(
         context: &Self::Context,
@@ -53,6 +76,14 @@ pub trait Allocates: Types {
     ) -> Result<Option<KnownMemory<Self::Device>>> {
         let _ = (context, at);
         Ok(None)
+    }
+    /// Fills memory that no command uses with zeros, and waits for completion.
+    fn zero(context: &Self::Context, device: &Self::Device, range: Range) -> Result<()>;
+    /// Copies memory that no command uses, and waits for completion.
+    fn copy(context: &Self::Context, to: Address, from: Address, bytes: usize) -> Result<()>;
+    /// What is dropped in place of an allocation that a pool returns.
+    fn returned(allocation: Arc<Self::Allocation>) -> impl Send + 'static {
+        allocation
     }
 }
 

@@ -58,8 +58,8 @@ pub trait NativeHandles: Types {
     }
     /// Wraps a native handle that the application made. If it `is_owned`, the handle is destroyed with the object;
     /// otherwise the application keeps it. Returns [`ErrorKind::InvalidValue`](crate::ErrorKind::InvalidValue) if the
-    /// driver can tell that the handle has another kind, context or device. A context is made for `devices`, or only
-    /// for those of them that the handle itself names.
+    /// driver can tell that the handle has another kind, context or device. A context or a module is made for `devices`, or
+    /// only for those of them that the handle itself names.
     fn adopt(
         devices: &[Self::Device],
         context: Option<&Self::Context>,

@@ -30,7 +30,7 @@ pub trait Driver:
     + VirtualMemory
     + Shares
     + Streams
-    + Modules<Module = <Self as Types>::Module, Function = <Self as Types>::Function>
+    + Modules
 {
     // Devices.
 

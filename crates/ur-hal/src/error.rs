@@ -61,6 +61,10 @@ kinds! {
     InvalidGlobalSize: "the range cannot be divided into groups",
     /// A binary that is for another device, or is damaged.
     InvalidBinary: "the binary is not for this device, or is damaged",
+    /// A module that the driver does not know.
+    InvalidModule: "the module is unknown",
+    /// Code that is not built for the device.
+    NotBuilt: "the code is not built for this device",
     /// Code that does not compile; the build log says why.
     BuildFailed: "the code does not compile",
     /// Code with undefined symbols; the build log names them.

@@ -81,7 +81,6 @@ pub enum NativeKind {
     Stream,
     Point,
     Module,
-    Function,
     /// An image that is said to be like this.
     Image(ImageDesc),
     Sampler,
@@ -94,8 +93,8 @@ pub enum Adopted<D: Types> {
     Context(D::Context, Vec<D::Device>),
     Stream(D::Stream),
     Point(D::Point),
-    Module(D::Module),
-    Function(D::Function),
+    /// The module on each device that it is for.
+    Modules(Vec<(D::Device, D::Module)>),
     Image(D::Image),
     /// A sampler, and its description if the driver knows it.
     Sampler(D::Sampler, Option<SamplerDesc>),

@@ -1,8 +1,8 @@
 //! Code: the methods of a [`Driver`](crate::Driver) for modules and functions. They are a separate trait, so that a
 //! backend can implement them before its other methods exist.
 use crate::{
-    Address, CachePreference, CodeForm, Constant, Error, FunctionFacts, GroupChoice, Object, Range,
-    Result,
+    Address, CachePreference, Capabilities, CodeForm, Constant, Error, FunctionFacts, GroupChoice,
+    LaunchLimits, NativeHandle, Object, Range, Result, Types,
 };
 use std::ffi::{CStr, CString};
 
@@ -25,21 +25,34 @@ pub struct Piece<'a, D: Modules> {
 /// All return the driver's error, with the kind that fits best and the driver's status. A method that returns other
 /// errors documents them.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
-pub trait Modules: Sized + Object {
+pub trait Modules: Types {
     /// Code as the application passed it, checked once; modules are built from it.
     type Code: Object;
     /// The target for which a module is built: a device in a context.
     type Target: Object;
-    /// Code that is loaded on a device.
-    type Module: Object;
-    /// A function of a module. It keeps the module loaded.
-    type Function: Object;
 
     /// The names by which compilers refer to code that the driver accepts; preferred ones first.
     const TARGETS: &'static [&'static CStr] = &[];
     /// Whether all devices of a context share one module.
     const SHARES_MODULES: bool = false;
+    /// Whether commands keep the functions and samplers that they use. Otherwise the core keeps them until the commands
+    /// submitted so far are complete.
+    const COMMANDS_KEEP_CODE: bool = false;
+    /// Whether a launch over an empty range is refused. Otherwise it runs nothing: programs may have empty ranges.
+    const REFUSES_EMPTY_RANGES: bool = false;
 
+    /// The target for a device of a context.
+    fn target(context: &Self::Context, device: &Self::Device) -> Result<Self::Target> {
+        let _ = (context, device);
+        Error::unsupported("programs")
+    }
+    /// Which kinds of launches a device supports, and their limits.
+    fn launches(device: &Self::Device) -> Result<(Capabilities, LaunchLimits)> {
+        let _ = device;
+        let (group, grid) = ([1; 3], [1; 3]);
+        let limits = LaunchLimits { items: 1, group, grid, sub_group: 1, local_memory: 0 };
+        Ok((Capabilities::NONE, limits)) // a device that runs no code
+    }
     /// Accepts code that the application passes. Truncated code is detected here if the driver would read past its end.
     ///
     /// Returns [`ErrorKind::InvalidBinary`](crate::ErrorKind::InvalidBinary) for code that this driver does not accept,
@@ -95,6 +108,20 @@ pub trait Modules: Sized + Object {
     fn function(module: &Self::Module, name: &CStr) -> Result<Option<Self::Function>> {
         let _ = (module, name);
         Error::unsupported("functions")
+    }
+    /// The name of a native function that the application brings, and the function, unless that is what
+    /// [`function`](Self::function) returns for the name. If it `is_owned`, the handle, which is not 0, is destroyed with
+    /// the function; otherwise the application keeps it.
+    ///
+    /// Returns [`ErrorKind::InvalidFunction`](crate::ErrorKind::InvalidFunction) if the driver can tell that it is not a
+    /// function of the module; the handle stays the application's then.
+    fn adopt_function(
+        module: &Self::Module,
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> Result<(Option<Self::Function>, CString)> {
+        let _ = (module, handle, is_owned);
+        Error::unsupported("functions of native handles")
     }
     /// The address at which device code can call a function, if it has one.
     fn address(module: &Self::Module, name: &CStr) -> Result<Option<Address>> {

@@ -9,8 +9,6 @@ use ur_ipc::{Arrived, Payload};
 pub enum Export<'a, D: Allocates> {
     /// What lies at an offset in bytes in an allocation.
     Memory(&'a D::Allocation, usize),
-    /// Memory that was allocated in stream order.
-    Ordered(&'a D::Ordered),
     /// Physical memory.
     Physical(&'a D::Physical),
 }

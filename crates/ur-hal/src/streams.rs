@@ -70,6 +70,13 @@ pub trait Streams: Types {
     /// How processes share events of the device.
     fn event_sharing(device: &Self::Device) -> EventSharing;
 
+    /// [`Capability::OrderedAllocation`](crate::Capability::OrderedAllocation): whether streams of the device allocate and
+    /// free memory in their order. Otherwise the core does not submit [`Command::AllocAsync`](crate::Command::AllocAsync).
+    fn allocates(device: &Self::Device) -> Result<bool> {
+        let _ = device;
+        Ok(false)
+    }
+
     /// Makes a stream of the device. When it is dropped, it completes in the background what was submitted.
     fn stream(
         context: &Self::Context,

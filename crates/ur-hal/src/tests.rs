@@ -22,13 +22,20 @@ impl Types for Nothing {
 impl Modules for Nothing {
     type Code = Infallible;
     type Target = ();
-    type Module = Infallible;
-    type Function = Infallible;
 }
 impl Allocates for Nothing {
-    type Ordered = Infallible;
+    const LARGEST_ALIGNMENT: usize = 1;
+    fn memory_size((): &()) -> Result<usize> {
+        Ok(0)
+    }
     fn allocate((): &(), (): &(), _: MemoryRequest) -> Result<Infallible> {
         Err(ErrorKind::OutOfDeviceMemory.into())
+    }
+    fn zero((): &(), (): &(), _: Range) -> Result<()> {
+        Error::unsupported("memory")
+    }
+    fn copy((): &(), _: Address, _: Address, _: usize) -> Result<()> {
+        Error::unsupported("memory")
     }
 }
 impl Pins for Nothing {

@@ -1,8 +1,10 @@
 //! Programs and kernels of Level Zero: SPIR-V for any device, or a native binary for one. The driver compiles
 //! and links in one step, so a program that is only compiled is kept as SPIR-V until it is linked.
 use super::{
-    LevelZero,
-    driver::RawDevice,
+    DriverDevice, LevelZero,
+    context::DriverContext,
+    device_info,
+    driver::{RawDevice, RawKernel},
     native::{
         context::NativeContext,
         kernel::NativeKernel,
@@ -15,8 +17,8 @@ use std::{
     sync::Arc,
 };
 use ur_hal::{
-    Address, CachePreference, CodeForm, Error, ErrorKind, FunctionFacts, GroupChoice, Modules,
-    Range, Result,
+    Address, CachePreference, Capabilities, Capability, CodeForm, Error, ErrorKind, FunctionFacts,
+    GroupChoice, LaunchLimits, Modules, NativeHandle, Range, Result,
 };
 use ze_sys::*;
 
@@ -32,10 +34,28 @@ pub struct Target {
 impl Modules for LevelZero {
     type Code = Code;
     type Target = Target;
-    type Module = Arc<NativeModule>;
-    type Function = NativeKernel;
     const TARGETS: &'static [&'static CStr] = &[c"spir64_gen", c"spir64"];
 
+    fn target(context: &DriverContext, device: &Arc<DriverDevice>) -> Result<Target> {
+        Ok(Target {
+            context: Arc::clone(context.native()),
+            device: device.raw(),
+            has_linker: context.platform().extensions().has("ZE_experimental_module_program"),
+        })
+    }
+    fn launches(device: &Arc<DriverDevice>) -> Result<(Capabilities, LaunchLimits)> {
+        use Capability::{CooperativeLaunch, LoadedLinker};
+        let told = device.limits();
+        let three = |x: u32, y: u32, z: u32| [x, y, z].map(|n| n as usize);
+        let limits = LaunchLimits {
+            items: told.maxTotalGroupSize as usize,
+            group: three(told.maxGroupSizeX, told.maxGroupSizeY, told.maxGroupSizeZ),
+            grid: three(told.maxGroupCountX, told.maxGroupCountY, told.maxGroupCountZ),
+            sub_group: device_info::sub_groups(device).iter().max().map_or(1, |n| *n as usize),
+            local_memory: told.maxSharedLocalMemory as usize,
+        };
+        Ok((Capabilities::of(&[CooperativeLaunch, LoadedLinker]), limits))
+    }
     fn code(bytes: &[u8], form: CodeForm) -> Result<Code> {
         Ok(match form {
             CodeForm::Intermediate => Code::Il(bytes.into()),
@@ -111,6 +131,16 @@ impl Modules for LevelZero {
     }
     fn function(module: &Self::Module, name: &CStr) -> Result<Option<NativeKernel>> {
         NativeKernel::create(module, name)
+    }
+    fn adopt_function(
+        module: &Self::Module,
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> Result<(Option<NativeKernel>, CString)> {
+        let raw = RawKernel::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidFunction)?;
+        let kernel = NativeKernel::adopted(raw, is_owned, module)?;
+        let name = kernel.name()?;
+        Ok((Some(kernel), name))
     }
     fn address(module: &Self::Module, name: &CStr) -> Result<Option<Address>> {
         Ok(module.function(name)?.and_then(Address::new))

@@ -5,11 +5,12 @@ use super::{
     clock::Clock,
     context::DriverContext,
     device_info,
-    driver::{RawContext, RawDevice},
+    driver::{RawContext, RawDevice, RawModule},
     image,
     native::{
         context::NativeContext,
         device::{self as native, Told},
+        module::NativeModule,
     },
     partition,
     platform::{self, DriverPlatform},
@@ -292,10 +293,16 @@ impl NativeHandles for LevelZero {
             NativeObject::Context(context) => context.raw().addr() as u64,
             NativeObject::Image(image) => image.raw().addr() as u64,
             NativeObject::Sampler(sampler) => sampler.raw().addr() as u64,
+            NativeObject::Module(module) => module.raw().addr() as u64,
+            // The application may set arguments of it.
+            NativeObject::Function(kernel) => {
+                kernel.lend();
+                kernel.raw().addr() as u64
+            }
             _ => return Error::unsupported("a native handle of this object"),
         }))
     }
-    /// Without devices the context is for those of the first driver.
+    /// Without devices a context is for those of the first driver. A module is for all devices.
     fn adopt(
         devices: &[Arc<DriverDevice>],
         context: Option<&DriverContext>,
@@ -310,6 +317,14 @@ impl NativeHandles for LevelZero {
             (NativeKind::Sampler, Some(context), _) => {
                 let (sampler, desc) = sampler::adopt(context, handle, is_owned)?;
                 return Ok(Adopted::Sampler(sampler, desc));
+            }
+            (NativeKind::Module, Some(context), _) => {
+                let null = || Error::from(ErrorKind::InvalidValue);
+                let raw = RawModule::from_addr(handle.0 as usize).ok_or_else(null)?;
+                let module = NativeModule::adopted(raw, is_owned, Arc::clone(context.native()));
+                let module = Arc::new(module);
+                let each = devices.iter().map(|one| (Arc::clone(one), Arc::clone(&module)));
+                return Ok(Adopted::Modules(each.collect()));
             }
             _ => return Error::unsupported("an object of this native handle"),
         };

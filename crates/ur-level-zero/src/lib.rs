@@ -38,7 +38,6 @@ mod p2p;
 mod partition;
 mod platform;
 mod point;
-mod program;
 mod registry;
 mod reusable;
 mod sampler;
@@ -59,7 +58,6 @@ pub use device::{DriverDevice, Group};
 pub use extensions::Extensions;
 use options::options;
 pub use platform::DriverPlatform;
-pub use program::{Kernel, Program};
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -80,8 +78,8 @@ impl ur_hal::Types for LevelZero {
     type Physical = native::physical_memory::Physical;
     type Stream = streams::Stream;
     type Point = point::Point;
-    type Module = <Self as ur_hal::Modules>::Module;
-    type Function = <Self as ur_hal::Modules>::Function;
+    type Module = Arc<native::module::NativeModule>;
+    type Function = native::kernel::NativeKernel;
     type Image = image::Pixels;
     type Sampler = sampler::OnDevice;
     type Graph = Infallible;
@@ -142,8 +140,8 @@ impl Contexts for LevelZero {
 impl CoreBackend for LevelZero {
     ur_core::memory_of_process!(LevelZero);
     type Moment = sync_point::Moment;
-    fn moments(context: usize) -> Vec<sync_point::Moment> {
-        sync_point::submitted(context, 0)
+    fn moments(context: usize, since: u64) -> Vec<sync_point::Moment> {
+        sync_point::submitted(context, since)
     }
     fn wait(context: usize) -> Result<()> {
         sync_point::wait_for_all(context);

@@ -76,7 +76,6 @@ impl Shares for LevelZero {
                 let exposes = before + chunk.range().bytes();
                 Ok((payload_of(&behind, before + offset, exposes), chunk.device().uuid()))
             }
-            Export::Ordered(never) => match *never {},
             Export::Physical(memory) => {
                 let (fd, exposes) = (memory.export()?, memory.bytes() as u64);
                 let bytes = payload_bytes(Form::Physical as u8, &[]);

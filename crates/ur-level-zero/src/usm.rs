@@ -1,6 +1,6 @@
 //! USM: chunks for the core's pools, and command lists for work on memory outside all queues.
 use super::{
-    Context, DriverDevice, LevelZero,
+    DriverDevice, LevelZero,
     backing::{ALIGNMENT, Chunk},
     context::DriverContext,
     crossing::{Ends, line},
@@ -8,25 +8,13 @@ use super::{
     foreign,
     native::{self, context::NativeContext, list::List, utility_list::UtilityList},
     options,
-    sync_point::{self, Moment},
 };
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    memory::UsmPtr,
-    object::{Borrowed, Object},
-    pool::Limits,
-};
-use ur_core::over_driver::usm_pool::{HasUsm, OWN_DEVICE, OWN_OTHERS};
-use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest};
+use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range, Result};
 use ur_lock::locked;
-
-/// The alignment in bytes of allocations without a requested one: enough for every kernel type, and a cache
-/// line.
-const NATURAL: usize = 128;
 
 /// Unused command lists for work outside all queues.
 #[derive(Debug)]
@@ -52,8 +40,8 @@ impl UtilityLists {
     pub(super) fn with<R>(
         &self,
         device: &DriverDevice,
-        work: impl FnOnce(&List<'_>) -> ur_hal::Result<R>,
-    ) -> ur_hal::Result<R> {
+        work: impl FnOnce(&List<'_>) -> Result<R>,
+    ) -> Result<R> {
         let group = device.compute()?;
         let key = (device.raw(), group.ordinal);
         let idle = self.idle().get_mut(&key).and_then(Vec::pop);
@@ -68,78 +56,50 @@ impl UtilityLists {
 }
 
 impl Allocates for LevelZero {
-    type Ordered = std::convert::Infallible;
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    const ROW: usize = 512;
+    const SIZE_HINT: &str = " (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)";
+    /// Enough for every type of a kernel, and a cache line.
+    fn natural_alignment(_: usize) -> usize {
+        128
+    }
+    fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
+        let memories = native::device::memories(device.raw())?;
+        Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
+    }
+    fn largest_allocation(device: &Arc<DriverDevice>) -> Result<usize> {
+        Ok(match options().relaxed_limits {
+            true => isize::MAX as usize, // the driver decides
+            false => device.properties().maxMemAllocSize as usize,
+        })
+    }
+    /// The environment can ask for an allocation of the driver each time.
+    fn is_pooled() -> bool {
+        options().pools
+    }
     fn allocate(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
-    ) -> ur_hal::Result<Chunk> {
+    ) -> Result<Chunk> {
         let (native, devices) = (context.native(), context.devices());
         Chunk::take(kind, native, device, devices, bytes, align)
     }
     fn recognise(
         context: &DriverContext,
         at: Address,
-    ) -> ur_hal::Result<Option<KnownMemory<Arc<DriverDevice>>>> {
+    ) -> Result<Option<KnownMemory<Arc<DriverDevice>>>> {
         foreign::recognise(context, at)
     }
-}
-impl HasUsm for LevelZero {
-    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
-    const ROW: usize = 512;
-    type DriverPools = ();
-
-    fn check_size(device: &Arc<DriverDevice>, bytes: usize) -> Result<()> {
-        let most = match options().relaxed_limits {
-            true => isize::MAX as u64, // the driver decides
-            false => device.properties().maxMemAllocSize,
-        };
-        match bytes > 0 && bytes as u64 <= most {
-            true => Ok(()),
-            false => Err(Error::new(
-                ErrorCode::InvalidUsmSize,
-                format!(
-                    "{bytes} bytes are none, or more than the {most} that one allocation may have \
-                     (UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 lifts that limit)"
-                ),
-            )),
-        }
+    fn zero(context: &DriverContext, device: &Arc<DriverDevice>, range: Range) -> Result<()> {
+        let (at, bytes) = (range.start().get(), range.bytes());
+        context.utility_lists().with(device, |list| list.fill(at, &[0], bytes))
     }
-    fn natural_alignment(_bytes: usize) -> usize {
-        NATURAL
-    }
-    /// The limits of the default pools. If the environment disables pooling, every allocation is a driver
-    /// allocation.
-    fn own_limits() -> [Limits; 2] {
-        let own = [OWN_DEVICE, OWN_OTHERS];
-        match options().pools {
-            true => own,
-            false => own.map(|limits| Limits { poolable: 0, keep: 0, ..limits }),
-        }
-    }
-    fn memory_size(device: &Arc<DriverDevice>) -> Result<usize> {
-        let memories = native::device::memories(device.raw())?;
-        Ok(memories.iter().map(|memory| memory.totalSize as usize).sum())
-    }
-    fn submitted(context: &Object<Context>, since: u64) -> Vec<Moment> {
-        sync_point::submitted(context.as_handle().addr(), since)
-    }
-    fn zero(
-        context: &DriverContext,
-        device: &Arc<DriverDevice>,
-        at: UsmPtr,
-        bytes: usize,
-    ) -> Result<()> {
-        Ok(context.utility_lists().with(device, |list| list.fill(at.addr(), &[0], bytes))?)
-    }
-    fn copy(context: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, bytes: usize) -> Result<()> {
-        let (device, ends) = (&context.devices()[0], (to.addr(), from.addr()));
+    fn copy(context: &DriverContext, to: Address, from: Address, bytes: usize) -> Result<()> {
+        let (device, ends) = (&context.devices()[0], (to.get(), from.get()));
         if let Some(ways) = Ends::beyond(context.utility_lists(), device, ends)? {
-            return Ok(ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1))?);
+            return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
         }
-        Ok(context
-            .driver()
-            .utility_lists()
-            .with(device, |list| list.copy(ends.0, ends.1, bytes))?)
+        context.utility_lists().with(device, |list| list.copy(ends.0, ends.1, bytes))
     }
 }

@@ -101,6 +101,7 @@ pub const CL_PROGRAM_BINARY_TYPE: cl_uint = 0x1184;
 pub const CL_PROGRAM_BINARY_TYPE_EXECUTABLE: u64 = 0x4;
 pub const CL_KERNEL_FUNCTION_NAME: cl_uint = 0x1190;
 pub const CL_KERNEL_NUM_ARGS: cl_uint = 0x1191;
+pub const CL_KERNEL_PROGRAM: cl_uint = 0x1194;
 pub const CL_KERNEL_ARG_ADDRESS_QUALIFIER: cl_uint = 0x1196;
 pub const CL_KERNEL_ARG_TYPE_NAME: cl_uint = 0x1198;
 pub const CL_KERNEL_ARG_ADDRESS_GLOBAL: cl_uint = 0x119B;

@@ -1,9 +1,9 @@
 //! Code for OpenCL: SPIR-V or OpenCL C, which the driver compiles, and binaries that it has made.
 use super::{
-    OpenCl,
+    DriverDevice, OpenCl,
     cl::*,
     context::DriverContext,
-    driver::{RawDevice, RawProgram},
+    driver::{Extensions, RawContext, RawDevice, RawKernel, RawProgram},
     native::{
         kernel::Kernel,
         memory::Reach,
@@ -15,8 +15,12 @@ use std::{
     ffi::{CStr, CString},
     sync::Arc,
 };
+use ur_adapter::error::ErrorCode;
 use ur_core::kernels::spirv::Facts;
-use ur_hal::{Address, CodeForm, Error, ErrorKind, FunctionFacts, Modules, Piece, Range, Result};
+use ur_hal::{
+    Address, Capabilities, CodeForm, Error, ErrorKind, FunctionFacts, LaunchLimits, Modules,
+    NativeHandle, Piece, Range, Result,
+};
 
 /// Code as the driver takes it.
 #[derive(Debug)]
@@ -39,16 +43,61 @@ impl Code {
 /// What a module is built for.
 #[derive(Clone, Debug)]
 pub struct Target {
-    pub(super) context: Arc<DriverContext>,
-    pub(super) device: RawDevice,
+    context: Own<RawContext>,
+    extensions: Arc<Extensions>,
+    reach: Reach,
+    device: RawDevice,
     /// Bytes of local memory that a group can have.
-    pub(super) local: usize,
+    local: usize,
+}
+impl Target {
+    fn of(context: &DriverContext, device: &DriverDevice) -> Self {
+        Self {
+            context: context.native().clone(),
+            extensions: Arc::clone(context.extensions()),
+            reach: context.reach(),
+            device: device.raw(),
+            local: device.facts().local,
+        }
+    }
 }
 /// A program that is built for a device.
 #[derive(Debug)]
 pub struct Module {
     pub(super) program: Own<RawProgram>,
-    pub(super) target: Target,
+    target: Target,
+}
+impl Module {
+    /// A program of the application's, on the devices of the context for which it is built.
+    ///
+    /// # Errors
+    /// `InvalidContext` for one of another context; `InvalidDevice` for none of the devices; `NotBuilt`.
+    pub(super) fn adopted(
+        context: &DriverContext,
+        devices: &[Arc<DriverDevice>],
+        raw: RawProgram,
+        is_owned: bool,
+    ) -> Result<Vec<(Arc<DriverDevice>, Self)>> {
+        raw.check_context(CL_PROGRAM_CONTEXT, context.raw(), ErrorCode::InvalidContext)?;
+        let its = raw.numbers(CL_PROGRAM_DEVICES)?;
+        let own = devices.iter().filter(|one| its.contains(&one.raw().addr()));
+        let mut devices: Vec<_> = own.cloned().collect();
+        if devices.is_empty() {
+            let why = "the native program is for none of the context's devices";
+            return Err(Error::new(ErrorKind::InvalidDevice, why));
+        }
+        devices.retain(|one| native::is_built(raw, one.raw()).unwrap_or(false));
+        if devices.is_empty() {
+            let why = "the native program is built for none of the context's devices: call clBuildProgram first";
+            return Err(Error::new(ErrorKind::NotBuilt, why));
+        }
+        let program = Own::adopted(raw, is_owned)?;
+        let module = |device: Arc<DriverDevice>| {
+            let target = Target::of(context, &device);
+            (device, Self { program: program.clone(), target })
+        };
+        Ok(devices.into_iter().map(module).collect())
+    }
 }
 /// A kernel on a device.
 #[derive(Debug)]
@@ -57,7 +106,8 @@ pub struct Function {
     target: Target,
 }
 impl Function {
-    pub(super) fn new(kernel: Kernel, target: &Target) -> Self {
+    fn new(kernel: Own<RawKernel>, target: &Target) -> Self {
+        let kernel = Kernel::new(kernel, &target.extensions);
         Self { kernel, target: target.clone() }
     }
 }
@@ -67,10 +117,19 @@ const MAGIC: [[u8; 4]; 2] = [[0x03, 0x02, 0x23, 0x07], [0x07, 0x23, 0x02, 0x03]]
 impl Modules for OpenCl {
     type Code = Code;
     type Target = Target;
-    type Module = Module;
-    type Function = Function;
     const TARGETS: &'static [&'static CStr] = &[c"spir64_x86_64", c"spir64"];
 
+    fn target(context: &DriverContext, device: &Arc<DriverDevice>) -> Result<Target> {
+        Ok(Target::of(context, device))
+    }
+    fn launches(device: &Arc<DriverDevice>) -> Result<(Capabilities, LaunchLimits)> {
+        let facts = device.facts();
+        let (items, group) = facts.items;
+        let sub_group = facts.sub_groups.iter().max().map_or(1, |n| *n as usize);
+        let grid = [u32::MAX as usize; 3];
+        let limits = LaunchLimits { items, group, grid, sub_group, local_memory: facts.local };
+        Ok((Capabilities::NONE, limits))
+    }
     /// What begins as SPIR-V does is that; text is OpenCL C, which drivers without SPIR-V take.
     fn code(bytes: &[u8], form: CodeForm) -> Result<Code> {
         let is_text = || !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok();
@@ -117,18 +176,31 @@ impl Modules for OpenCl {
         Ok(native::names(&module.program)?)
     }
     fn function(module: &Module, name: &CStr) -> Result<Option<Function>> {
-        let extensions = module.target.context.extensions();
-        let Some(raw) = native::kernel(&module.program, name)? else { return Ok(None) };
-        Ok(Some(Function::new(Kernel::new(raw, extensions), &module.target)))
+        let found = native::kernel(&module.program, name)?;
+        Ok(found.map(|raw| Function::new(raw, &module.target)))
+    }
+    fn adopt_function(
+        module: &Module,
+        handle: NativeHandle,
+        is_owned: bool,
+    ) -> Result<(Option<Function>, CString)> {
+        let raw = RawKernel::from_addr(handle.0 as usize).ok_or(ErrorKind::InvalidFunction)?;
+        if raw.number(CL_KERNEL_PROGRAM)? as usize != module.program.raw().addr() {
+            let why = "the native kernel is of another program";
+            return Err(Error::new(ErrorKind::InvalidFunction, why));
+        }
+        let name = raw.text(CL_KERNEL_FUNCTION_NAME)?;
+        let name = CString::new(name).map_err(|_| ErrorKind::InvalidFunction)?;
+        Ok((Some(Function::new(Own::adopted(raw, is_owned)?, &module.target)), name))
     }
     fn address(module: &Module, name: &CStr) -> Result<Option<Address>> {
-        let Target { context, device, .. } = &module.target;
-        let found = native::function(context.extensions(), &module.program, *device, name)?;
+        let Target { extensions, device, .. } = &module.target;
+        let found = native::function(extensions, &module.program, *device, name)?;
         Ok(found.and_then(Address::new))
     }
     fn variable(module: &Module, name: &CStr) -> Result<Option<Range>> {
-        let Target { context, device, .. } = &module.target;
-        let found = native::variable(context.extensions(), &module.program, *device, name)?;
+        let Target { extensions, device, .. } = &module.target;
+        let found = native::variable(extensions, &module.program, *device, name)?;
         let found = found.and_then(|(at, bytes)| Address::new(at).zip(Some(bytes)));
         found.map(|(at, bytes)| Range::new(at, bytes)).transpose()
     }
@@ -141,7 +213,7 @@ impl Modules for OpenCl {
         let group = group.and_then(|all| <[usize; 3]>::try_from(all).ok()).filter(|g| *g != [0; 3]);
         let items = one(CL_KERNEL_WORK_GROUP_SIZE);
         let of_items = [items.unwrap_or(1), 1, 1];
-        let extensions = function.target.context.extensions();
+        let extensions = &function.target.extensions;
         let sub = |name| native::of_sub_group(extensions, (raw, device), name, of_items);
         let sub_groups = sub(CL_KERNEL_COMPILE_NUM_SUB_GROUPS).filter(|&n| n != 0);
         Ok(FunctionFacts {
@@ -175,7 +247,7 @@ impl Modules for OpenCl {
         }
     }
     fn reach_all(function: &Function, all: bool) -> Result<()> {
-        let names: &[cl_uint] = match function.target.context.reach() {
+        let names: &[cl_uint] = match function.target.reach {
             Reach::System => &[CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM],
             Reach::Usm => &[
                 CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL,
@@ -206,8 +278,8 @@ fn created(target: &Target, piece: &Piece<'_, OpenCl>) -> Result<Own<RawProgram>
     if let Code::SpirV(bytes) = piece.code {
         Facts::of(bytes).map_err(|why| Error::new(ErrorKind::BuildFailed, why))?;
     }
-    let place = (target.context.native().raw(), target.device);
-    Ok(native::create(place, target.context.extensions(), piece.code, piece.constants)?)
+    let place = (target.context.raw(), target.device);
+    Ok(native::create(place, &target.extensions, piece.code, piece.constants)?)
 }
 /// A program of one piece, by what is done with it for a device with its options.
 fn made(
@@ -242,7 +314,7 @@ fn linked(
     let all: Vec<_> =
         pieces.iter().map(|piece| compiled(target, piece, log)).collect::<Result<_>>()?;
     let raws: Vec<_> = all.iter().map(Own::raw).collect();
-    let place = (target.context.native().raw(), target.device);
+    let place = (target.context.raw(), target.device);
     Ok(native::link(place, c"", &raws, |program| note(log, program, target.device))?)
 }
 

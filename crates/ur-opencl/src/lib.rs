@@ -15,13 +15,11 @@ mod native;
 mod native_handles;
 mod platform;
 mod point;
-mod program;
 mod sampler;
 mod streams;
 
 pub use device::DriverDevice;
 pub use platform::DriverPlatform;
-pub use program::{Kernel, Program};
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
@@ -92,7 +90,7 @@ impl Contexts for OpenCl {
 impl CoreBackend for OpenCl {
     ur_core::memory_of_process!(OpenCl);
     type Moment = lane::Moment;
-    fn moments(context: usize) -> Vec<lane::Moment> {
+    fn moments(context: usize, _: u64) -> Vec<lane::Moment> {
         lane::moments(context)
     }
     fn wait(context: usize) -> Result<()> {

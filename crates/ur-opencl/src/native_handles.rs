@@ -2,8 +2,9 @@
 use super::{
     DriverDevice, OpenCl,
     cl::*,
+    code::Module,
     context::DriverContext,
-    driver::RawContext,
+    driver::{RawContext, RawProgram},
     image,
     native::own::{Own, Tells},
     platform, sampler,
@@ -20,6 +21,8 @@ impl NativeHandles for OpenCl {
             NativeObject::Device(device) => device.raw().addr() as u64,
             NativeObject::Context(context) => context.raw().addr() as u64,
             NativeObject::Image(image) => image.object.raw().addr() as u64,
+            NativeObject::Module(module) => module.program.raw().addr() as u64,
+            NativeObject::Function(function) => function.kernel.raw().addr() as u64,
             NativeObject::Sampler(sampler) => sampler.raw().addr() as u64,
             _ => return Error::unsupported("a native handle of this object"),
         }))
@@ -35,6 +38,11 @@ impl NativeHandles for OpenCl {
             (NativeKind::Context, _, Some(raw)) => raw,
             (NativeKind::Image(desc), Some(context), _) => {
                 return image::adopt(context, handle, &desc, is_owned).map(Adopted::Image);
+            }
+            (NativeKind::Module, Some(context), _) => {
+                let null = || Error::from(ErrorKind::InvalidValue);
+                let raw = RawProgram::from_addr(handle.0 as usize).ok_or_else(null)?;
+                return Ok(Adopted::Modules(Module::adopted(context, devices, raw, is_owned)?));
             }
             (NativeKind::Sampler, ..) => {
                 let (sampler, desc) = sampler::adopt(handle, is_owned)?;

@@ -100,12 +100,9 @@ pub fn descriptor<D: OverSystem>(memory: &D::Allocation) -> Result<OwnedFd> {
 ///
 /// # Errors
 /// `InvalidValue` for memory without a descriptor.
-pub fn export<D: OverSystem + Allocates<Ordered = std::convert::Infallible>>(
-    what: Export<'_, D>,
-) -> Result<Travels> {
+pub fn export<D: OverSystem + Allocates>(what: Export<'_, D>) -> Result<Travels> {
     let behind = match what {
         Export::Memory(memory, offset) => behind::<D>(memory, offset)?,
-        Export::Ordered(never) => match *never {},
         Export::Physical(memory) => memory.behind()?,
     };
     Ok((payload(&behind), uuid()?))
@@ -251,7 +248,6 @@ macro_rules! system_memory {
 #[macro_export]
 macro_rules! takes_from_store {
     () => {
-        type Ordered = std::convert::Infallible;
         const ALLOCATES_BLOCKS: bool = true;
         fn block(
             context: &<Self as $crate::usm::ur_hal::Types>::Context,

@@ -8,7 +8,6 @@ use ur_sys::*;
 
 // What handles of C point at.
 pub type Device = over_driver::Device<Example>;
-pub type Context = over_driver::Context<Example>;
 
 /// Who the device is to other processes: a ticket of another device is refused by it. A real one asks its driver.
 pub const UUID: [u8; 16] = *b"example device 1";

@@ -71,7 +71,7 @@ impl CoreBackend for Example {
     ur_core::memory_of_process!(Example);
     /// How far a stream has come; freed memory waits for that.
     type Moment = stream::Moment;
-    fn moments(context: usize) -> Vec<stream::Moment> {
+    fn moments(context: usize, _: u64) -> Vec<stream::Moment> {
         stream::moments(context)
     }
     fn wait(context: usize) -> Result<()> {

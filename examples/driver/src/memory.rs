@@ -1,13 +1,11 @@
 //! Memory. The core has pools, limits, queries, deferred free, buffers and all entries; `ur-system` has the system's memory,
 //! how it is mapped at reserved addresses, and how processes share it. Here is what neither can know.
-use super::{Example, device::Context};
+use super::Example;
 use std::convert::Infallible;
-use ur_adapter::{error::Result, memory::UsmPtr, object::Borrowed};
-use ur_core::{
-    over_driver::usm_pool::HasUsm,
-    program::{HasCode, RunsCode},
+use ur_hal::{
+    Address, Allocates, MakesBuffers, MakesImages, MakesSamplers, MemoryRequest, Modules, Range,
+    Result,
 };
-use ur_hal::{Allocates, MakesBuffers, MakesImages, MakesSamplers, MemoryRequest, Modules};
 use ur_system::{
     backing::{ALIGNMENT, Block},
     bytes,
@@ -24,25 +22,21 @@ impl OverSystem for Example {
         Some(chunk)
     }
 }
-/// The driver's verb: memory in one piece.
+/// The driver's verbs.
 impl Allocates for Example {
-    type Ordered = Infallible;
-    fn allocate((): &(), (): &(), request: MemoryRequest) -> ur_hal::Result<Block> {
-        Ok(Block::of_request(request)?)
-    }
-}
-impl HasUsm for Example {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
-    type DriverPools = ();
     fn memory_size((): &()) -> Result<usize> {
         Ok(TOTAL)
     }
-    fn zero((): &(), (): &(), at: UsmPtr, size: usize) -> Result<()> {
-        bytes::fill(at, &[0], size);
+    fn allocate((): &(), (): &(), request: MemoryRequest) -> Result<Block> {
+        Ok(Block::of_request(request)?)
+    }
+    fn zero((): &(), (): &(), range: Range) -> Result<()> {
+        bytes::fill(range.start(), &[0], range.bytes());
         Ok(())
     }
-    fn copy(_: Borrowed<'_, Context>, to: UsmPtr, from: UsmPtr, size: usize) -> Result<()> {
-        bytes::copy(to, from, size);
+    fn copy((): &(), to: Address, from: Address, bytes: usize) -> Result<()> {
+        bytes::copy(to, from, bytes);
         Ok(())
     }
 }
@@ -56,8 +50,4 @@ impl MakesSamplers for Example {}
 impl Modules for Example {
     type Code = Infallible;
     type Target = Infallible;
-    type Module = Infallible;
-    type Function = Infallible;
 }
-impl HasCode for Example {}
-impl RunsCode for Example {}

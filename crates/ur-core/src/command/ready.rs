@@ -20,7 +20,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Never, Owned},
 };
-use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Modules, Order, Types};
+use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Order, Types};
 use ur_sys::*;
 
 type Device<D> = <D as Objects>::Device;
@@ -31,12 +31,7 @@ pub type Place<'a, D> = (&'a Owned<<D as Objects>::Context>, &'a Owned<Device<D>
 
 /// What accepts checked commands: queues over any driver's streams (`queue/submit.rs`).
 pub trait TakesCommands:
-    RunsCode
-    + BufferBackend
-    + HasSamplers
-    + Types
-    + Modules<Function = <Self as Types>::Function>
-    + Objects<ExpCommandBuffer: Recorder<Self>>
+    RunsCode + BufferBackend + HasSamplers + Types + Objects<ExpCommandBuffer: Recorder<Self>>
 {
     /// Identifies this backend's allocations, so that host ranges can be checked against them.
     type Known: Allocated;

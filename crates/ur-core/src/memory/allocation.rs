@@ -4,6 +4,7 @@
 use super::{
     allocations::{self, Allocated, Allocations, Entries, enter, write},
     objects::{next_object, number_of},
+    ordered::Ordered,
     totals::Totals,
     waiting::{DeferredFree, is_for_room},
 };
@@ -91,8 +92,9 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     /// The memory of this process, in a static that a forked child does not inherit.
     fn of_process() -> &'static OfProcess<Self>;
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
-    /// this handle, or of all contexts if it is 0.
-    fn submitted(context: usize) -> Vec<Self::Moment>;
+    /// this handle, or of all contexts if it is 0. May leave out commands that use no memory as old as the object with
+    /// the number `since`.
+    fn submitted(context: usize, since: u64) -> Vec<Self::Moment>;
     /// Whether this process is a forked child of one whose driver works in that process alone: what the child has is the
     /// parent's, whose threads may have held locks of queues at the fork.
     fn is_of_parent() -> bool {
@@ -100,15 +102,20 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     }
     /// Makes memory of a block of a pool.
     fn pooled(part: Pooled<Self::Source>) -> Self;
+    /// Makes memory of what a queue allocates in its order; `None` if queues of this driver do not.
+    fn ordered(memory: InOrder<Self>) -> Option<Self> {
+        let _ = memory;
+        None
+    }
     /// Whether it is imported from another process.
     fn is_opened(&self) -> bool;
     /// Whether freed memory is reused for other allocations. It is then kept as long as other processes have it open.
     fn is_reused(&self) -> bool {
         !self.is_opened()
     }
-    /// Whether it is allocated in queue order. Any other memory exists before the commands that use it are enqueued.
-    fn is_ordered(&self) -> bool {
-        false
+    /// The memory that a queue allocated in its order. Any other memory exists before the commands that use it are enqueued.
+    fn as_ordered(&self) -> Option<&InOrder<Self>> {
+        None
     }
     /// Whether it was allocated as exportable memory, and has to be freed by the entry for that.
     fn is_exportable(&self) -> bool {
@@ -127,6 +134,8 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
         Ok(())
     }
 }
+/// Memory that a queue allocated in its order.
+pub type InOrder<M> = Ordered<<<M as Memory>::Source as pool::Source>::Chunk>;
 /// The memory of a process.
 pub struct OfProcess<M: Memory> {
     /// All allocations.
@@ -253,7 +262,7 @@ impl<M: Memory> Allocation<M> {
     }
     /// Its object number. Commands that were submitted before an object had this number cannot use the allocation.
     pub fn since(&self) -> u64 {
-        let is_ordered = self.memory.as_ref().is_some_and(M::is_ordered);
+        let is_ordered = self.memory.as_ref().is_some_and(|memory| memory.as_ordered().is_some());
         // Memory allocated in queue order may be used by the very command that allocates it.
         if is_ordered { 0 } else { number_of(self.object) }
     }
@@ -356,17 +365,12 @@ pub enum DeferredItem<M: Memory> {
 
 /// Frees the allocation that starts at `at`. Its memory is reused when the commands enqueued so far in the context are
 /// complete, when this process has closed all opens of it, and, if it was exported and its memory is reusable, when no
-/// other process has it open. `before` returns the points to wait for, given an object number: commands submitted
-/// before an object had that number cannot use the allocation.
+/// other process has it open.
 ///
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
-pub fn free<M: Memory>(
-    context: usize,
-    at: UsmPtr,
-    before: impl FnOnce(u64) -> Vec<M::Moment>,
-) -> Result<()> {
-    Freeing::<M>::begin(context, at)?.finish(before);
+pub fn free<M: Memory>(context: usize, at: UsmPtr) -> Result<()> {
+    Freeing::<M>::begin(context, at)?.finish(context);
     Ok(())
 }
 
@@ -440,10 +444,11 @@ impl<M: Memory> Freeing<M> {
     pub fn announce(&self) {
         self.0.announce();
     }
-    /// Announces the free to importers, and drops the memory when the points that `before` returns have passed.
-    pub fn finish(self, before: impl FnOnce(u64) -> Vec<M::Moment>) {
+    /// Announces the free to importers, and drops the memory when the commands submitted so far in the context are
+    /// complete.
+    pub fn finish(self, context: usize) {
         // Only now, after it has left the registry: no command submitted from here on can have found it there.
-        let before = before(self.0.since());
+        let before = M::submitted(context, self.0.since());
         self.announce();
         M::of_process().deferred.after(before, DeferredItem::Allocation(self.0));
     }

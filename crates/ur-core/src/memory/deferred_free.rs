@@ -38,7 +38,7 @@ pub fn later<M: Memory>(moments: Vec<M::Moment>, what: impl Send + 'static) {
 /// queues), or now if they are already.
 pub fn leave<M: Memory>(context: usize, what: impl Send + 'static) {
     if let Some(what) = own::<M, _>(what) {
-        after::<M>(M::submitted(context), what);
+        after::<M>(M::submitted(context, 0), what);
     }
 }
 /// Drops some of the objects that no command uses any more; asks the driver about a few queues only.

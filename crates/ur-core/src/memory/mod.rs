@@ -9,6 +9,7 @@ pub mod maps;
 pub(crate) mod newest;
 pub mod objects;
 pub mod of_others;
+pub mod ordered;
 pub mod physical;
 pub mod policy;
 pub mod pools;

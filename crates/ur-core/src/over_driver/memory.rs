@@ -3,7 +3,10 @@ use super::{
     physical_mem::reserved,
     usm_pool::{Chunks, HasUsm},
 };
-use crate::memory::allocation::{self, Allocation, Home, OfProcess, Pooled, Usm};
+use crate::memory::{
+    allocation::{self, Allocation, Home, OfProcess, Pooled, Usm},
+    ordered::Ordered,
+};
 use ur_adapter::{error::Result, memory::UsmPtr, object::Backend};
 use ur_hal::{Access, Export, Memory as _, Range, Travels};
 
@@ -16,8 +19,8 @@ pub enum Memory<D: HasUsm> {
     Alone(D::Allocation),
     /// Memory of its own that callers may export to other APIs.
     Exportable(D::Allocation),
-    /// Memory that a stream allocated.
-    Ordered(D::Ordered),
+    /// Memory that a stream allocated in its order.
+    Ordered(Ordered<D::Allocation>),
     /// Memory of another process.
     Opened(D::Opened),
 }
@@ -28,8 +31,8 @@ impl<D: HasUsm> allocation::Memory for Memory<D> {
     fn of_process() -> &'static OfProcess<Self> {
         D::memory()
     }
-    fn submitted(context: usize) -> Vec<D::Moment> {
-        D::moments(context)
+    fn submitted(context: usize, since: u64) -> Vec<D::Moment> {
+        D::moments(context, since)
     }
     fn is_of_parent() -> bool {
         D::check_fork().is_err()
@@ -47,8 +50,14 @@ impl<D: HasUsm> allocation::Memory for Memory<D> {
             Self::Opened(_) => false,
         }
     }
-    fn is_ordered(&self) -> bool {
-        matches!(self, Self::Ordered(_))
+    fn ordered(memory: Ordered<D::Allocation>) -> Option<Self> {
+        Some(Self::Ordered(memory))
+    }
+    fn as_ordered(&self) -> Option<&Ordered<D::Allocation>> {
+        match self {
+            Self::Ordered(memory) => Some(memory),
+            _ => None,
+        }
     }
     fn is_exportable(&self) -> bool {
         matches!(self, Self::Exportable(_))
@@ -75,16 +84,16 @@ impl<D: HasUsm> Memory<D> {
 /// # Errors
 /// `INVALID_VALUE` for memory that cannot be shared. Returns the driver's error, mapped as in `error.rs`.
 pub fn export<D: HasUsm>(found: &Allocation<Memory<D>>) -> Result<Travels> {
-    let what = match found.expose() {
-        Some(Memory::Ordered(ordered)) => Some(Export::Ordered(ordered)),
-        Some(memory) => memory.within().map(|(all, offset)| Export::Memory(all, offset)),
-        None => None,
-    };
-    let opened = || {
-        let why = "memory that was opened is shared by its exporter";
-        ur_hal::Error::new(ur_hal::ErrorKind::InvalidValue, why)
-    };
-    Ok(D::export(what.ok_or_else(opened)?)?)
+    let refused = |why| ur_hal::Error::new(ur_hal::ErrorKind::InvalidValue, why);
+    let memory = found.expose();
+    if let Some(Memory::Ordered(ordered)) = memory {
+        let memory = ordered.memory();
+        let memory = memory.as_ref().ok_or_else(|| refused("the memory was freed"))?;
+        return Ok(D::export(Export::Memory(memory, 0))?);
+    }
+    let opened = || refused("memory that was opened is shared by its exporter");
+    let (memory, offset) = memory.and_then(Memory::within).ok_or_else(opened)?;
+    Ok(D::export(Export::Memory(memory, offset))?)
 }
 /// Registers memory of its own; `bytes` is the size that the caller requested.
 pub fn enter<D: HasUsm>(

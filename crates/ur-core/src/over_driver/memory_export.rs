@@ -3,7 +3,7 @@
 use super::{
     OverDriver,
     memory::{Memory, enter},
-    usm_pool::{Context, Device, HasUsm},
+    usm_pool::{Context, Device, HasUsm, check_size},
 };
 use crate::memory::{
     allocation::{self, Allocation, Freeing, Home, Memory as _, Usm},
@@ -63,8 +63,7 @@ impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
     ) -> Result<UsmPtr> {
         context.check(device)?;
         let form = form::<D>(&device, handle_type)?;
-        D::check_size(&device, size)
-            .map_err(|error| error.with_code(ErrorCode::UnsupportedSize))?;
+        check_size::<D>(&device, size, ErrorCode::UnsupportedSize)?;
         if alignment != 0 && !alignment.is_power_of_two() {
             let why = format!("an alignment of {alignment} is no power of two");
             return Error::refuse(ErrorCode::UnsupportedAlignment, why);
@@ -89,7 +88,7 @@ impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         };
         let freeing = Freeing::begin_if(handle(&context), mem, check);
         let refused = |error: Error| error.with_code(ErrorCode::InvalidValue); // the documented code
-        freeing.map_err(refused)?.finish(|since| D::submitted(&context, since));
+        freeing.map_err(refused)?.finish(handle(&context));
         Ok(())
     }
     /// Writes the descriptor to `to`, as an `int`.

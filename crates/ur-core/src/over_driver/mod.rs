@@ -54,8 +54,9 @@ pub trait CoreBackend: Contexts + fmt::Debug {
     /// The memory of this process, in a static that a forked child does not inherit.
     fn memory() -> &'static OfProcess<Self::Memory>;
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
-    /// this handle, or of all contexts if it is 0.
-    fn moments(context: usize) -> Vec<Self::Moment>;
+    /// this handle, or of all contexts if it is 0. May leave out commands that use no memory as old as the object with
+    /// the number `since`.
+    fn moments(context: usize, since: u64) -> Vec<Self::Moment>;
     /// Waits for all commands submitted so far to queues of the context with this handle.
     ///
     /// # Errors

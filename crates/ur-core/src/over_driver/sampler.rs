@@ -1,7 +1,7 @@
 //! Samplers, which say how a kernel reads between the pixels of an image. The sampler object of a device is the
 //! driver's.
 use super::{OverDriver, own_handle};
-use crate::program::RunsCode;
+use crate::program::{self, RunsCode};
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
     api::{Objects, SamplerApi},
@@ -76,7 +76,7 @@ impl<D: HasSamplers> Drop for Sampler<D> {
         let mut next = self.on.take();
         while let Some(mut one) = next {
             next = one.next.take();
-            D::leave(self.context.as_handle().addr(), one.made);
+            program::leave::<D>(self.context.as_handle().addr(), one.made);
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     memory::{
-        allocation::{Allocation, Hold, Registered, Usm},
+        allocation::{Allocation, Hold, Memory as _, Registered, Usm},
         deferred_free,
     },
     queue::HasStreams,
@@ -205,7 +205,7 @@ impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
     }
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
         let open = OpenedObjects::<D>::get().opens.take(at)?;
-        let before = D::submitted(&context, open.since());
+        let before = D::Memory::submitted(context.as_handle().addr(), open.since());
         deferred_free::after::<D::Memory>(before, open);
         Ok(())
     }

@@ -182,7 +182,7 @@ impl<D: HasStorage> Storage<D> {
             }
         };
         if let Some(host) = host {
-            D::copy(made.context.borrow(), at, host, bytes)?;
+            D::copy(made.context.driver(), at.into(), host.into(), bytes)?;
             made.written_first();
         }
         Ok((made, stays))

@@ -1,7 +1,7 @@
 //! USM: what callers request is checked here, and taken from the pools of `usm_pool.rs` or from the driver.
 use super::{
     OverDriver, usm_host,
-    usm_pool::{Context, Device, HasUsm, UsmPool, take, take_alone},
+    usm_pool::{Context, Device, HasUsm, UsmPool, check_size, take, take_alone},
 };
 use crate::memory::{
     allocation::{self, Allocation, Home, Usm},
@@ -49,7 +49,7 @@ pub fn allocate<D: HasUsm>(
 ) -> Result<UsmPtr> {
     device.map_or(Ok(()), |device| context.check(device))?;
     let chosen = device.unwrap_or_else(|| context.devices()[0].borrow());
-    D::check_size(&chosen, size)?;
+    check_size::<D>(&chosen, size, ErrorCode::InvalidUsmSize)?;
     desc.map_or(Ok(()), check_hints)?;
     let (wished, natural) =
         (desc.map_or(0, |desc| desc.align as usize), D::natural_alignment(size));
@@ -90,7 +90,7 @@ pub fn allocate<D: HasUsm>(
 /// # Errors
 /// `INVALID_MEM_OBJECT`, with the reason.
 pub fn free<D: HasUsm>(context: &Object<Context<D>>, at: UsmPtr) -> Result<()> {
-    allocation::free::<D::Memory>(handle(context), at, |since| D::submitted(context, since))
+    allocation::free::<D::Memory>(handle(context), at)
 }
 /// Answers for an address outside all allocations of the context.
 fn info_elsewhere<D: HasUsm>(
@@ -295,7 +295,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         check_range::<Allocation<D::Memory>>(dst, size, Access::ReadWrite)?;
         check_range::<Allocation<D::Memory>>(src, size, Access::Read)?;
         D::wait(handle(&context))?;
-        D::copy(context, dst, src, size)
+        Ok(D::copy(context.driver(), dst.into(), src.into(), size)?)
     }
     fn usm_host_alloc_register_exp(
         context: Borrowed<'_, Context<D>>,

@@ -1,6 +1,5 @@
 //! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
-//! `ur_adapter::pool`, requests of callers are checked in `usm.rs`, and this file also has what both need from a
-//! driver.
+//! `ur_adapter::pool`, and requests of callers are checked in `usm.rs`.
 pub(super) use super::objects::{Context, Device};
 use super::{
     DriverContext, DriverDevice,
@@ -18,10 +17,7 @@ use crate::{
     },
     process_mutex::ProcessMutex,
 };
-use std::{
-    fmt,
-    sync::{Arc, OnceLock, atomic::Ordering::*},
-};
+use std::sync::{Arc, OnceLock, atomic::Ordering::*};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -29,81 +25,41 @@ use ur_adapter::{
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
-use ur_hal::{MemoryRequest, Shares, Types};
+use ur_hal::{Allocates, MemoryRequest, Range, Shares, Types};
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
-/// A driver over which the core implements USM. The methods beside those of [`Allocates`] are needed until contexts and
-/// streams are the core's too.
+/// A driver over which the core implements USM.
 pub trait HasUsm:
     HostRegistration<Memory = Memory<Self>>
     + Objects<UsmPool = UsmPool<Self>, PhysicalMem = PhysicalMem<Self>>
     + Shares
 {
-    /// The largest alignment of memory, in bytes.
-    const LARGEST_ALIGNMENT: usize;
-    /// The alignment of each row of pitched memory, in bytes.
-    const ROW: usize = NATURAL;
-    /// What a pool keeps for a driver that has pools itself.
-    type DriverPools: Default + fmt::Debug + Send + Sync;
-
-    /// Checks the size of an allocation.
-    ///
-    /// # Errors
-    /// `INVALID_USM_SIZE` for 0 bytes, and for more than the device allows in one allocation; by default that is all of
-    /// its memory.
-    fn check_size(device: &DriverDevice<Self>, bytes: usize) -> Result<()> {
-        let most = Self::memory_size(device)?;
-        let why = || format!("{bytes} bytes are none, or more than the {most} there are");
-        Error::unless((1..=most).contains(&bytes), ErrorCode::InvalidUsmSize, why)
-    }
-    /// The default alignment of memory with this size, in bytes: by default that of the largest type that fits.
-    fn natural_alignment(bytes: usize) -> usize {
-        NATURAL.min(bytes.checked_next_power_of_two().unwrap_or(NATURAL))
-    }
-    /// How memory is cut if the caller passes no pool: device memory, and other memory.
-    fn own_limits() -> [Limits; 2] {
-        [OWN_DEVICE, OWN_OTHERS]
-    }
-    /// The size of a device's memory in bytes.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn memory_size(device: &DriverDevice<Self>) -> Result<usize>;
-    /// What a deferred free keeps in place of a chunk that a pool returns.
-    fn leaving(chunk: Arc<<Self as Types>::Allocation>) -> impl Send + 'static {
-        chunk
-    }
-    /// The moments after which no command of the context uses memory that was allocated when objects had the number
-    /// `since`.
-    fn submitted(context: &Object<Context<Self>>, since: u64) -> Vec<Self::Moment> {
-        let _ = since;
-        Self::moments(handle(context))
-    }
-    /// Fills memory with zeros, and waits for completion.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn zero(
-        context: &DriverContext<Self>,
-        device: &DriverDevice<Self>,
-        at: UsmPtr,
-        bytes: usize,
-    ) -> Result<()>;
-    /// Copies memory that no command uses, and waits for completion.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn copy(
-        context: Borrowed<'_, Context<Self>>,
-        to: UsmPtr,
-        from: UsmPtr,
-        bytes: usize,
-    ) -> Result<()>;
 }
-/// The alignment of the largest type, sixteen numbers of eight bytes.
-const NATURAL: usize = 128;
+impl<D> HasUsm for D where
+    D: HostRegistration<Memory = Memory<D>>
+        + Objects<UsmPool = UsmPool<D>, PhysicalMem = PhysicalMem<D>>
+        + Shares
+{
+}
+/// Checks the size of an allocation.
+///
+/// # Errors
+/// `code` for 0 bytes, and for more than the device allows in one allocation.
+pub fn check_size<D: Allocates>(
+    device: &DriverDevice<D>,
+    bytes: usize,
+    code: ErrorCode,
+) -> Result<()> {
+    let most = D::largest_allocation(device)?;
+    Error::unless((1..=most).contains(&bytes), code, || {
+        let hint = D::SIZE_HINT;
+        format!(
+            "{bytes} bytes are none, or more than the {most} that one allocation may have{hint}"
+        )
+    })
+}
 /// How a context's own pool cuts device memory.
-pub const OWN_DEVICE: Limits = Limits {
+const OWN_DEVICE: Limits = Limits {
     grain: 256,
     poolable: 16 << 20,
     chunk: 32 << 20,
@@ -111,7 +67,7 @@ pub const OWN_DEVICE: Limits = Limits {
     maximum: usize::MAX,
 };
 /// How it cuts other memory.
-pub const OWN_OTHERS: Limits =
+const OWN_OTHERS: Limits =
     Limits { grain: 64, poolable: 1 << 20, chunk: 2 << 20, keep: 32 << 20, maximum: usize::MAX };
 
 /// The source of a pool's chunks: memory of one kind.
@@ -143,7 +99,7 @@ impl<D: HasUsm> Source for Chunks<D> {
     }
     fn give_back(&self, chunk: Arc<Self::Chunk>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        deferred_free::after::<D::Memory>(vec![], D::leaving(chunk));
+        deferred_free::after::<D::Memory>(vec![], D::returned(chunk));
     }
 }
 impl<D: HasUsm> Counted for Chunks<D> {
@@ -152,7 +108,7 @@ impl<D: HasUsm> Counted for Chunks<D> {
     }
     fn prepare(&self, at: UsmPtr, bytes: usize) -> Result<()> {
         match self.zeroed {
-            true => D::zero(&self.context, &self.device, at, bytes),
+            true => Ok(D::zero(&self.context, &self.device, Range::new(at.into(), bytes)?)?),
             false => Ok(()),
         }
     }
@@ -169,8 +125,6 @@ pub struct UsmPool<D: HasUsm> {
     zeroed: bool,
     parts: ProcessMutex<Parts<D>>,
     totals: Arc<Totals>,
-    /// The driver's own pools for it.
-    pub driver: D::DriverPools,
 }
 #[derive(Debug)]
 struct Parts<D: HasUsm> {
@@ -213,7 +167,6 @@ impl<D: HasUsm> UsmPool<D> {
             zeroed: false,
             parts: ProcessMutex::new(Parts { made: vec![], limits }),
             totals: Totals::new(),
-            driver: D::DriverPools::default(),
         }
     }
     /// A default pool of a device.
@@ -370,7 +323,11 @@ impl<D: HasUsm> Default for DevicePools<D> {
 impl<D: HasUsm> DevicePools<D> {
     /// The pool of allocations for which the caller passes none.
     pub fn own(&self, context: Borrowed<'_, Context<D>>) -> &Arc<UsmPool<D>> {
-        self.own.get_or_init(|| Arc::new(UsmPool::new(context, D::own_limits())))
+        let limits = [OWN_DEVICE, OWN_OTHERS].map(|limits| match D::is_pooled() {
+            true => limits,
+            false => Limits { poolable: 0, keep: 0, ..limits },
+        });
+        self.own.get_or_init(|| Arc::new(UsmPool::new(context, limits)))
     }
     /// The devices' pools, which callers can query and set.
     pub fn by_device(&self) -> &ByDevice<UsmPool<D>> {

@@ -6,7 +6,10 @@ use super::{
     link::link,
     object::{Origin, text},
 };
-use crate::{kernels::program_inputs, over_driver::OverDriver};
+use crate::{
+    kernels::program_inputs,
+    over_driver::{OverDriver, own_handle},
+};
 use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{
     api::{ProgramApi, ProgramExpApi},
@@ -15,7 +18,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
-use ur_hal::{Capability, CodeForm};
+use ur_hal::{Adopted, Capability, CodeForm, NativeHandle, NativeKind, NativeObject};
 use ur_sys::*;
 
 /// The code for each device's module. A binary that occurs several times is parsed only once.
@@ -185,15 +188,40 @@ impl<D: RunsCode> ProgramApi for OverDriver<D> {
     }
     fn program_get_native_handle(program: Borrowed<'_, Program<D>>) -> Result<ur_native_handle_t> {
         program.lend_all()?;
-        D::native_program(&program)
+        match D::HAS_HANDLES {
+            true => {
+                let built = program.built()?;
+                Ok(D::native(NativeObject::Module(&*built[0].1))?.0 as ur_native_handle_t)
+            }
+            false => own_handle::of(&program),
+        }
     }
     fn program_create_with_native_handle(
         native: ur_native_handle_t,
         context: Borrowed<'_, Context<D>>,
         properties: Option<&ur_program_native_properties_t>,
     ) -> Result<Owned<Program<D>>> {
+        if !D::HAS_HANDLES {
+            let program: Owned<Program<D>> = own_handle::find(native)?;
+            own_handle::check_context(program.context(), &context)?;
+            return Ok(program);
+        }
+        if native == 0 {
+            return Error::refuse(ErrorCode::InvalidNullHandle, "the native program is null");
+        }
+        let handle = (NativeKind::Module, NativeHandle(native as u64));
         let is_owned = properties.is_some_and(|one| one.isNativeHandleOwned);
-        D::program_of_native(native, &context.own()?, is_owned)
+        let (devices, own) = (context.driver_devices(), Some(&**context.driver()));
+        let Adopted::Modules(modules) = D::adopt(devices, own, handle, is_owned)? else {
+            return Err(ErrorCode::InvalidValue.into()); // the driver returned another kind of object
+        };
+        let own = |(device, module)| {
+            let mut all = context.devices().iter();
+            let found = all.find(|one| *one.driver() == device).cloned();
+            Ok((found.ok_or(ErrorCode::InvalidDevice)?, module))
+        };
+        let modules = modules.into_iter().map(own).collect::<Result<_>>()?;
+        Ok(Program::adopted(context.own()?, modules))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Kernels: functions of built programs, and their properties on each device.
 use super::{
-    code::{Function, HasCode, Module, no_kernel},
+    code::{Function, HasCode, Module, leave, no_kernel},
     object::Program,
 };
 use crate::kernels::{
@@ -20,7 +20,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::Owned,
 };
-use ur_hal::{Capabilities, FunctionFacts, GroupChoice};
+use ur_hal::{Capabilities, ErrorKind, FunctionFacts, GroupChoice, NativeHandle};
 
 /// What `ur_kernel_handle_t` points at.
 #[derive(Debug)]
@@ -143,18 +143,31 @@ impl<D: HasCode> Kernel<D> {
         }
         Ok(Owned::new(Self { program, name: name.to_owned(), on }))
     }
-    /// A kernel over an existing function of the program's first module.
+    /// A kernel over a native function of one of the program's modules.
     ///
     /// # Errors
-    /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built. Returns the driver's error, mapped as in `error.rs`.
-    pub fn adopted(
+    /// `INVALID_PROGRAM_EXECUTABLE` unless the program is built; `INVALID_KERNEL` if the driver can tell that the function
+    /// is of none of its modules. Returns the driver's error, mapped as in `error.rs`.
+    pub(super) fn adopted(
         program: Owned<Program<D>>,
-        function: impl FnOnce(&Arc<Module<D>>) -> Result<(Function<D>, CString)>,
+        native: NativeHandle,
+        is_owned: bool,
     ) -> Result<Owned<Self>> {
-        let built = program.built()?.swap_remove(0);
-        let (function, name) = function(&built.1)?;
-        let on = vec![OnDevice::new(built, function, program.wanted(&name))?];
-        Ok(Owned::new(Self { program, name, on }))
+        let mut refused = ErrorKind::InvalidFunction.into();
+        for built in program.built()? {
+            let (function, name) = match D::adopt_function(&built.1, native, is_owned) {
+                Ok((Some(function), name)) => (function, name),
+                Ok((None, name)) => return Self::new(program, &name),
+                Err(error) if error.kind() == ErrorKind::InvalidFunction => {
+                    refused = error;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let on = vec![OnDevice::new(built, function, program.wanted(&name))?];
+            return Ok(Owned::new(Self { program, name, on }));
+        }
+        Err(refused.into())
     }
     /// The program that contains it.
     pub fn program(&self) -> &Owned<Program<D>> {
@@ -201,6 +214,6 @@ impl<D: HasCode> Drop for Kernel<D> {
     /// Deferred, because launches of it may be running.
     fn drop(&mut self) {
         let functions: Vec<_> = self.on.drain(..).map(|one| (one.function, one.module)).collect();
-        D::leave(self.context().as_handle().addr(), functions);
+        leave::<D>(self.context().as_handle().addr(), functions);
     }
 }

@@ -1,6 +1,9 @@
 //! The entries of kernels.
 use super::{Context, Device, Kernel, Program, RunsCode, launch};
-use crate::{kernels::program_inputs, over_driver::OverDriver};
+use crate::{
+    kernels::program_inputs,
+    over_driver::{OverDriver, own_handle},
+};
 use std::ffi::CStr;
 use ur_adapter::{
     api::KernelApi,
@@ -9,7 +12,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
-use ur_hal::{CachePreference, Capability};
+use ur_hal::{CachePreference, Capability, NativeHandle, NativeObject};
 use ur_sys::*;
 
 impl<D: RunsCode> KernelApi for OverDriver<D> {
@@ -100,7 +103,13 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         }
     }
     fn kernel_get_native_handle(kernel: Borrowed<'_, Kernel<D>>) -> Result<ur_native_handle_t> {
-        D::native_kernel(&kernel)
+        match D::HAS_HANDLES {
+            true => {
+                let function = NativeObject::Function(&**kernel.any().function());
+                Ok(D::native(function)?.0 as ur_native_handle_t)
+            }
+            false => own_handle::of(&kernel),
+        }
     }
     fn kernel_create_with_native_handle(
         native: ur_native_handle_t,
@@ -108,8 +117,20 @@ impl<D: RunsCode> KernelApi for OverDriver<D> {
         program: Option<Borrowed<'_, Program<D>>>,
         properties: Option<&ur_kernel_native_properties_t>,
     ) -> Result<Owned<Kernel<D>>> {
+        if !D::HAS_HANDLES {
+            let kernel: Owned<Kernel<D>> = own_handle::find(native)?;
+            own_handle::check_context(kernel.context(), &context)?;
+            let is_its = program.is_none_or(|said| kernel.program().same(&said));
+            let why = || "the native handle is that of another program's kernel";
+            return Error::unless(is_its, ErrorCode::InvalidProgram, why).map(|()| kernel);
+        }
+        let Some(program) = program.filter(|_| native != 0) else {
+            let why = "a kernel of a native handle needs the handle and its program";
+            return Error::refuse(ErrorCode::InvalidNullHandle, why);
+        };
+        program.check_context(context)?;
         let is_owned = properties.is_some_and(|one| one.isNativeHandleOwned);
-        D::kernel_of_native(native, context, program, is_owned)
+        Kernel::adopted(program.own()?, NativeHandle(native as u64), is_owned)
     }
     fn kernel_get_suggested_local_work_size(
         kernel: Borrowed<'_, Kernel<D>>,

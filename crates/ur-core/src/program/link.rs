@@ -38,7 +38,8 @@ pub(super) fn link<D: RunsCode>(
         let parts = each.collect::<Result<Vec<_>>>()?.concat();
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
         // No lock is held while the driver compiles.
-        let (made, log) = D::build(&D::target(&context, device)?, &pieces, may_be_open);
+        let (made, log) =
+            D::build(&D::target(context.driver(), device.driver())?, &pieces, may_be_open);
         let module =
             made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramLinkFailure))?;
         builds.push(Build::done(module, &flags, log));

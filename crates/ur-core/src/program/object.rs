@@ -1,7 +1,7 @@
 //! A program: its code, its metadata, and its builds, one for each device.
 use super::{
     build::{Build, Settings, State, failed},
-    code::{HasCode, Module},
+    code::{HasCode, Module, leave, sweep},
 };
 use crate::{
     kernels::{
@@ -70,7 +70,7 @@ impl<D: HasCode> Clone for Part<D> {
     }
 }
 /// A device, and the module for it.
-type Built<D> = (Owned<Device<D>>, Arc<<D as ur_hal::Modules>::Module>);
+type Built<D> = (Owned<Device<D>>, Arc<Module<D>>);
 
 /// Options as text; invalid UTF-8 is replaced.
 pub(super) fn text(options: Option<&CStr>) -> String {
@@ -110,14 +110,15 @@ impl<D: HasCode> Program<D> {
     ) -> Owned<Self> {
         Self::of(context, devices, Origin::Built, parts, metadata, builds)
     }
-    /// A program over existing modules: one for each device, or one for all that share it.
-    pub fn adopted(
+    /// A program over existing modules of some of the context's devices.
+    pub(super) fn adopted(
         context: Owned<Context<D>>,
-        devices: Vec<Owned<Device<D>>>,
-        each: impl Fn(&Device<D>) -> Module<D>,
+        modules: Vec<(Owned<Device<D>>, Module<D>)>,
     ) -> Owned<Self> {
-        let done = |device: &Owned<Device<D>>| Build::done(each(device), "", String::new());
-        let builds: Vec<_> = devices[..modules::<D>(devices.len())].iter().map(done).collect();
+        let (devices, builds) = modules
+            .into_iter()
+            .map(|(device, module)| (device, Build::done(module, "", String::new())))
+            .collect::<(Vec<_>, Vec<_>)>();
         let parts = builds.iter().map(|_| vec![]).collect();
         Self::of(context, devices, Origin::Built, parts, Metadata::default(), builds)
     }
@@ -129,7 +130,7 @@ impl<D: HasCode> Program<D> {
         metadata: Metadata,
         builds: Vec<Build<Module<D>>>,
     ) -> Owned<Self> {
-        D::sweep_code();
+        sweep::<D>();
         let (facts, constants, replaced) = Default::default();
         let builds = ProcessMutex::new(builds);
         let new =
@@ -366,7 +367,7 @@ impl<D: HasCode> Program<D> {
             return Ok(());
         }
         let parts = self.parts(at, &settings);
-        let target = D::target(&self.context, &self.devices[at])?;
+        let target = D::target(self.context.driver(), self.devices[at].driver())?;
         let pieces: Vec<_> = parts.iter().map(Part::piece).collect();
         let (made, log) = make(&target, &pieces); // no lock is held while the driver compiles
         let made = made.map_err(|error| failed(error.into(), &log, ErrorCode::ProgramBuildFailure));
@@ -377,7 +378,7 @@ impl<D: HasCode> Program<D> {
         drop(builds);
         match is_lent {
             true => self.replaced.lock()?.push(replaced),
-            false => D::leave(self.context.as_handle().addr(), vec![replaced]),
+            false => leave::<D>(self.context.as_handle().addr(), vec![replaced]),
         }
         noted
     }
@@ -419,7 +420,7 @@ impl<D: HasCode> Drop for Program<D> {
         let mut modules: Vec<_> = builds.filter_map(|build| build.module().cloned()).collect();
         modules.extend(self.replaced.get_mut().map(std::mem::take).into_iter().flatten());
         if !modules.is_empty() {
-            D::leave(self.context.as_handle().addr(), modules);
+            leave::<D>(self.context.as_handle().addr(), modules);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Queues and events as objects, and what a backend implements for them.
 use super::counters::Counters;
 use crate::{
-    command::{InOrder, Place, Ready, Recorder},
-    memory::allocation::{Freeing, Usm},
+    command::{Place, Ready, Recorder},
     over_driver::{
         mem::BufferBackend, sampler::HasSamplers, usm_pool::sweep_after_wait, watch::Watch,
     },
@@ -27,7 +26,7 @@ use ur_adapter::{
     error::{Error, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Modules, StreamRequest, Streams, Types};
+use ur_hal::{StreamRequest, Streams};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
@@ -43,7 +42,6 @@ pub trait HasStreams:
     + BufferBackend
     + HasSamplers
     + RunsCode
-    + Modules<Function = <Self as Types>::Function>
     + Objects<Queue = Queue<Self>, Event = Event<Self>, ExpCommandBuffer: Recorder<Self>>
 {
     /// The capture state of a queue; `()` if queues do not capture.
@@ -51,36 +49,6 @@ pub trait HasStreams:
     /// The captured command that an event stands for; [`Infallible`](std::convert::Infallible) if queues do not
     /// capture.
     type Captured: fmt::Debug + Send + Sync;
-
-    /// See [`TakesCommands::allocate_in_order`](crate::command::TakesCommands).
-    ///
-    /// # Errors
-    /// As `urEnqueueUSMDeviceAllocExp` documents them; nothing is allocated then.
-    fn allocate_in_order(
-        usm: Usm,
-        queue: Borrowed<'_, Queue<Self>>,
-        pool: Borrowed<'_, Self::UsmPool>,
-        size: usize,
-        events: &[Borrowed<'_, Event<Self>>],
-        report: CompletionRequest,
-    ) -> Result<Option<InOrder<Event<Self>>>> {
-        let _ = (usm, queue, pool, size, events, report);
-        Ok(None)
-    }
-    /// Frees memory in queue order, if the driver's queues do that themselves; otherwise returns the memory for the
-    /// core to free.
-    ///
-    /// # Errors
-    /// As for every command; nothing is freed then.
-    fn free_in_order(
-        queue: Borrowed<'_, Queue<Self>>,
-        freeing: Freeing<Self::Memory>,
-        events: &[Borrowed<'_, Event<Self>>],
-        report: CompletionRequest,
-    ) -> Result<FreedInOrder<Self>> {
-        let _ = (queue, events, report);
-        Ok(FreedInOrder::No(freeing))
-    }
 
     /// Whether the queue captures a command that waits for these events.
     ///
@@ -122,15 +90,6 @@ pub trait HasStreams:
         let _ = (queue, graph, events, report);
         Error::unsupported("urEnqueueGraphExp")
     }
-}
-
-/// Whether the queue freed the memory itself.
-#[derive(Debug)]
-pub enum FreedInOrder<D: HasStreams> {
-    /// It did, and this is the event of the command.
-    Yes(Option<Owned<Event<D>>>),
-    /// It did not; the core must free it.
-    No(Freeing<D::Memory>),
 }
 
 /// What `ur_queue_handle_t` points at.

@@ -1,7 +1,6 @@
 //! Submission of commands to queues: captures the wait list, submits, and makes an event if the caller requests one.
 use super::{
-    FreedInOrder, HasStreams, Queue, counters::Counters, newest::submit_with_newest,
-    objects::no_point,
+    HasStreams, Queue, counters::Counters, newest::submit_with_newest, objects::no_point, ordered,
 };
 use crate::{
     command::{InOrder, Ready, TakesCommands, Usage, Used, check_same_context},
@@ -196,7 +195,10 @@ impl<D: HasStreams> TakesCommands for D {
         if D::is_recording(&queue, events)? {
             return Ok(None); // the driver would allocate now instead of at each execution: use the core's pools
         }
-        <D as HasStreams>::allocate_in_order(usm, queue, pool, size, events, report)
+        match ordered::is_for_queue(usm, queue, pool)? {
+            true => ordered::allocate(queue, pool, size, events, report).map(Some),
+            false => Ok(None),
+        }
     }
     fn free_in_order(
         queue: Borrowed<'_, Queue<D>>,
@@ -213,9 +215,9 @@ impl<D: HasStreams> TakesCommands for D {
             freeing.undo();
             return Err(error);
         }
-        let freeing = match <D as HasStreams>::free_in_order(queue, freeing, events, report)? {
-            FreedInOrder::Yes(event) => return Ok(event),
-            FreedInOrder::No(freeing) => freeing,
+        let freeing = match ordered::free(queue, freeing, events, report) {
+            Ok(enqueued) => return enqueued,
+            Err(other) => other,
         };
         let mut barrier = Ready::barrier(ur_command_t::ENQUEUE_USM_FREE_EXP, Order::Free);
         let spent = Handover::default();
@@ -227,7 +229,7 @@ impl<D: HasStreams> TakesCommands for D {
             Ok(event) => {
                 match D::KEEPS_OBJECTS {
                     true => freeing.announce(),
-                    false => freeing.finish(|since| D::submitted(queue.context(), since)),
+                    false => freeing.finish(queue.context().as_handle().addr()),
                 }
                 Ok(event)
             }

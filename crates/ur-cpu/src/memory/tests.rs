@@ -1,11 +1,11 @@
-//! The registry: lookups, and the effects of a free.
+//! The registry: lookups, and the effects of a free. `usm.rs`: the entries.
+mod usm;
+
 use super::*;
 use crate::{
-    UsmPool,
     backing::Behind,
     bytes,
     device::the_device,
-    engine::all_queues_sync_point,
     mapping::{Mapping, page},
 };
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,10 @@ use ur_core::{
         allocation::{self, Home, Registered, Usm},
         deferred_free,
     },
-    over_driver::memory::{enter, export},
+    over_driver::{
+        memory::{enter, export},
+        usm_pool,
+    },
 };
 use ur_hal::{Access, MemoryKind, Range};
 use ur_ipc::Kind;
@@ -28,6 +31,7 @@ use ur_system::{mapping::Side, opened::Opened};
 type Memory = ur_core::over_driver::memory::Memory<Cpu>;
 type Allocation = allocation::Allocation<Memory>;
 type Hold = allocation::Hold<Memory>;
+type UsmPool = usm_pool::UsmPool<Cpu>;
 
 /// No other test has queues in this context, so a deferred free waits only for commands of this test.
 const CONTEXT: usize = 0x6000;
@@ -49,7 +53,7 @@ fn exposed(found: &Allocation) -> Option<Behind> {
     Some(block.behind()?.offset(offset))
 }
 fn free(context: usize, at: UsmPtr) -> Result<()> {
-    allocation::free::<Memory>(context, at, |_| all_queues_sync_point(context).into_moments())
+    allocation::free::<Memory>(context, at)
 }
 fn refused(at: UsmPtr, context: usize, why: &str) {
     let error = free(context, at).unwrap_err();

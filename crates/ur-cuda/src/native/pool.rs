@@ -173,7 +173,7 @@ impl<D: Dialect> FromPool<D> {
     ///
     /// # Errors
     /// Returns the driver's error; it is then freed on drop.
-    pub fn free_on(mut self, stream: Option<RawStream>) -> Result<()> {
+    pub fn free_on(&mut self, stream: Option<RawStream>) -> Result<()> {
         // SAFETY: owned, and freed once.
         unsafe { D::driver().free_async(self.at, stream) }.ok()?;
         self.is_free = true;

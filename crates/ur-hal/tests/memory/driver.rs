@@ -254,7 +254,16 @@ impl Shares for InMemory {
     type Foreign = Infallible;
 }
 impl Allocates for InMemory {
-    type Ordered = Infallible;
+    const LARGEST_ALIGNMENT: usize = ALIGNMENT;
+    fn memory_size(_: &u32) -> Result<usize> {
+        Ok(DEVICE_BYTES)
+    }
+    fn zero(_: &Vec<u32>, _: &u32, range: Range) -> Result<()> {
+        write(range.start(), &vec![0; range.bytes()])
+    }
+    fn copy(_: &Vec<u32>, to: Address, from: Address, bytes: usize) -> Result<()> {
+        write(to, &read(Range::new(from, bytes)?)?)
+    }
     fn allocate(_: &Vec<u32>, _: &u32, request: MemoryRequest) -> Result<Allocation> {
         static NEXT: AtomicUsize = AtomicUsize::new(1 << 40);
         if request.bytes > DEVICE_BYTES {
@@ -285,8 +294,6 @@ impl VirtualMemory for InMemory {}
 impl Modules for InMemory {
     type Code = Infallible;
     type Target = ();
-    type Module = Infallible;
-    type Function = Infallible;
 }
 impl Streams for InMemory {
     type ArrivedPoint = Infallible;

@@ -102,8 +102,9 @@ impl NativeKernel {
     /// Wraps an existing kernel; `owned`: it is destroyed on drop.
     ///
     /// # Errors
-    /// Returns the driver's error.
+    /// Returns the driver's error; what the driver does not know stays the application's.
     pub fn adopted(raw: RawKernel, owned: bool, module: &Arc<NativeModule>) -> Result<Self> {
+        Self::ask(raw)?;
         let adopted = Self::new(raw, owned, module)?;
         adopted.lend();
         Ok(adopted)
