@@ -32,7 +32,10 @@ pub mod queue;
 pub mod unseen;
 
 use graph::HasGraphs;
-use over_driver::{Lacking, OverDriver, device::HasDevices, p2p::HasPeers, usm_pool::HasUsm};
+use over_driver::{
+    Lacking, OverDriver, device::HasDevices, p2p::HasPeers, physical_mem::HasPhysicalMemory,
+    usm_pool::HasUsm,
+};
 use queue::HasStreams;
 use ur_adapter::{
     entry,
@@ -68,19 +71,21 @@ macro_rules! objects {
         type ExpExecutableGraph = $crate::graph::ExecutableGraph<Self>;
     };
 }
-/// The memory of a backend over the core: part of its `impl CoreBackend`. In a static of its own, since every command looks
-/// addresses up there.
+/// The memory of a backend over the core. In a static of its own, since every command looks addresses up there.
 #[macro_export]
 macro_rules! memory_of_process {
     ($backend:ty) => {
-        type Memory = $crate::over_driver::memory::Memory<Self>;
-        fn memory() -> &'static $crate::memory::allocation::OfProcess<Self::Memory> {
-            static MEMORY: $crate::ur_mapping::PerProcess<
-                $crate::memory::allocation::OfProcess<
-                    $crate::over_driver::memory::Memory<$backend>,
-                >,
-            > = $crate::ur_mapping::PerProcess::new();
-            MEMORY.get()
+        impl $crate::over_driver::memory::HasMemory for $backend {
+            fn memory() -> &'static $crate::memory::allocation::OfProcess<
+                $crate::over_driver::memory::Memory<Self>,
+            > {
+                static MEMORY: $crate::ur_mapping::PerProcess<
+                    $crate::memory::allocation::OfProcess<
+                        $crate::over_driver::memory::Memory<$backend>,
+                    >,
+                > = $crate::ur_mapping::PerProcess::new();
+                MEMORY.get()
+            }
         }
     };
 }
@@ -100,7 +105,7 @@ macro_rules! families { ($t:ident: $($has:ident)*; $($lacks:ident)*) => {
 /// [`memory_export`] replace them.
 pub const fn table_over_streams<D>() -> ur_dditable_t
 where
-    D: HasGraphs + HasPeers + HasDevices,
+    D: HasGraphs + HasPhysicalMemory + HasPeers + HasDevices,
 {
     families! {
         D: adapter platform context program program_exp kernel enqueue enqueue_exp mem physical_mem virtual_mem usm usm_exp

@@ -82,8 +82,9 @@ impl Contexts for Cpu {
         adapter::backend()
     }
 }
+ur_core::memory_of_process!(Cpu);
 impl CoreBackend for Cpu {
-    ur_core::memory_of_process!(Cpu);
+    type Memory = over_driver::memory::Memory<Self>;
     type Moment = engine::Moment;
     fn moments(context: usize, _: u64) -> Vec<engine::Moment> {
         engine::all_queues_sync_point(context).into_moments()

@@ -133,12 +133,14 @@ impl<D: Dialect> Contexts for Family<D> {
 pub(crate) fn notice<D: Dialect>(severity: ur_hal::Severity, what: &dyn std::fmt::Display) {
     ur_adapter::log::notice(<Family<D> as Contexts>::BACKEND, severity, what);
 }
-impl<D: Dialect> CoreBackend for Family<D> {
-    type Memory = memory::Memory<D>;
-    type Moment = work::Moment<D>;
+impl<D: Dialect> over_driver::memory::HasMemory for Family<D> {
     fn memory() -> &'static OfProcess<memory::Memory<D>> {
         D::statics().allocations.get()
     }
+}
+impl<D: Dialect> CoreBackend for Family<D> {
+    type Memory = memory::Memory<D>;
+    type Moment = work::Moment<D>;
     fn moments(context: usize, since: u64) -> Vec<work::Moment<D>> {
         work::ticket::<D>(context, since).into_moments()
     }

@@ -137,8 +137,9 @@ impl Contexts for LevelZero {
         Ok(platform::check_fork()?)
     }
 }
+ur_core::memory_of_process!(LevelZero);
 impl CoreBackend for LevelZero {
-    ur_core::memory_of_process!(LevelZero);
+    type Memory = over_driver::memory::Memory<Self>;
     type Moment = sync_point::Moment;
     fn moments(context: usize, since: u64) -> Vec<sync_point::Moment> {
         sync_point::submitted(context, since)

@@ -249,7 +249,7 @@ impl Streams for LevelZero {
         device: &Arc<DriverDevice>,
         request: StreamRequest,
     ) -> Result<Stream> {
-        Ok(Stream::make(context, device, request, None)?)
+        Stream::make(context, device, request, None)
     }
     #[inline]
     /// If the stream's device cannot access the memory of a command, a thread executes it.

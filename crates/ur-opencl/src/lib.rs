@@ -87,8 +87,9 @@ impl Contexts for OpenCl {
         platform::check_process()
     }
 }
+ur_core::memory_of_process!(OpenCl);
 impl CoreBackend for OpenCl {
-    ur_core::memory_of_process!(OpenCl);
+    type Memory = over_driver::memory::Memory<Self>;
     type Moment = lane::Moment;
     fn moments(context: usize, _: u64) -> Vec<lane::Moment> {
         lane::moments(context)

@@ -163,7 +163,7 @@ macro_rules! system_memory {
                     _: bool,
                 ) -> Result<Physical> {
                     usm::check_context::<Self>(context, "physical memory")?;
-                    Ok(Physical::new(bytes)?)
+                    Physical::new(bytes)
                 }
                 fn map(
                     reservation: &Reservation,
@@ -172,7 +172,7 @@ macro_rules! system_memory {
                     _: &[Device],
                     access: Access,
                 ) -> Result<()> {
-                    Ok(memory.map(offset, reservation, to, access)?)
+                    memory.map(offset, reservation, to, access)
                 }
                 fn protect(
                     reservation: &Reservation,

@@ -18,7 +18,7 @@ use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
     command_buffer,
-    over_driver::{Contexts, CoreBackend},
+    over_driver::{self, Contexts, CoreBackend},
     queue,
 };
 use ur_sys::ur_dditable_t;
@@ -67,8 +67,9 @@ impl Contexts for Example {
         "EXAMPLE"
     }
 }
+ur_core::memory_of_process!(Example);
 impl CoreBackend for Example {
-    ur_core::memory_of_process!(Example);
+    type Memory = over_driver::memory::Memory<Self>;
     /// How far a stream has come; freed memory waits for that.
     type Moment = stream::Moment;
     fn moments(context: usize, _: u64) -> Vec<stream::Moment> {

@@ -100,15 +100,28 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     fn is_of_parent() -> bool {
         false
     }
+    /// Memory of another process.
+    type Opened;
     /// Makes memory of a block of a pool.
     fn pooled(part: Pooled<Self::Source>) -> Self;
+    /// Makes memory of an allocation of the driver, which may be exportable to other APIs.
+    fn whole(memory: Chunk<Self>, is_exportable: bool) -> Self;
+    /// Makes memory of what was imported from another process.
+    fn opened(memory: Self::Opened) -> Self;
+    /// The allocation of the driver that it is, or is a part of, and its offset in that in bytes; `None` for memory that a
+    /// queue allocated, and for imported memory.
+    fn within(&self) -> Option<(&Chunk<Self>, usize)>;
+    /// The memory, if it is imported from another process.
+    fn as_opened(&self) -> Option<&Self::Opened>;
     /// Makes memory of what a queue allocates in its order; `None` if queues of this driver do not.
     fn ordered(memory: InOrder<Self>) -> Option<Self> {
         let _ = memory;
         None
     }
     /// Whether it is imported from another process.
-    fn is_opened(&self) -> bool;
+    fn is_opened(&self) -> bool {
+        self.as_opened().is_some()
+    }
     /// Whether freed memory is reused for other allocations. It is then kept as long as other processes have it open.
     fn is_reused(&self) -> bool {
         !self.is_opened()
@@ -134,8 +147,10 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
         Ok(())
     }
 }
+/// An allocation of the driver.
+pub type Chunk<M> = <<M as Memory>::Source as pool::Source>::Chunk;
 /// Memory that a queue allocated in its order.
-pub type InOrder<M> = Ordered<<<M as Memory>::Source as pool::Source>::Chunk>;
+pub type InOrder<M> = Ordered<Chunk<M>>;
 /// The memory of a process.
 pub struct OfProcess<M: Memory> {
     /// All allocations.

@@ -3,7 +3,7 @@
 //! ([`Foreign`](ur_hal::Foreign)), because its owner does not announce frees.
 use super::{
     DriverDevice,
-    share::offer,
+    offer::offer,
     usm_pool::{Context, HasUsm},
 };
 use crate::memory::{objects::next_object, of_others::OfOthers};

@@ -2,11 +2,10 @@
 //! allocation of its own. Each export makes a new descriptor, which the caller must close.
 use super::{
     OverDriver,
-    memory::{Memory, enter},
-    usm_pool::{Context, Device, HasUsm, check_size},
+    usm_pool::{Context, Device, HasUsm, check_size, enter},
 };
 use crate::memory::{
-    allocation::{self, Allocation, Freeing, Home, Memory as _, Usm},
+    allocation::{Allocation, Freeing, Home, Memory, Usm},
     deferred_free,
     usm::alignment as judged,
 };
@@ -74,7 +73,7 @@ impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         deferred_free::sweep::<D::Memory>();
         let (context, device) = (context.driver(), device.driver());
         let memory = D::allocate_exportable(context, device, form, (size, align))?;
-        Ok(enter(memory, Usm::Device, (home, size), Memory::<D>::Exportable))
+        Ok(enter::<D>(memory, Usm::Device, (home, size), true))
     }
     fn memory_export_free_exportable_memory_exp(
         context: Borrowed<'_, Context<D>>,
@@ -102,7 +101,7 @@ impl<D: HasUsm + ExportsMemory> MemoryExportExpApi for OverDriver<D> {
         context.check(device)?;
         let form = form::<D>(&device, handle_type)?;
         let is_it = |found: &Allocation<D::Memory>| {
-            found.memory().is_some_and(allocation::Memory::is_exportable)
+            found.memory().is_some_and(Memory::is_exportable)
                 && found.is_of(handle(&context))
                 && found.base() == mem
                 && !found.is_freed()

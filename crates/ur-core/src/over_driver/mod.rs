@@ -13,6 +13,7 @@ mod mem_entries;
 pub mod memory;
 pub mod memory_export;
 mod objects;
+pub mod offer;
 pub mod own_handle;
 pub mod p2p;
 pub mod physical_mem;
@@ -25,7 +26,7 @@ pub mod usm_pool;
 pub mod virtual_mem;
 pub mod watch;
 
-use crate::memory::allocation::{Memory, OfProcess};
+use crate::memory::allocation::Memory;
 pub use objects::{
     Adapter, Context, Contexts, Device, DriverContext, DriverDevice, Platform, roots,
 };
@@ -51,8 +52,6 @@ pub trait CoreBackend: Contexts + fmt::Debug {
     type Memory: Memory;
     /// A point in a queue's commands; freed memory waits for such points before it is reused.
     type Moment: ur_hal::Moment + Send + 'static;
-    /// The memory of this process, in a static that a forked child does not inherit.
-    fn memory() -> &'static OfProcess<Self::Memory>;
     /// The points that will have passed when all commands submitted so far are complete: to queues of the context with
     /// this handle, or of all contexts if it is 0. May leave out commands that use no memory as old as the object with
     /// the number `since`.

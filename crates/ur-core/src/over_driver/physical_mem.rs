@@ -27,25 +27,28 @@ use ur_hal::Types;
 use ur_ipc::{Kind, Remote};
 use ur_sys::{ur_physical_mem_info_t, ur_physical_mem_properties_t};
 
+/// A driver with virtual memory.
+pub trait HasPhysicalMemory: HasUsm + Objects<PhysicalMem = PhysicalMem<Self>> {}
+impl<D: HasUsm + Objects<PhysicalMem = PhysicalMem<D>>> HasPhysicalMemory for D {}
 /// The addresses that this process has reserved.
-pub fn reserved<D: HasUsm>() -> &'static Reserved<D> {
+pub fn reserved<D: HasPhysicalMemory>() -> &'static Reserved<D> {
     D::statics().of_process()
 }
 type Context<D> = <D as Objects>::Context;
 type Device<D> = <D as Objects>::Device;
 /// Physical memory imported from another process.
 #[derive(Debug)]
-pub struct OpenedPhysical<D: HasUsm>(pub D::Physical);
+pub struct OpenedPhysical<D: HasPhysicalMemory>(pub D::Physical);
 
 /// The memory itself. Mappings keep it alive after all handles are released.
 #[derive(Debug)]
-pub enum Backing<D: HasUsm> {
+pub enum Backing<D: HasPhysicalMemory> {
     /// Memory of this process.
     Made(D::Physical),
     /// Memory of another process, open until the last handle and the last mapping are gone.
     Opened(Remote<OpenedPhysical<D>>),
 }
-impl<D: HasUsm> Backing<D> {
+impl<D: HasPhysicalMemory> Backing<D> {
     /// The driver's object.
     pub fn memory(&self) -> &D::Physical {
         match self {
@@ -57,7 +60,7 @@ impl<D: HasUsm> Backing<D> {
 
 /// What all handles of one physical memory in this process share.
 #[derive(Debug)]
-pub struct Named<D: HasUsm> {
+pub struct Named<D: HasPhysicalMemory> {
     object: u64,
     bytes: usize,
     exported: AtomicBool,
@@ -65,7 +68,7 @@ pub struct Named<D: HasUsm> {
     /// The number of forks before it was made. A forked child has neither its lease nor its memory.
     fork: u64,
 }
-impl<D: HasUsm> Drop for Named<D> {
+impl<D: HasPhysicalMemory> Drop for Named<D> {
     /// The last handle is released, which ends its exports.
     fn drop(&mut self) {
         names::<D>().remove(&self.object);
@@ -83,13 +86,13 @@ impl<D: HasUsm> Drop for Named<D> {
 type Names<D> = Mutex<HashMap<u64, Weak<Named<D>>>>;
 /// Reserved addresses, and the memory that their mappings keep alive.
 pub type Reserved<D> = Reservations<<D as Types>::Reservation, Arc<Backing<D>>>;
-fn names<D: HasUsm>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
+fn names<D: HasPhysicalMemory>() -> MutexGuard<'static, HashMap<u64, Weak<Named<D>>>> {
     ur_lock::locked(D::statics().of_process::<Names<D>>())
 }
 
 /// What `ur_physical_mem_handle_t` points at.
 #[derive(Debug)]
-pub struct PhysicalMem<D: HasUsm> {
+pub struct PhysicalMem<D: HasPhysicalMemory> {
     context: Owned<Context<D>>,
     device: Owned<Device<D>>,
     named: Arc<Named<D>>,
@@ -97,8 +100,8 @@ pub struct PhysicalMem<D: HasUsm> {
     is_opened: bool,
 }
 
-body!(PhysicalMem: HasUsm, PhysicalMem, InvalidMemObject);
-impl<D: HasUsm> PhysicalMem<D> {
+body!(PhysicalMem: HasPhysicalMemory, PhysicalMem, InvalidMemObject);
+impl<D: HasPhysicalMemory> PhysicalMem<D> {
     /// A handle for memory imported from another process.
     ///
     /// # Errors
@@ -190,7 +193,7 @@ impl<D: HasUsm> PhysicalMem<D> {
     }
 }
 
-impl<D: HasUsm> PhysicalMemApi for OverDriver<D> {
+impl<D: HasPhysicalMemory> PhysicalMemApi for OverDriver<D> {
     fn physical_mem_create(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,

@@ -2,13 +2,13 @@
 //! open it, and the entries are in `ur_adapter::share`; the backend makes the payload and imports it.
 use super::{
     OverDriver, foreign,
-    memory::{Memory, export},
-    physical_mem::{OpenedPhysical, PhysicalMem},
+    offer::{export, offer},
+    physical_mem::{HasPhysicalMemory, OpenedPhysical, PhysicalMem},
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::{
     memory::{
-        allocation::{Allocation, Hold, Memory as _, Registered, Usm},
+        allocation::{self, Allocation, Hold, Memory as _, Registered, Usm},
         deferred_free,
     },
     queue::HasStreams,
@@ -19,8 +19,8 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
 };
-use ur_hal::{Export, Memory as _, Reach, ReachesPeers, Travels, contradiction};
-use ur_ipc::{Access, ENVELOPE_LEN, Importer, Kind, Offer, Opened, Remote};
+use ur_hal::{Export, Memory as _, Reach, ReachesPeers, contradiction};
+use ur_ipc::{ENVELOPE_LEN, Importer, Kind, Offer, Opened, Remote};
 
 /// Where memory is imported.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct Home<D: HasUsm> {
     /// The UUID of the device on which the memory is located, if this process cannot see that device.
     hidden: Option<[u8; 16]>,
 }
-impl<D: HasUsm + ReachesPeers> Home<D> {
+impl<D: HasPhysicalMemory + ReachesPeers> Home<D> {
     /// For memory that is located on the device with this UUID, if the caller passes `device`.
     ///
     /// # Errors
@@ -61,17 +61,17 @@ impl<D: HasUsm + ReachesPeers> Home<D> {
     }
 }
 /// The objects of other processes that this process has open.
-struct OpenedObjects<D: HasUsm> {
+struct OpenedObjects<D: HasPhysicalMemory> {
     memory: Importer<Registered<D::Memory>>,
     physical: Importer<OpenedPhysical<D>>,
     opens: Opens<Open<D>>,
 }
-impl<D: HasUsm> OpenedObjects<D> {
+impl<D: HasPhysicalMemory> OpenedObjects<D> {
     fn get() -> &'static Self {
         D::statics().get()
     }
 }
-impl<D: HasUsm> Default for OpenedObjects<D> {
+impl<D: HasPhysicalMemory> Default for OpenedObjects<D> {
     /// Nothing is open.
     fn default() -> Self {
         let backend = D::BACKEND as u16;
@@ -111,28 +111,7 @@ impl<D: HasUsm> Open<D> {
     }
 }
 
-/// An export with the fields that do not depend on the payload. `range`: offset and length in bytes.
-pub(super) fn offer<D: super::Contexts>(
-    kind: Kind,
-    object: u64,
-    (payload, device): Travels,
-    range: (usize, usize),
-    size: usize,
-) -> Offer {
-    Offer {
-        kind,
-        backend: D::BACKEND as u16,
-        device,
-        object,
-        offset: range.0 as u64,
-        length: range.1 as u64,
-        size: size as u64,
-        payload,
-        access: Access::SameUser,
-    }
-}
-
-impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
+impl<D: HasPhysicalMemory + ReachesPeers> SharesMemory for OverDriver<D> {
     fn shares_memory(context: &Context<D>) -> bool {
         context.devices().iter().all(|device| D::shares_memory(device.driver()).unwrap_or(false))
     }
@@ -148,7 +127,7 @@ impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
             Usm::Shared => return Ok(Located::Shared),
             Usm::Device => {}
         }
-        let travels = export(&found)?;
+        let travels = export::<D>(&found)?;
         let length = found.bytes_from(at);
         let range = (found.bytes() - length, length);
         let offer = offer::<D>(Kind::Memory, found.object(), travels, range, found.bytes());
@@ -169,7 +148,7 @@ impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
             let opened = opened.map_err(|error| home.explained(error))?;
             let (range, device) = (opened.range(), home.device.as_handle().addr());
             let base = range.start().into();
-            Ok(Registered::new(base, range.bytes(), device, Memory::Opened(opened)))
+            Ok(Registered::new(base, range.bytes(), device, allocation::Memory::opened(opened)))
         };
         let desk = OpenedObjects::<D>::get();
         let (opened, home) = desk.memory.open(ticket, |uuid| Home::of(device, uuid), import)?;
@@ -190,7 +169,9 @@ impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
                 }
             },
             Opened::Remote(remote) => {
-                if let Some(Memory::Opened(opened)) = remote.allocation().memory() {
+                if let Some(opened) =
+                    remote.allocation().memory().and_then(allocation::Memory::as_opened)
+                {
                     D::admit(opened, device.driver(), home.device.driver())?;
                 }
                 let (whole, offset) = (of(remote.allocation()), remote.offset());
@@ -210,7 +191,7 @@ impl<D: HasUsm + ReachesPeers> SharesMemory for OverDriver<D> {
         Ok(())
     }
 }
-impl<D: HasUsm + ReachesPeers> SharesPhysicalMemory for OverDriver<D> {
+impl<D: HasPhysicalMemory + ReachesPeers> SharesPhysicalMemory for OverDriver<D> {
     fn shares_physical_memory(context: &Context<D>) -> bool {
         context.devices().iter().all(|device| D::shares_physical(device.driver()).unwrap_or(false))
     }
@@ -245,4 +226,4 @@ impl<D: HasUsm + ReachesPeers> SharesPhysicalMemory for OverDriver<D> {
         }))
     }
 }
-ur_adapter::share_entries!(impl[D: HasUsm + ReachesPeers + HasStreams] OverDriver<D>);
+ur_adapter::share_entries!(impl[D: HasPhysicalMemory + ReachesPeers + HasStreams] OverDriver<D>);

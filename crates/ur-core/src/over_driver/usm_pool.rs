@@ -1,15 +1,10 @@
 //! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
 //! `ur_adapter::pool`, and requests of callers are checked in `usm.rs`.
 pub(super) use super::objects::{Context, Device};
-use super::{
-    DriverContext, DriverDevice,
-    memory::{Memory, enter},
-    physical_mem::PhysicalMem,
-    usm_host::HostRegistration,
-};
+use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
 use crate::{
     memory::{
-        allocation::{Allocation, Counted, Home, Usm},
+        allocation::{Allocation, Counted, Home, Memory, Usm},
         deferred_free::{self, is_for_room},
         pools::{ByDevice, Identified, Identity},
         totals::Totals,
@@ -25,19 +20,19 @@ use ur_adapter::{
     object::{Borrowed, Object, Owned},
     pool::{self, Limits, Pool, Source},
 };
-use ur_hal::{Allocates, MemoryRequest, Range, Shares, Types};
+use ur_hal::{Allocates, Memory as _, MemoryRequest, Range, Shares, Types};
 use ur_sys::{ur_usm_pool_desc_t, ur_usm_pool_flags_t, ur_usm_pool_info_t};
 
 /// A driver over which the core implements USM.
 pub trait HasUsm:
-    HostRegistration<Memory = Memory<Self>>
-    + Objects<UsmPool = UsmPool<Self>, PhysicalMem = PhysicalMem<Self>>
+    HostRegistration<Memory: Memory<Source = Chunks<Self>, Opened = <Self as Shares>::Opened>>
+    + Objects<UsmPool = UsmPool<Self>>
     + Shares
 {
 }
 impl<D> HasUsm for D where
-    D: HostRegistration<Memory = Memory<D>>
-        + Objects<UsmPool = UsmPool<D>, PhysicalMem = PhysicalMem<D>>
+    D: HostRegistration<Memory: Memory<Source = Chunks<D>, Opened = <D as Shares>::Opened>>
+        + Objects<UsmPool = UsmPool<D>>
         + Shares
 {
 }
@@ -364,6 +359,17 @@ pub fn sweep_after_wait<D: HasUsm>() {
         deferred_free::sweep_all::<D::Memory>();
     }
 }
+/// Registers an allocation of the driver, which may be exportable to other APIs; `bytes` is the size that the caller
+/// requested.
+pub fn enter<D: HasUsm>(
+    memory: D::Allocation,
+    usm: Usm,
+    (home, bytes): (Home, usize),
+    is_exportable: bool,
+) -> UsmPtr {
+    let base = memory.range().start().into();
+    Allocation::enter(base, bytes, usm, home, D::Memory::whole(memory, is_exportable)).base()
+}
 /// Allocates memory if the caller passes no pool. `request`: what it belongs to, its size, and its alignment in bytes.
 ///
 /// # Errors
@@ -379,7 +385,7 @@ pub fn take<D: HasUsm>(
         let request =
             MemoryRequest { kind: usm.into(), bytes, align, is_shareable: usm == Usm::Device };
         if let Some(block) = D::block(context.driver(), request)? {
-            return Ok(enter(block, usm, (home, bytes), Memory::<D>::Alone));
+            return Ok(enter::<D>(block, usm, (home, bytes), false));
         }
     }
     context.pools().own(context).allocate(usm, device, (home, bytes, align))
@@ -396,7 +402,7 @@ pub fn take_alone<D: HasUsm>(
     is_read_only: bool,
 ) -> Result<UsmPtr> {
     let memory = D::allocate_guarded(device.driver(), (bytes, align), is_read_only)?;
-    Ok(enter(memory, Usm::Device, (home, bytes), Memory::<D>::Alone))
+    Ok(enter::<D>(memory, Usm::Device, (home, bytes), false))
 }
 /// Returns memory to the driver when it has run out: everything that was freed and is no longer in use, and the unused
 /// memory of the context's own pool.

@@ -2,8 +2,7 @@
 //! mappings is `memory/reservations.rs`.
 use super::{
     OverDriver,
-    physical_mem::{PhysicalMem, reserved},
-    usm_pool::HasUsm,
+    physical_mem::{HasPhysicalMemory, PhysicalMem, reserved},
 };
 use crate::memory::{
     allocation::Allocation,
@@ -26,11 +25,11 @@ use ur_sys::{
 };
 
 type Context<'call, D> = Borrowed<'call, <D as Objects>::Context>;
-fn span<D: HasUsm>(context: Context<'_, D>, start: UsmPtr, bytes: usize) -> Span {
+fn span<D: HasPhysicalMemory>(context: Context<'_, D>, start: UsmPtr, bytes: usize) -> Span {
     Span { context: context.as_handle().addr(), start, bytes }
 }
 /// The granularity of lengths and addresses on all devices of `context`, in bytes: a multiple of that of each.
-fn granule<D: HasUsm>(context: Context<'_, D>) -> Result<usize> {
+fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
     context.devices().iter().try_fold(1, |all, device| {
         Ok(common_multiple(all, D::granularity(context.driver(), device.driver(), 1)?.minimum))
     })
@@ -53,7 +52,7 @@ fn access(flags: Flags) -> Result<Access> {
     }
 }
 
-impl<D: HasUsm> VirtualMemApi for OverDriver<D> {
+impl<D: HasPhysicalMemory> VirtualMemApi for OverDriver<D> {
     fn virtual_mem_granularity_get_info(
         context: Context<'_, D>,
         device: Option<Borrowed<'_, <D as Objects>::Device>>,

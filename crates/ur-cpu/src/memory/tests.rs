@@ -16,12 +16,12 @@ use ur_adapter::{
 };
 use ur_core::{
     memory::{
-        allocation::{self, Home, Registered, Usm},
+        allocation::{self, Home, Memory as _, Registered, Usm},
         deferred_free,
     },
     over_driver::{
-        memory::{enter, export},
-        usm_pool,
+        offer::export,
+        usm_pool::{self, enter},
     },
 };
 use ur_hal::{Access, MemoryKind, Range};
@@ -41,7 +41,7 @@ fn home() -> Home {
 fn of_kind(usm: Usm, bytes: usize, align: usize) -> UsmPtr {
     deferred_free::sweep::<Memory>();
     let block = Block::take(Side::from(MemoryKind::from(usm)), bytes, align).unwrap();
-    enter::<Cpu>(block, usm, (home(), bytes), Memory::Alone)
+    enter::<Cpu>(block, usm, (home(), bytes), false)
 }
 fn device(bytes: usize) -> UsmPtr {
     of_kind(Usm::Device, bytes, 64)
