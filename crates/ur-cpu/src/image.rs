@@ -59,31 +59,26 @@ impl MakesImages for Cpu {
 /// The work of a pixel copy. The region has been checked to be within the images.
 ///
 /// # Errors
-/// `INVALID_SIZE` on address overflow; `UNSUPPORTED_FEATURE` for a copy from memory to memory.
-pub(super) fn copy(copy: &ImageCopy<'_, Cpu>) -> Result<Work> {
-    let of = |end: &ImageEnd<'_, Cpu>| match *end {
-        ImageEnd::Image(image, _) => Some(Arc::clone(image)),
-        ImageEnd::Memory(..) => None,
+/// `INVALID_SIZE` on address overflow.
+pub(super) fn copy(
+    &ImageCopy { image, origin, region, other }: &ImageCopy<&Arc<Pixels>>,
+) -> Result<Work> {
+    let Layout { pixel, is_1d_array } = image.layout;
+    let pixels = |image: &Pixels, [x, y, z]: [usize; 3]| {
+        let [pitch, slice] = image.steps;
+        let base = image.first.offset(x * pixel + y * pitch + z * slice)?;
+        Ok::<_, Error>(Planes { base, pitch, slice })
     };
-    let Some(image) = of(&copy.to).or_else(|| of(&copy.from)) else {
-        return Error::unsupported("a copy of pixels without an image");
+    let memory = |base, [row, slice]: [usize; 2]| {
+        let pitch = if is_1d_array { slice } else { row };
+        Planes { base, pitch, slice }
     };
-    let place = |end: &ImageEnd<'_, Cpu>| {
-        Ok::<_, Error>(match *end {
-            ImageEnd::Image(image, [x, y, z]) => {
-                let [pitch, slice] = image.steps;
-                let base = image.first.offset(x * image.layout.pixel + y * pitch + z * slice)?;
-                Planes { base, pitch, slice }
-            }
-            ImageEnd::Memory(base, [row, slice]) => {
-                Planes { base, pitch: if image.layout.is_1d_array { slice } else { row }, slice }
-            }
-        })
+    let here = pixels(image, origin)?;
+    let (to, from) = match other {
+        ImageEnd::FromImage(image, origin) => (here, pixels(image, origin)?),
+        ImageEnd::FromMemory(at, pitches) => (here, memory(at, pitches)),
+        ImageEnd::ToMemory(at, pitches) => (memory(at, pitches), here),
     };
-    let [width, height, depth] = copy.region;
-    Ok(Work::of_box(
-        place(&copy.to)?,
-        place(&copy.from)?,
-        [width * image.layout.pixel, height, depth],
-    ))
+    let [width, height, depth] = region;
+    Ok(Work::of_box(to, from, [width * pixel, height, depth]))
 }

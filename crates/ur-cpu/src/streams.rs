@@ -24,9 +24,8 @@ use std::{
     sync::{Arc, Mutex},
     time::Instant,
 };
-use ur_adapter::error::Result;
 use ur_hal::{
-    Command, EventSharing, Notification, Priority, Signal, Status, StreamRequest, Streams,
+    Command, EventSharing, Notification, Priority, Result, Signal, Status, StreamRequest, Streams,
     Submission, Times, Wait,
 };
 use ur_lock::locked;
@@ -41,11 +40,7 @@ pub struct Stream {
 impl Stream {
     /// Submits work with the properties of a submission.
     #[inline(always)] // if the kind of the work is known, the code for others is eliminated
-    fn put(
-        &self,
-        work: Work,
-        what: &Submission<'_, Cpu>,
-    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+    fn put(&self, work: Work, what: &Submission<'_, Cpu>) -> Result<Option<Arc<Completion>>> {
         let dependencies = match what.waits {
             [] => Dependencies::default(),
             waits => pending(waits)?,
@@ -113,7 +108,7 @@ pub(super) fn wait_for_device(device: &Arc<DriverDevice>) {
 ///
 /// # Errors
 /// As for [`Work::of`].
-fn work(device: &DriverDevice, command: &Command<'_, Cpu>) -> ur_hal::Result<Work> {
+fn work(device: &DriverDevice, command: &Command<'_, Cpu>) -> Result<Work> {
     match command {
         Command::Launch(launch) => launch::work(device, launch),
         Command::ImageCopy(copy) => Ok(image::copy(copy)?),
@@ -128,7 +123,7 @@ impl Streams for Cpu {
     /// So that no warning is logged for hints: they never have an effect here.
     const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
-    fn engines(_: &Arc<DriverDevice>) -> ur_hal::Result<u32> {
+    fn engines(_: &Arc<DriverDevice>) -> Result<u32> {
         Ok(ENGINES)
     }
     fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
@@ -138,7 +133,7 @@ impl Streams for Cpu {
         _: &DriverContext,
         device: &Arc<DriverDevice>,
         request: StreamRequest,
-    ) -> ur_hal::Result<Stream> {
+    ) -> Result<Stream> {
         let nice = match request.priority {
             Priority::Low => STEP,
             Priority::High => -STEP,
@@ -154,7 +149,7 @@ impl Streams for Cpu {
     fn submit(
         stream: &Stream,
         submission: &Submission<'_, Self>,
-    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+    ) -> Result<Option<Arc<Completion>>> {
         if Work::is_plain(submission.command) {
             return stream.put(Work::plain(submission.command), submission);
         }
@@ -164,24 +159,24 @@ impl Streams for Cpu {
         stream: &Stream,
         submission: &Submission<'_, Self>,
         kept: Arc<dyn Any + Send + Sync>,
-    ) -> ur_hal::Result<Option<Arc<Completion>>> {
+    ) -> Result<Option<Arc<Completion>>> {
         let work = work(&stream.device, submission.command)?;
         stream.put(Work::Keeping(Box::new(work), kept), submission)
     }
-    fn flush(stream: &Stream) -> ur_hal::Result<()> {
+    fn flush(stream: &Stream) -> Result<()> {
         stream.queue.flush()
     }
-    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+    fn is_idle(stream: &Stream) -> Result<bool> {
         Ok(stream.queue.is_idle())
     }
-    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+    fn finish(stream: &Stream) -> Result<()> {
         stream.queue.finish()
     }
-    fn status(point: &Arc<Completion>) -> ur_hal::Result<Status> {
+    fn status(point: &Arc<Completion>) -> Result<Status> {
         point.check_fork()?;
         Ok(point.status())
     }
-    fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> Result<bool> {
         point.check_fork()?;
         if let Some(deadline) = deadline
             && !Self::is_final_by(point, deadline)?
@@ -190,11 +185,11 @@ impl Streams for Cpu {
         }
         point.wait().map(|()| true).map_err(|why| failed(&why))
     }
-    fn times(point: &Arc<Completion>) -> ur_hal::Result<Option<Times>> {
+    fn times(point: &Arc<Completion>) -> Result<Option<Times>> {
         let span = point.times().map(|times| (times.started, times.ended));
         Ok(point.submitted_at().map(|submitted| Times { submitted, span }))
     }
-    fn notify(point: &Arc<Completion>, at: Status, call: Notification) -> ur_hal::Result<()> {
+    fn notify(point: &Arc<Completion>, at: Status, call: Notification) -> Result<()> {
         point.check_fork()?;
         point.call_at(at, move |_| call());
         Ok(())

@@ -67,34 +67,33 @@ impl<D: Dialect> Pixels<D> {
 /// Enqueues a copy of pixels between arrays, or between an array and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
-pub(super) fn copy<D: Dialect>(stream: &Stream<D>, copy: &ImageCopy<'_, Family<D>>) -> Result<()> {
-    let region = copy.region;
-    match (copy.to, copy.from) {
-        (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
-            let contexts = (to.array.context(), from.array.context());
-            let (to_part, from_part) = ((to.layout, into), (from.layout, out));
+/// Returns the driver's error.
+pub(super) fn copy<D: Dialect>(
+    stream: &Stream<D>,
+    &ImageCopy { image, origin, region, other }: &ImageCopy<&Arc<Pixels<D>>>,
+) -> Result<()> {
+    match other {
+        ImageEnd::FromImage(from, out) => {
+            let contexts = (image.array.context(), from.array.context());
+            let (to_part, from_part) = ((image.layout, origin), (from.layout, out));
             copy_between(to_part, from_part, region, |into, out| {
-                let (to, from) = (to.end(into.origin), from.end(out.origin));
-                let region = extent(to_part.0, into.region);
+                let (to, from) = (image.end(into.origin), from.end(out.origin));
+                let region = extent(image.layout, into.region);
                 match contexts.0 == contexts.1 {
                     true => stream.copy_box(to, from, region),
                     false => stream.copy_box_between((contexts.0, to), (contexts.1, from), region),
                 }
             })
         }
-        (ImageEnd::Image(to, into), ImageEnd::Memory(at, pitches)) => {
-            pieces(to, (into, region), (at, pitches), |there, host, size| {
+        ImageEnd::FromMemory(at, pitches) => {
+            pieces(image, (origin, region), (at, pitches), |there, host, size| {
                 stream.copy_box(there, host, size)
             })
         }
-        (ImageEnd::Memory(at, pitches), ImageEnd::Image(from, out)) => {
-            pieces(from, (out, region), (at, pitches), |there, host, size| {
+        ImageEnd::ToMemory(at, pitches) => {
+            pieces(image, (origin, region), (at, pitches), |there, host, size| {
                 stream.copy_box(host, there, size)
             })
-        }
-        (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
-            Error::unsupported("a copy of pixels without an image")
         }
     }
 }

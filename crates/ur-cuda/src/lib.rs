@@ -22,7 +22,6 @@ mod foreign;
 mod image;
 mod lane;
 mod mem;
-mod memory;
 pub mod native;
 mod objects;
 mod opened;
@@ -94,7 +93,7 @@ pub struct Statics<D: Dialect> {
     core: ur_adapter::statics::Statics,
     system: device::System<D>,
     memory: PerProcess<registry::Store<D>>,
-    allocations: PerProcess<OfProcess<memory::Memory<D>>>,
+    allocations: PerProcess<OfProcess<over_driver::memory::Memory<Family<D>>>>,
     queues_now: work::QueueRegistry<D>,
     shared_words: shared_words::RegisteredPieces<D>,
     staging: staging::Pool<D>,
@@ -134,12 +133,12 @@ pub(crate) fn notice<D: Dialect>(severity: ur_hal::Severity, what: &dyn std::fmt
     ur_adapter::log::notice(<Family<D> as Contexts>::BACKEND, severity, what);
 }
 impl<D: Dialect> over_driver::memory::HasMemory for Family<D> {
-    fn memory() -> &'static OfProcess<memory::Memory<D>> {
+    fn memory() -> &'static OfProcess<over_driver::memory::Memory<Family<D>>> {
         D::statics().allocations.get()
     }
 }
 impl<D: Dialect> CoreBackend for Family<D> {
-    type Memory = memory::Memory<D>;
+    type Memory = over_driver::memory::Memory<Family<D>>;
     type Moment = work::Moment<D>;
     fn moments(context: usize, since: u64) -> Vec<work::Moment<D>> {
         work::ticket::<D>(context, since).into_moments()

@@ -5,15 +5,13 @@ use super::{
 };
 use std::{
     collections::HashSet,
-    sync::{Mutex, OnceLock, atomic::AtomicUsize},
+    sync::{Mutex, OnceLock},
 };
 use ur_hal::{Claims, Granularity, MemoryKind};
 use ur_lock::PerKey;
 
 /// The state in one process; a forked child gets a new, empty one.
 pub(super) struct Store<D: Dialect> {
-    /// Bytes of chunks that are kept until the driver is idle: see `memory.rs`.
-    pub(super) leaving: AtomicUsize,
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
     pub(super) takes_offsets: OnceLock<bool>,
@@ -29,7 +27,6 @@ pub(super) struct Store<D: Dialect> {
 impl<D: Dialect> Default for Store<D> {
     fn default() -> Self {
         Self {
-            leaving: AtomicUsize::new(0),
             peers: Peers::default(),
             is_legacy_wished: OnceLock::new(),
             takes_offsets: OnceLock::new(),

@@ -197,7 +197,7 @@ fn map<D: Dialect>(
             let exposed = usize::try_from(exposes).map_err(too_large)?;
             // Each descriptor is closed as soon as the driver has imported it.
             let parts =
-                fds.into_iter().zip(all).map(|(fd, bytes)| Ok(physical(home, fd.as_fd(), bytes)?));
+                fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
             let granule = granule(home)?;
             let refused = |error| refusal(home, exposes, error);
             let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;

@@ -183,7 +183,7 @@ impl<D: Dialect> Streams for Family<D> {
     ) -> Result<Lanes<D>> {
         let is_default = request.default_stream == Some(DefaultStream::Is);
         let stream = is_default.then(|| native::Stream::adopted(None, false));
-        Ok(make(context, device, request, stream)?)
+        make(context, device, request, stream)
     }
     #[inline]
     fn submit(stream: &Lanes<D>, submission: &Submission<'_, Self>) -> Result<Option<Point<D>>> {

@@ -5,7 +5,6 @@ use super::{
     context::DriverContext,
     driver::Dialect,
     foreign,
-    memory::Leaving,
     native::memory,
 };
 use std::sync::Arc;
@@ -40,7 +39,8 @@ impl<D: Dialect> Allocates for Family<D> {
     fn copy(context: &DriverContext<D>, to: Address, from: Address, bytes: usize) -> Result<()> {
         memory::copy(&context.devices()[0], to.get() as u64, from.get() as u64, bytes)
     }
-    fn returned(chunk: Arc<Chunk<D>>) -> impl Send + 'static {
-        Leaving::new(chunk)
+    /// Of pinned, managed and classic device memory the driver waits for the context.
+    fn waits_when_freed(chunk: &Chunk<D>) -> bool {
+        chunk.goes_when_idle()
     }
 }

@@ -327,15 +327,6 @@ impl<D: Dialect> SyncPoint<D> {
     pub(super) fn into_moments(self) -> Vec<Moment<D>> {
         self.0
     }
-    /// Whether everything is complete; lanes that failed count as complete.
-    pub(super) fn is_over(&self) -> bool {
-        self.0.iter().all(|moment| {
-            if !moment.has_passed() {
-                moment.ask(true);
-            }
-            moment.has_passed()
-        })
-    }
     /// Waits until everything is complete.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use crate::{
     Access, Address, Error, ErrorKind, KnownMemory, MemoryRequest, Object, Range, Result, Types,
 };
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::os::fd::OwnedFd;
 
 /// The alignment of the largest type, sixteen numbers of eight bytes.
 const LARGEST_TYPE: usize = 128;
@@ -81,9 +81,10 @@ pub trait Allocates: Types {
     fn zero(context: &Self::Context, device: &Self::Device, range: Range) -> Result<()>;
     /// Copies memory that no command uses, and waits for completion.
     fn copy(context: &Self::Context, to: Address, from: Address, bytes: usize) -> Result<()>;
-    /// What is dropped in place of an allocation that a pool returns.
-    fn returned(allocation: Arc<Self::Allocation>) -> impl Send + 'static {
-        allocation
+    /// Whether freeing the allocation makes the driver wait until the context is idle.
+    fn waits_when_freed(memory: &Self::Allocation) -> bool {
+        let _ = memory;
+        false
     }
 }
 

@@ -55,7 +55,7 @@ pub enum Command<'a, D: Types> {
         pattern: Pattern<'a>,
     },
     /// Copies pixels without conversion.
-    ImageCopy(&'a ImageCopy<'a, D>),
+    ImageCopy(&'a ImageCopy<&'a Arc<D::Image>>),
     /// Runs a function.
     Launch(&'a Launch<'a, D>),
     /// Calls a host function, which may sleep, but must not wait for later commands of the stream.
@@ -221,30 +221,40 @@ pub struct BoxCopy {
     /// Width in bytes, rows, slices; none is 0.
     pub region: [usize; 3],
 }
-/// One end of a copy of pixels.
-#[derive(Debug)]
-pub enum ImageEnd<'a, D: Types> {
-    /// Pixels of an image, starting at these coordinates; the last coordinate counts the layers of an array.
-    Image(&'a Arc<D::Image>, [usize; 3]),
-    /// Memory: its first byte, then the bytes from one row to the next, and from one slice or layer to the next. In a
-    /// 1D array each row is a layer.
-    Memory(Address, [usize; 2]),
-}
-impl<D: Types> Clone for ImageEnd<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Types> Copy for ImageEnd<'_, D> {}
-/// Pixels to copy; at least one end is an image.
-#[derive(Debug)]
-pub struct ImageCopy<'a, D: Types> {
-    /// Where the pixels are written.
-    pub to: ImageEnd<'a, D>,
-    /// Where the pixels are read.
-    pub from: ImageEnd<'a, D>,
+/// Pixels to copy. `I` refers to an image.
+#[derive(Clone, Copy, Debug)]
+pub struct ImageCopy<I> {
+    /// The image; if the other end is an image, too, the pixels go to this one.
+    pub image: I,
+    /// The first pixel there; the last coordinate counts the layers of an array.
+    pub origin: [usize; 3],
     /// Pixels in each dimension; none is 0.
     pub region: [usize; 3],
+    /// Where the pixels come from, or go to.
+    pub other: ImageEnd<I>,
+}
+/// The other end of a copy of pixels. Of memory: its first byte, then the bytes from one row to the next, and from one
+/// slice or layer to the next. In a 1D array each row is a layer.
+#[derive(Clone, Copy, Debug)]
+pub enum ImageEnd<I> {
+    /// Pixels come from another image, starting at these coordinates.
+    FromImage(I, [usize; 3]),
+    /// Pixels come from memory.
+    FromMemory(Address, [usize; 2]),
+    /// Pixels go to memory.
+    ToMemory(Address, [usize; 2]),
+}
+impl<I> ImageCopy<I> {
+    /// The same copy, with other references to the images.
+    pub fn map<'a, J>(&'a self, reference: impl Fn(&'a I) -> J) -> ImageCopy<J> {
+        let other = match &self.other {
+            ImageEnd::FromImage(image, at) => ImageEnd::FromImage(reference(image), *at),
+            ImageEnd::FromMemory(at, pitches) => ImageEnd::FromMemory(*at, *pitches),
+            ImageEnd::ToMemory(at, pitches) => ImageEnd::ToMemory(*at, *pitches),
+        };
+        let Self { image, origin, region, .. } = self;
+        ImageCopy { image: reference(image), origin: *origin, region: *region, other }
+    }
 }
 
 /// An event that a stream signals; signalling neither creates nor consumes it.

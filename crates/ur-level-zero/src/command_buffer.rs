@@ -13,7 +13,6 @@ use super::{
     fate::Fate,
     host_task::{by_thread, wait_for_end},
     launch,
-    memory::Memory,
     native::{
         event::EventKind,
         list::{List, NativeList},
@@ -36,6 +35,7 @@ use ur_core::{
     command_buffer::{self, Change, Node, Records},
     graph,
     memory::deferred_free,
+    over_driver::memory::Memory,
     profiling::Profile,
     queue::submit_by,
 };
@@ -112,7 +112,7 @@ impl Lists {
     /// Destroys the lists when no command uses them any more.
     fn leave(&self, context: usize) {
         let lists = self.parts.iter().map(|(list, _)| list).chain([&self.last]);
-        lists.for_each(|list| deferred_free::leave::<Memory>(context, Arc::clone(list)));
+        lists.for_each(|list| deferred_free::leave::<Memory<LevelZero>>(context, Arc::clone(list)));
     }
 }
 /// One command in a list whose launches the driver changes.

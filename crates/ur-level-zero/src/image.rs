@@ -89,28 +89,27 @@ pub(super) fn adopt(
 /// Appends a copy of pixels between images, or between an image and memory.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for a copy from memory to memory; else the driver's error.
-pub(super) fn copy(list: &List<'_>, copy: &ImageCopy<'_, LevelZero>) -> Result<()> {
-    let part = |origin| Part { origin, region: copy.region };
-    match (copy.to, copy.from) {
-        (ImageEnd::Image(to, into), ImageEnd::Image(from, out)) => {
-            let (ends, size) = (((to.layout, into), (from.layout, out)), copy.region);
-            copy_between(ends.0, ends.1, size, |into, out| {
-                to.native.copy(list, region(into), &from.native, region(out))
+/// Returns the driver's error.
+pub(super) fn copy(
+    list: &List<'_>,
+    &ImageCopy { image, origin, region: size, other }: &ImageCopy<&Arc<Pixels>>,
+) -> Result<()> {
+    let (part, layout) = (Part { origin, region: size }, image.layout);
+    match other {
+        ImageEnd::FromImage(from, out) => {
+            copy_between((layout, origin), (from.layout, out), size, |into, out| {
+                image.native.copy(list, region(into), &from.native, region(out))
             })
         }
-        (ImageEnd::Image(to, into), ImageEnd::Memory(at, pitches)) => {
-            pieces(to.layout, part(into), (at, pitches), |region, at, pitches| {
-                to.native.write(list, region, at, pitches)
+        ImageEnd::FromMemory(at, pitches) => {
+            pieces(layout, part, (at, pitches), |region, at, pitches| {
+                image.native.write(list, region, at, pitches)
             })
         }
-        (ImageEnd::Memory(at, pitches), ImageEnd::Image(from, out)) => {
-            pieces(from.layout, part(out), (at, pitches), |region, at, pitches| {
-                from.native.read(list, region, at, pitches)
+        ImageEnd::ToMemory(at, pitches) => {
+            pieces(layout, part, (at, pitches), |region, at, pitches| {
+                image.native.read(list, region, at, pitches)
             })
-        }
-        (ImageEnd::Memory(..), ImageEnd::Memory(..)) => {
-            Error::unsupported("a copy of pixels without an image")
         }
     }
 }

@@ -29,7 +29,6 @@ mod launch;
 mod lazy_event;
 mod log;
 mod mem;
-mod memory;
 mod memory_export;
 mod native;
 mod opened;

@@ -48,7 +48,7 @@ fn enqueue<D: TakesCommands>(
     events: &[Borrowed<'_, D::Event>],
     report: CompletionRequest,
 ) -> Enqueued<D> {
-    let room = Room::new();
+    let room = Room::<D>::new();
     let mut ready = Ready::default();
     ready.resolve(request, queue.place(), !events.is_empty(), &room)?;
     let is_host_task = matches!(ready.command, Command::HostCall(_));
@@ -64,7 +64,7 @@ fn append<D: TakesCommands>(
     request: Request<'_, OverDriver<D>>,
     asked: Asked<'_, OverDriver<D>>,
 ) -> Appended<D> {
-    let room = Room::new();
+    let room = Room::<D>::new();
     let mut ready = Ready::default();
     ready.resolve(request, buffer.place(), false, &room)?;
     buffer.append(&ready, asked)

@@ -15,7 +15,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Command, ImageCopy, ImageEnd};
+use ur_hal::{Command, ImageCopy, ImageEnd, Part};
 use ur_sys::{ur_command_t as Name, ur_rect_offset_t, ur_rect_region_t};
 
 impl<'a, D: TakesCommands> Ready<'a, D> {
@@ -37,13 +37,12 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         if writes {
             of.check_write::<D::Known>(0, of.bytes())?;
         }
-        let outside = ImageEnd::Memory(at, pitches);
-        let inside = ImageEnd::Image(of.get().pixels(device)?, part.origin);
-        let (to, from, name) = match writes {
-            true => (inside, outside, Name::MEM_IMAGE_WRITE),
-            false => (outside, inside, Name::MEM_IMAGE_READ),
+        let (other, name) = match writes {
+            true => (ImageEnd::FromMemory(at, pitches), Name::MEM_IMAGE_WRITE),
+            false => (ImageEnd::ToMemory(at, pitches), Name::MEM_IMAGE_READ),
         };
-        let copy = room.pixels.get_or_init(|| ImageCopy { to, from, region: part.region });
+        let (image, Part { origin, region }) = (of.get().pixels(device)?, part);
+        let copy = room.pixels.get_or_init(|| ImageCopy { image, origin, region, other });
         let written = writes.then_some(Usage::Changes);
         Ok(Self::new(name, Command::ImageCopy(copy)).beside((of, 0..of.bytes()), written))
     }
@@ -71,9 +70,10 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
         }
         to.check_write::<D::Known>(0, to.bytes())?;
         let copy = ImageCopy {
-            to: ImageEnd::Image(to.get().pixels(device)?, there.origin),
-            from: ImageEnd::Image(from.get().pixels(device)?, here.origin),
+            image: to.get().pixels(device)?,
+            origin: there.origin,
             region: here.region,
+            other: ImageEnd::FromImage(from.get().pixels(device)?, here.origin),
         };
         let copy = room.pixels.get_or_init(|| copy);
         let ready = Self::new(Name::MEM_IMAGE_COPY, Command::ImageCopy(copy));

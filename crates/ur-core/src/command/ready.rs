@@ -12,7 +12,7 @@ use crate::{
     profiling::Profile,
     program::RunsCode,
 };
-use std::cell::OnceCell;
+use std::{cell::OnceCell, sync::Arc};
 use ur_adapter::{
     api::Objects,
     command::{Appended, Asked, CompletionRequest, Enqueued},
@@ -267,7 +267,7 @@ pub(super) struct Room<'a, D: Types> {
     /// The description of a box copy.
     pub(super) bytes: OnceCell<BoxCopy>,
     /// The description of an image copy.
-    pub(super) pixels: OnceCell<ImageCopy<'a, D>>,
+    pub(super) pixels: OnceCell<ImageCopy<&'a Arc<<D as Types>::Image>>>,
 }
 impl<D: Types> Room<'_, D> {
     pub(super) const fn new() -> Self {

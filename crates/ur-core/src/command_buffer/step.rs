@@ -10,9 +10,7 @@ use ur_adapter::{
     error::{Error, Result},
     object::Owned,
 };
-use ur_hal::{
-    Address, Command, HostCall, ImageCopy, ImageEnd, KeptLaunch, Recorded, Submission, Types,
-};
+use ur_hal::{Command, HostCall, ImageCopy, KeptLaunch, Recorded, Submission, Types};
 use ur_sys::ur_command_t;
 
 /// Lists up to this length need no heap allocation.
@@ -26,26 +24,7 @@ pub struct Step<D: HasStreams> {
 enum What<D: HasStreams> {
     Command(Recorded),
     Launch(KeptLaunch<D>),
-    Pixels { to: End<D>, from: End<D>, region: [usize; 3] },
-}
-/// One end of an image copy.
-enum End<D: HasStreams> {
-    Image(Arc<<D as Types>::Image>, [usize; 3]),
-    Memory(Address, [usize; 2]),
-}
-impl<D: HasStreams> End<D> {
-    fn of(end: &ImageEnd<'_, D>) -> Self {
-        match *end {
-            ImageEnd::Image(image, at) => Self::Image(Arc::clone(image), at),
-            ImageEnd::Memory(at, pitches) => Self::Memory(at, pitches),
-        }
-    }
-    fn lend(&self) -> ImageEnd<'_, D> {
-        match *self {
-            Self::Image(ref image, at) => ImageEnd::Image(image, at),
-            Self::Memory(at, pitches) => ImageEnd::Memory(at, pitches),
-        }
-    }
+    Pixels(ImageCopy<Arc<<D as Types>::Image>>),
 }
 /// An object that is kept alive as long as its command can be executed. During an execution the queue keeps it alive,
 /// too.
@@ -84,11 +63,7 @@ impl<D: HasStreams> Step<D> {
     pub fn of(ready: &Ready<'_, D>) -> Result<Self> {
         let what = match ready.command {
             Command::Launch(launch) => What::Launch(KeptLaunch::of(launch)),
-            Command::ImageCopy(copy) => What::Pixels {
-                to: End::of(&copy.to),
-                from: End::of(&copy.from),
-                region: copy.region,
-            },
+            Command::ImageCopy(copy) => What::Pixels(copy.map(|image| Arc::clone(image))),
             ref command => What::Command(Recorded::of(command)?),
         };
         Ok(Self { what, uses: ready.used().map(Use::of).collect::<Result<_>>()? })
@@ -112,10 +87,7 @@ impl<D: HasStreams> Step<D> {
         match &self.what {
             What::Command(recorded) => to(&recorded.command()),
             What::Launch(launch) => launch.lend(|launch| to(&Command::Launch(launch))),
-            What::Pixels { to: end, from, region } => {
-                let copy = ImageCopy { to: end.lend(), from: from.lend(), region: *region };
-                to(&Command::ImageCopy(&copy))
-            }
+            What::Pixels(copy) => to(&Command::ImageCopy(&copy.map(|image| image))),
         }
     }
     /// Submits it; of `how`, everything but the command applies.

@@ -8,6 +8,7 @@ pub mod device;
 mod device_entries;
 mod device_info;
 pub mod foreign;
+mod leaving;
 pub mod mem;
 mod mem_entries;
 pub mod memory;

@@ -1,7 +1,7 @@
 //! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
 //! `ur_adapter::pool`, and requests of callers are checked in `usm.rs`.
 pub(super) use super::objects::{Context, Device};
-use super::{DriverContext, DriverDevice, usm_host::HostRegistration};
+use super::{DriverContext, DriverDevice, leaving::Leaving, usm_host::HostRegistration};
 use crate::{
     memory::{
         allocation::{Allocation, Counted, Home, Memory, Usm},
@@ -94,7 +94,7 @@ impl<D: HasUsm> Source for Chunks<D> {
     }
     fn give_back(&self, chunk: Arc<Self::Chunk>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        deferred_free::after::<D::Memory>(vec![], D::returned(chunk));
+        deferred_free::after::<D::Memory>(vec![], Leaving::<D>::new(chunk));
     }
 }
 impl<D: HasUsm> Counted for Chunks<D> {

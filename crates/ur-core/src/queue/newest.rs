@@ -294,9 +294,8 @@ impl<D: HasStreams> Storage<D> {
     pub(crate) fn write_pixels(&self, image: &ImageDesc, host: UsmPtr) -> Result<()> {
         image_layout::check_whole_on_host(image, host.into())?;
         if let Found::Pixels(pixels) = self.first()? {
-            let to = ImageEnd::Image(pixels, [0; 3]);
-            let from = ImageEnd::Memory(host.into(), image.pitches);
-            let copy = ImageCopy { to, from, region: image.sides };
+            let other = ImageEnd::FromMemory(host.into(), image.pitches);
+            let copy = ImageCopy { image: pixels, origin: [0; 3], region: image.sides, other };
             let (command, completion) =
                 (Command::ImageCopy(&copy), Completion::Done { point: false });
             let how = Submission { completion, ..Submission::new(&command) };
@@ -470,8 +469,8 @@ impl<D: HasStreams> Storage<D> {
         let pixels;
         let command = match (image, &to.pixels, &from.pixels) {
             (Some(image), Some(to), Some(from)) => {
-                let (to, from) = (ImageEnd::Image(to, [0; 3]), ImageEnd::Image(from, [0; 3]));
-                pixels = ImageCopy { to, from, region: image.sides };
+                let other = ImageEnd::FromImage(from, [0; 3]);
+                pixels = ImageCopy { image: to, origin: [0; 3], region: image.sides, other };
                 Command::ImageCopy(&pixels)
             }
             _ => match (at(to), at(from)) {

@@ -173,24 +173,18 @@ pub fn execute(
         Command::Launch(launch) => {
             return launch.function.kernel.launch(queue.raw(), launch, linked);
         }
-        Command::ImageCopy(ImageCopy { to, from, region }) => {
-            use ImageEnd::{Image, Memory};
-            let (object, part, host) = match (to, from) {
-                (Image(to, into), Image(from, out)) => {
-                    let (to, from) = ((to.object.raw(), *into), (from.object.raw(), *out));
-                    return queue.image_copy(from, to, *region, linked);
+        Command::ImageCopy(&ImageCopy { image: pixels, origin, region, other }) => {
+            let object = pixels.object.raw();
+            let (is_written, at, pitches) = match other {
+                ImageEnd::FromImage(from, out) => {
+                    let from = (from.object.raw(), out);
+                    return queue.image_copy(from, (object, origin), region, linked);
                 }
-                (Image(to, origin), Memory(at, pitches)) => {
-                    let host = (at.get(), image::pitches(to.kind, *pitches));
-                    ((to.object.raw(), true), (*origin, *region), host)
-                }
-                (Memory(at, pitches), Image(from, origin)) => {
-                    let host = (at.get(), image::pitches(from.kind, *pitches));
-                    ((from.object.raw(), false), (*origin, *region), host)
-                }
-                (Memory(..), Memory(..)) => return Error::unsupported("pixels without an image"),
+                ImageEnd::FromMemory(at, pitches) => (true, at, pitches),
+                ImageEnd::ToMemory(at, pitches) => (false, at, pitches),
             };
-            return queue.pixels(object, part, host, linked);
+            let host = (at.get(), image::pitches(pixels.kind, pitches));
+            return queue.pixels((object, is_written), (origin, region), host, linked);
         }
         // These do not come here: the core or `lane.rs` makes others of them, or refuses.
         Command::HostCall(_)
