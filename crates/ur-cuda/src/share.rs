@@ -10,6 +10,7 @@ use super::{
     native::{
         device as native,
         ipc::OpenedHandle,
+        memory,
         pool::{self, DriverPool, FromPool},
         virtual_memory::{self, Mapped, MappedRun, Physical},
     },
@@ -166,7 +167,7 @@ fn map<D: Dialect>(
     home: &Arc<DriverDevice<D>>,
     devices: &[Arc<DriverDevice<D>>],
 ) -> Result<OpenedMemory<D>> {
-    let bytes = usize::try_from(arrived.size).map_err(too_large)?;
+    let wanted = usize::try_from(arrived.size).map_err(too_large)?;
     let reaching = reaching(home, devices)?;
     let (at, memory) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, exposes, bytes: form } => match form.first() {
@@ -184,7 +185,8 @@ fn map<D: Dialect>(
                 let peers = &D::statics().memory.get().peers;
                 peers.enter_pool(home, &from, reaching.clone())?;
                 let at = from.import_pointer(home, data)?;
-                (at as usize, Opened::FromPool(FromPool::new(from, at)))
+                let memory = FromPool::new(from, at);
+                (part_of(home, at, 0, wanted)?, Opened::FromPool(memory))
             }
         },
         ArrivedPayload::DriverRun { fds, base, exposes, bytes: said } => {
@@ -207,13 +209,30 @@ fn map<D: Dialect>(
             let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
             let opened = OpenedHandle::open(home, payload_data(Form::Handle as u8, named)?)?;
-            (opened.at() as usize + base, Opened::Handle(opened))
+            (part_of(home, opened.at(), base, wanted)?, Opened::Handle(opened))
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
     let null = || contradiction("it is at no address");
-    let range = Range::new(Address::new(at).ok_or_else(null)?, bytes)?;
+    let range = Range::new(Address::new(at).ok_or_else(null)?, wanted)?;
     OpenedMemory::new(range, home, reaching, memory)
+}
+/// The address of the `bytes` from `base` on of the opened allocation at `at`, which the exporter named and the driver
+/// must confirm: other memory of this process may follow.
+fn part_of<D: Dialect>(
+    home: &DriverDevice<D>,
+    at: u64,
+    base: usize,
+    bytes: usize,
+) -> Result<usize> {
+    let known = memory::known(&home.enter()?, at)?;
+    let end = known.and_then(|whole| whole.base.checked_add(whole.bytes as u64));
+    end.and_then(|end| part_before(end, at, base, bytes))
+        .ok_or_else(|| contradiction("it is not within the memory that the driver opened"))
+}
+fn part_before(end: u64, at: u64, base: usize, bytes: usize) -> Option<usize> {
+    let start = at.checked_add(base as u64)?;
+    (start.checked_add(bytes as u64)? <= end).then_some(start as usize)
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified only by mapping it.
 fn physical<D: Dialect>(
@@ -241,6 +260,13 @@ fn refusal<D: Dialect>(home: &DriverDevice<D>, bytes: u64, error: Error) -> Erro
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_part_ends_within_what_was_opened_and_does_not_wrap_around() {
+        assert_eq!(part_before(0x3000, 0x1000, 0x800, 0x1800), Some(0x1800));
+        assert_eq!(part_before(0x3000, 0x1000, 0x800, 0x1801), None);
+        assert_eq!(part_before(0x3000, 0x1000, usize::MAX, 0x10), None);
+        assert_eq!(part_before(0x3000, 0x1000, 0x10, usize::MAX), None);
+    }
     #[test]
     fn the_lengths_of_a_run_read_back_and_nothing_else_is_believed() {
         let parts = [2, 2, 2, 20, 20, 2];
