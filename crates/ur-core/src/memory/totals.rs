@@ -58,14 +58,11 @@ impl Totals {
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` if that would exceed the limit.
-    pub fn claim(&self, bytes: usize) -> Result<()> {
+    pub fn claim(&self, bytes: usize) -> Result<Claim<'_>> {
         let maximum = self.maximum.load(Relaxed);
         let claimed = |now: usize| now.checked_add(bytes).filter(|&all| all <= maximum);
         match self.reserved.current.fetch_update(Relaxed, Relaxed, claimed) {
-            Ok(before) => {
-                self.reserved.high.fetch_max(before + bytes, Relaxed);
-                Ok(())
-            }
+            Ok(_) => Ok(Claim { totals: self, bytes }),
             Err(reserved) => Error::refuse(
                 ErrorCode::OutOfResources,
                 format!(
@@ -124,6 +121,24 @@ impl Totals {
         self.reserved.subtract(bytes);
     }
 }
+/// Bytes that are about to be allocated; no longer counted on drop.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    totals: &'a Totals,
+    bytes: usize,
+}
+impl Claim<'_> {
+    /// Counts them as allocated: `bytes`, which may be more than were asked for.
+    pub fn made(mut self, bytes: usize) {
+        self.totals.reserved.add(bytes.saturating_sub(self.bytes));
+        self.bytes = 0; // nothing to take back
+    }
+}
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.totals.unclaim(self.bytes);
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -133,15 +148,23 @@ mod tests {
     fn what_would_exceed_the_maximum_is_refused_and_not_counted() {
         let totals = Totals::new();
         totals.maximum.store(100, Relaxed);
-        totals.claim(60).unwrap();
+        totals.claim(60).unwrap().made(60);
         let error = totals.claim(41).unwrap_err();
         assert_eq!(error.code(), ErrorCode::OutOfResources);
         assert!(error.to_string().contains("60 of at most 100"), "{error}");
-        totals.claim(40).unwrap();
+        totals.claim(30).unwrap().made(40);
         totals.unclaim(100);
         assert_eq!(totals.reserved.current.load(Relaxed), 0);
         assert_eq!(totals.reserved.high.load(Relaxed), 100);
         assert!(totals.claim(usize::MAX).is_err(), "it does not wrap around");
+    }
+    #[test]
+    fn what_the_driver_refuses_leaves_no_mark() {
+        let totals = Totals::new();
+        drop(totals.claim(1 << 50).unwrap());
+        totals.claim(60).unwrap().made(60);
+        assert_eq!(totals.reserved.current.load(Relaxed), 60);
+        assert_eq!(totals.reserved.high.load(Relaxed), 60);
     }
     #[test]
     fn a_high_mark_stays_until_it_is_reset() {

@@ -81,16 +81,12 @@ impl<D: HasUsm> Source for Chunks<D> {
     type Chunk = <D as Types>::Allocation;
     fn chunk(&self, bytes: usize, align: usize) -> Result<Self::Chunk> {
         let whole = bytes.max(1);
-        self.totals.claim(whole)?;
+        let claim = self.totals.claim(whole)?;
         let (kind, is_shareable) = (self.usm.into(), self.usm == Usm::Device);
         let request = MemoryRequest { kind, bytes: whole, align, is_shareable };
-        let taken = D::allocate(&self.context, &self.device, request);
-        match &taken {
-            // The driver may have allocated more than requested.
-            Ok(chunk) => self.totals.reserved.add(pool::Chunk::bytes(chunk) - whole),
-            Err(_) => self.totals.unclaim(whole),
-        }
-        Ok(taken?)
+        let chunk = D::allocate(&self.context, &self.device, request)?;
+        claim.made(pool::Chunk::bytes(&chunk)); // the driver may have allocated more than requested
+        Ok(chunk)
     }
     fn give_back(&self, chunk: Arc<Self::Chunk>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));

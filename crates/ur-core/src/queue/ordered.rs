@@ -52,7 +52,7 @@ pub(super) fn allocate<D: HasStreams>(
         pool: if pool.api_refs() > 0 { pool.as_handle().addr() } else { 0 },
         ..Home::default()
     };
-    let (ordered, made) = (Ordered::claim(size, pool.totals())?, Handover::default());
+    let (claim, made) = (pool.totals().claim(size)?, Handover::default());
     let (kind, is_shareable) = (MemoryKind::Device, true);
     let request = MemoryRequest { kind, bytes: size, align: 1, is_shareable };
     let command = Command::AllocAsync { request, made: &made };
@@ -62,8 +62,9 @@ pub(super) fn allocate<D: HasStreams>(
         let unknown = || Error::new(ErrorCode::Unknown, "the allocation was never submitted");
         return Err(submitted.err().unwrap_or_else(unknown));
     };
+    claim.made(size);
     let base = memory.range().start().into();
-    *ordered.memory() = Some(memory);
+    let ordered = Ordered::new(memory, size, pool.totals());
     let memory = D::Memory::ordered(ordered).ok_or(ErrorCode::UnsupportedFeature)?;
     let at = Allocation::enter(base, size, Usm::Device, home, memory).base();
     match submitted {
