@@ -3,12 +3,12 @@
 use super::{
     device::DriverDevice,
     native::{
-        context::NativeContext,
         ipc::Handle,
         memory::{self, Piece, Sort},
     },
     options, p2p,
     registry::{Place, registry},
+    utility_lists::UtilityLists,
 };
 use std::sync::{Arc, OnceLock};
 use ur_hal::{Address, Error, ErrorKind, Memory, MemoryKind, Range, Result};
@@ -68,7 +68,7 @@ impl Chunk {
     /// Returns the driver's error.
     pub(super) fn take(
         kind: MemoryKind,
-        context: &Arc<NativeContext>,
+        lists: &Arc<UtilityLists>,
         device: &Arc<DriverDevice>,
         devices: &[Arc<DriverDevice>],
         bytes: usize,
@@ -79,7 +79,7 @@ impl Chunk {
             MemoryKind::Host => Sort::Host,
             MemoryKind::Managed => Sort::Shared,
         };
-        let chunk = Self::of_sort(sort, context, device, bytes, align)?;
+        let chunk = Self::of_sort(sort, lists, device, bytes, align)?;
         let who = match resident(kind, options().resident) {
             Resident::Nobody => vec![],
             Resident::Own => vec![device],
@@ -87,7 +87,7 @@ impl Chunk {
         };
         for one in who {
             let at = chunk.piece.at();
-            memory::make_resident(context, one, at, chunk.range.bytes())?;
+            memory::make_resident(lists.context(), one, at, chunk.range.bytes())?;
         }
         Ok(chunk)
     }
@@ -97,21 +97,21 @@ impl Chunk {
     /// Returns the driver's error.
     pub(super) fn of_sort(
         sort: Sort,
-        context: &Arc<NativeContext>,
+        lists: &Arc<UtilityLists>,
         device: &Arc<DriverDevice>,
         bytes: usize,
         align: usize,
     ) -> Result<Self> {
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let align = align.max(NATURAL);
-        let piece = Piece::new(context, device, sort, whole, align)?;
+        let piece = Piece::new(lists.context(), device, sort, whole, align)?;
         let (piece, at) = if (piece.at() as usize).is_multiple_of(align) {
             let at = piece.at();
             (piece, at)
         } else {
             drop(piece); // the driver aligned less strictly: allocate enough to contain an aligned range
             let more = whole.checked_add(align).ok_or_else(too_large)?;
-            let piece = Piece::new(context, device, sort, more, NATURAL)?;
+            let piece = Piece::new(lists.context(), device, sort, more, NATURAL)?;
             let at = (piece.at() as usize).next_multiple_of(align) as u64;
             (piece, at)
         };
@@ -123,7 +123,7 @@ impl Chunk {
             Sort::Shared => MemoryKind::Managed,
             Sort::Device | Sort::Exportable(_) => MemoryKind::Device,
         };
-        let place = Place { kind, device: Arc::clone(device), context: Arc::clone(context) };
+        let place = Place { kind, device: Arc::clone(device), lists: Arc::clone(lists) };
         registry().claims.claim(base.get(), whole, Some(place));
         Ok(Self { range, piece, device: device.clone(), handle: OnceLock::new() })
     }

@@ -1,7 +1,7 @@
 //! A driver context, and the objects that belong to it.
 use super::{
     DriverDevice, driver::RawContext, native::context::NativeContext, platform::DriverPlatform,
-    signal::ContextEvents, usm::UtilityLists,
+    signal::ContextEvents, utility_lists::UtilityLists,
 };
 use std::sync::Arc;
 

@@ -11,7 +11,7 @@ use super::{
     },
     p2p,
     registry::{Place, registry},
-    usm::UtilityLists,
+    utility_lists::UtilityLists,
 };
 use std::sync::Arc;
 use ur_hal::{Command, MemoryKind, Pattern, Result, Rows, Types};
@@ -41,20 +41,15 @@ impl Way {
 fn is_possible(device: &DriverDevice) -> bool {
     device.platform().devices().len() > 1
 }
-/// How to access device memory at `at` that `device` cannot access; `None` for all other memory. `lists` are those of
-/// the context in which it is used.
+/// How to access device memory at `at` that `device` cannot access; `None` for all other memory.
 ///
 /// # Errors
 /// Returns the driver's error.
-pub(super) fn beyond(
-    lists: &Arc<UtilityLists>,
-    device: &Arc<DriverDevice>,
-    at: usize,
-) -> Result<Option<Way>> {
+pub(super) fn beyond(device: &Arc<DriverDevice>, at: usize) -> Result<Option<Way>> {
     if !is_possible(device) {
         return Ok(None);
     }
-    let Some(Some(Place { kind: MemoryKind::Device, device: owner, context })) =
+    let Some(Some(Place { kind: MemoryKind::Device, device: owner, lists })) =
         registry().claims.find(at)
     else {
         return Ok(None);
@@ -62,10 +57,7 @@ pub(super) fn beyond(
     if p2p::can_access(device, &owner)? {
         return Ok(None);
     }
-    Ok(Some(match Arc::ptr_eq(&context, lists.context()) {
-        true => Way::new(lists, &owner),
-        false => Way { device: owner, lists: Arc::new(UtilityLists::new(context)) },
-    }))
+    Ok(Some(Way { device: owner, lists }))
 }
 /// How to access both ends of a copy.
 pub struct Ends {
@@ -82,7 +74,7 @@ impl Ends {
         device: &Arc<DriverDevice>,
         (to, from): (usize, usize),
     ) -> Result<Option<Self>> {
-        let ways = (beyond(lists, device, to)?, beyond(lists, device, from)?);
+        let ways = (beyond(device, to)?, beyond(device, from)?);
         if let (None, None) = ways {
             return Ok(None);
         }
@@ -144,7 +136,7 @@ impl Far {
             Ok(found.map(|ways| Self::Copy(ways, ends, size)))
         };
         let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Self>> {
-            let found = beyond(lists, device, to.start.get())?;
+            let found = beyond(device, to.start.get())?;
             Ok(found.map(|way| Self::Fill(way, to, size, pattern.bytes().into())))
         };
         match *command {

@@ -49,6 +49,7 @@ mod submission;
 mod sync_point;
 mod usm;
 mod usm_host;
+mod utility_lists;
 mod variant;
 mod virtual_mem;
 mod work;

@@ -27,7 +27,7 @@ impl ExportsMemory for LevelZero {
         form: ExternalForm,
         (bytes, align): (usize, usize),
     ) -> Result<Chunk> {
-        Chunk::of_sort(Sort::Exportable(flag(form)), context.native(), device, bytes, align)
+        Chunk::of_sort(Sort::Exportable(flag(form)), context.utility_lists(), device, bytes, align)
     }
     fn descriptor(chunk: &Chunk, form: ExternalForm) -> Result<OwnedFd> {
         ipc::exported(chunk.piece(), flag(form))

@@ -2,8 +2,9 @@
 //! of them, because some drivers keep a descriptor for each time it is opened.
 use super::{
     device::DriverDevice,
-    native::{context::NativeContext, ipc::OpenedHandle},
+    native::ipc::OpenedHandle,
     registry::{Place, registry},
+    utility_lists::UtilityLists,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -27,14 +28,14 @@ pub(super) struct Key {
 impl Key {
     /// `None` if the descriptor cannot be queried.
     pub(super) fn of(
-        (context, device): (&Arc<NativeContext>, &DriverDevice),
+        (lists, device): (&Arc<UtilityLists>, &DriverDevice),
         fd: impl AsFd,
         exposes: u64,
         handle: &[u8],
     ) -> Option<Self> {
         let about = rustix::fs::fstat(fd).ok()?;
         Some(Self {
-            context: Arc::as_ptr(context).addr(),
+            context: Arc::as_ptr(lists.context()).addr(),
             device: device.raw().addr(),
             file: (about.st_dev, about.st_ino),
             exposes,
@@ -62,13 +63,13 @@ impl Whole {
     }
     /// An allocation of `bytes` that was just opened.
     pub(super) fn new(
-        (context, device): (&Arc<NativeContext>, &Arc<DriverDevice>),
+        (lists, device): (&Arc<UtilityLists>, &Arc<DriverDevice>),
         handle: OpenedHandle,
         bytes: usize,
         key: Option<Key>,
     ) -> Arc<Self> {
-        let (device, context) = (Arc::clone(device), Arc::clone(context));
-        let place = Place { kind: MemoryKind::Device, device, context };
+        let (device, lists) = (Arc::clone(device), Arc::clone(lists));
+        let place = Place { kind: MemoryKind::Device, device, lists };
         registry().claims.claim(handle.at() as usize, bytes, Some(place));
         Arc::new(Self { handle, bytes, key, objects: Mutex::default() })
     }

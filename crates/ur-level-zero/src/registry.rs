@@ -1,5 +1,5 @@
 //! The state of this backend's memory in this process, in one place.
-use super::{device::DriverDevice, native::context::NativeContext, opened};
+use super::{device::DriverDevice, opened, utility_lists::UtilityLists};
 use std::sync::Arc;
 use ur_hal::{Claims, MemoryKind};
 use ur_mapping::PerProcess;
@@ -22,5 +22,6 @@ pub(super) struct Store {
 pub(super) struct Place {
     pub(super) kind: MemoryKind,
     pub(super) device: Arc<DriverDevice>,
-    pub(super) context: Arc<NativeContext>,
+    /// Command lists of the context that it is in.
+    pub(super) lists: Arc<UtilityLists>,
 }

@@ -5,7 +5,6 @@ use super::{
     context::DriverContext,
     device, foreign,
     native::{
-        context::NativeContext,
         ipc::{self, Handle, OpenedHandle},
         memory,
         physical_memory::{self, Physical},
@@ -13,6 +12,7 @@ use super::{
     },
     opened::{Key, OpenedMemory, Whole},
     partition,
+    utility_lists::UtilityLists,
 };
 use std::{os::fd::AsFd, sync::Arc};
 use ur_hal::{
@@ -95,7 +95,7 @@ impl Shares for LevelZero {
         home: &Arc<DriverDevice>,
         arrived: Arrived,
     ) -> Result<OpenedMemory> {
-        map(arrived, context.native(), home)
+        map(arrived, context.utility_lists(), home)
     }
     fn import_physical(
         context: &DriverContext,
@@ -115,9 +115,10 @@ impl Shares for LevelZero {
 /// Opens imported memory of `home`.
 fn map(
     arrived: Arrived,
-    context: &Arc<NativeContext>,
+    lists: &Arc<UtilityLists>,
     home: &Arc<DriverDevice>,
 ) -> Result<OpenedMemory> {
+    let context = lists.context();
     let bytes = usize::try_from(arrived.size).map_err(too_large)?;
     let (whole, base) = match arrived.payload {
         ArrivedPayload::Driver { fd, base, exposes, bytes: form } => {
@@ -125,7 +126,7 @@ fn map(
             let handle =
                 payload_data(if is_number { Form::Number } else { Form::Told } as u8, &form)?;
             let base = usize::try_from(base).map_err(too_large)?;
-            let key = Key::of((context, home), &fd, exposes, &form);
+            let key = Key::of((lists, home), &fd, exposes, &form);
             if let Some(known) = key.as_ref().and_then(Whole::find)
                 && let Some(object) = known.object(base, bytes)?
             {
@@ -136,14 +137,14 @@ fn map(
                 None if is_number => OpenedHandle::by_number(context, home, handle, &fd)?,
                 None => OpenedHandle::opaque(context, home, handle, Some(&fd))?,
             };
-            (measured((context, home), opened, key)?, base)
+            (measured((lists, home), opened, key)?, base)
         }
         ArrivedPayload::Bytes(form) => {
             let (named, base) = form.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
             let handle = payload_data(Form::Opaque as u8, named)?;
             let base = usize::try_from(u64::from_le_bytes(*base)).map_err(too_large)?;
             let opened = OpenedHandle::opaque(context, home, handle, None)?;
-            (measured((context, home), opened, None)?, base)
+            (measured((lists, home), opened, None)?, base)
         }
         _ => return Err(contradiction("what arrived is nothing of the driver's")),
     };
@@ -154,15 +155,15 @@ fn map(
 /// Queries the size of opened memory from the driver, because the exporter's claim cannot be trusted. If the
 /// handle opened a part of an allocation, the size is what follows in it.
 fn measured(
-    (context, home): (&Arc<NativeContext>, &Arc<DriverDevice>),
+    (lists, home): (&Arc<UtilityLists>, &Arc<DriverDevice>),
     opened: OpenedHandle,
     key: Option<Key>,
 ) -> Result<Arc<Whole>> {
-    let there = memory::known(context, opened.at())?;
+    let there = memory::known(lists.context(), opened.at())?;
     let unknown = || contradiction("the driver does not know what it opened");
     let before = |there: &memory::Known| opened.at().checked_sub(there.base);
     let left = there.and_then(|there| there.bytes.checked_sub(before(&there)? as usize));
-    Ok(Whole::new((context, home), opened, left.ok_or_else(unknown)?, key))
+    Ok(Whole::new((lists, home), opened, left.ok_or_else(unknown)?, key))
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified by the driver.
 fn physical(

@@ -1,59 +1,13 @@
-//! USM: chunks for the core's pools, and command lists for work on memory outside all queues.
+//! USM: chunks for the core's pools.
 use super::{
     DriverDevice, LevelZero,
     backing::{ALIGNMENT, Chunk},
     context::DriverContext,
     crossing::{Ends, line},
-    driver::RawDevice,
-    foreign,
-    native::{self, context::NativeContext, list::List, utility_list::UtilityList},
-    options,
+    foreign, native, options,
 };
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard},
-};
+use std::sync::Arc;
 use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range, Result};
-use ur_lock::locked;
-
-/// Unused command lists for work outside all queues.
-#[derive(Debug)]
-pub struct UtilityLists {
-    context: Arc<NativeContext>,
-    idle: Mutex<HashMap<(RawDevice, u32), Vec<UtilityList>>>,
-}
-impl UtilityLists {
-    pub(super) fn new(context: Arc<NativeContext>) -> Self {
-        Self { context, idle: Mutex::default() }
-    }
-    /// The context that they are for.
-    pub(super) fn context(&self) -> &Arc<NativeContext> {
-        &self.context
-    }
-    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
-        locked(&self.idle)
-    }
-    /// Executes `work` on a command list of `device`, ordered with no queue, and waits for it.
-    ///
-    /// # Errors
-    /// Those of `work`; else the driver's error.
-    pub(super) fn with<R>(
-        &self,
-        device: &DriverDevice,
-        work: impl FnOnce(&List<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let group = device.compute()?;
-        let key = (device.raw(), group.ordinal);
-        let idle = self.idle().get_mut(&key).and_then(Vec::pop);
-        let aside = match idle {
-            Some(aside) => aside,
-            None => UtilityList::create(&self.context, device, group)?,
-        };
-        let done = work(&aside.list())?; // after an error its state is unknown, so it is not reused
-        self.idle().entry(key).or_default().push(aside);
-        Ok(done)
-    }
-}
 
 impl Allocates for LevelZero {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
@@ -82,8 +36,8 @@ impl Allocates for LevelZero {
         device: &Arc<DriverDevice>,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> Result<Chunk> {
-        let (native, devices) = (context.native(), context.devices());
-        Chunk::take(kind, native, device, devices, bytes, align)
+        let (lists, devices) = (context.utility_lists(), context.devices());
+        Chunk::take(kind, lists, device, devices, bytes, align)
     }
     fn recognise(
         context: &DriverContext,

@@ -17,7 +17,7 @@ use super::{
     reusable::{PendingSignal, lost},
     signal::{BRIEF, Cache, EVER, SLICE},
     sync_point,
-    usm::UtilityLists,
+    utility_lists::UtilityLists,
 };
 use std::{
     collections::VecDeque,
