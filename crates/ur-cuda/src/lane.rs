@@ -180,7 +180,7 @@ impl<D: Dialect> Lane<D> {
         locked(&self.marks)
     }
     /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
-    /// mark serves all memory freed before it. A lane whose stream has failed counts as complete.
+    /// mark serves all memory freed before it. A lane whose device is lost counts as complete.
     pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
@@ -190,11 +190,7 @@ impl<D: Dialect> Lane<D> {
             }
             Ok(())
         });
-        // But an invalid context or a capture error says nothing about completion.
-        let is_unknown = |error: &Error| {
-            error.kind() == ErrorKind::InvalidContext || error.status().is_some_and(is_of_capture)
-        };
-        if asked.is_err_and(|error| !is_unknown(&error)) {
+        if asked.is_err_and(|error| error.kind().is_gone()) {
             self.done.fetch_max(number, AcqRel);
         }
     }

@@ -151,7 +151,8 @@ impl<D: Dialect> QueueState<D> {
     }
     /// Makes the first lane, which the application can get as native handle, wait for the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
-        let lane = self.lane(&self.device.enter()?, 0)?;
+        let on = self.device.enter()?; // current until the last call of the driver
+        let lane = self.lane(&on, 0)?;
         lane.lend();
         self.keep_behind_barrier(lane)
     }
@@ -280,10 +281,9 @@ impl<D: Dialect> StreamState for QueueState<D> {
     }
 }
 
-/// Whether a query reports completion. An error counts as complete, because nothing runs in a context that is
-/// broken or destroyed; except an invalid context, which says nothing about completion.
+/// Whether a query reports completion, or that nothing runs any more.
 fn is_done(said: Result<bool>) -> bool {
-    said.unwrap_or_else(|error| error.kind() != ErrorKind::InvalidContext)
+    said.unwrap_or_else(|error| error.kind().is_gone())
 }
 
 /// A point that a lane must pass.

@@ -101,6 +101,10 @@ kinds! {
 }
 
 impl ErrorKind {
+    /// Whether nothing runs any more where this is the error of a query. Any other says nothing about completion.
+    pub fn is_gone(self) -> bool {
+        matches!(self, Self::DeviceLost | Self::Uninitialized)
+    }
     /// Whether resources have run out, or the device or its driver is gone: not the fault of a call's arguments.
     pub fn is_want(self) -> bool {
         matches!(

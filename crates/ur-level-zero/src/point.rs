@@ -66,6 +66,7 @@ impl Point {
             Seen::Native(event) => match event.is_complete() {
                 Ok(true) => Status::Complete,
                 Ok(false) => Status::Submitted,
+                Err(error) if !error.kind().is_gone() => Status::Submitted,
                 Err(_) => Status::Failed,
             },
             Seen::PendingRemote(owed) if owed.is_lost() => Status::Failed,

@@ -369,6 +369,7 @@ impl Signal {
             self.settle(match outcome {
                 Ok(true) => COMPLETE,
                 Ok(false) if !self.work().is_lost() => PENDING,
+                Err(error) if !error.kind().is_gone() && !self.work().is_lost() => PENDING,
                 Ok(false) | Err(_) => FAILED,
             });
         }

@@ -125,8 +125,8 @@ impl ur_hal::Moment for Moment {
         self.work.has_passed(self.spot()) || self.work.is_lost()
     }
     fn ask(&self, _may_mark: bool) {
-        if self.work.look(self.spot()).is_err() {
-            self.work.note_passed(self.spot()); // a failed lane counts as complete
+        if self.work.look(self.spot()).is_err_and(|error| error.kind().is_gone()) {
+            self.work.note_passed(self.spot()); // nothing runs there any more
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
         "urEnqueueHostTaskExp", "a function of the host's runs in the queue's order", "host tasks run once each and in order", tasks;
         "urEnqueueHostTaskExp", "the event is complete when the function has returned", "what waits for a host task waits for its end", task_event;
         "urEnqueueHostTaskExp", "the function may wait", "a host task does not hold other queues", task_holds;
-        "urEnqueueNativeCommandExp", "a function of the host's enqueues natively", "the function is called once, with its queue and data", native_command;
+        "urEnqueueNativeCommandExp", "a function of the host's enqueues natively", "the function is called once, with its queue and data, in queues of either order", native_command;
     });
     all
 }
@@ -445,23 +445,27 @@ extern "C" fn natively(queue: ur_queue_handle_t, data: *mut c_void) {
 }
 fn native_command(b: &Bench) -> Verdict {
     b.needs(ur_device_info_t::ENQUEUE_NATIVE_COMMAND_SUPPORT_EXP)?;
-    let (queue, data, none) = (b.queue()?, std::ptr::without_provenance_mut(1), null_mut());
-    NATIVE.store(0, SeqCst);
-    must!(
-        b,
-        enqueue_exp.native_command_exp(
-            queue,
-            Some(natively),
-            data,
-            0,
-            null(),
-            null(),
-            0,
-            null(),
-            none
-        )
-    );
-    b.finish(queue)?;
-    same!(NATIVE.load(SeqCst), 1, "calls with the queue and the data");
+    let (data, none) = (std::ptr::without_provenance_mut(1), null_mut());
+    for flags in [ur_queue_flags_t::default(), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE] {
+        let queue = b.new_queue(flags)?;
+        NATIVE.store(0, SeqCst);
+        must!(
+            b,
+            enqueue_exp.native_command_exp(
+                queue,
+                Some(natively),
+                data,
+                0,
+                null(),
+                null(),
+                0,
+                null(),
+                none
+            )
+        );
+        b.finish(queue)?;
+        same!(NATIVE.load(SeqCst), 1, "calls with the queue and the data");
+        must!(b, queue.release(queue));
+    }
     Ok(())
 }

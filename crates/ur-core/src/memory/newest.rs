@@ -1,6 +1,9 @@
 //! Which devices have the newest contents of which bytes, if each device has a copy. No driver is needed here: `P` is a
 //! point of one.
-use std::{ops::Range, sync::Arc};
+use std::{
+    ops::Range,
+    sync::{Arc, OnceLock},
+};
 
 /// A copy from another device.
 #[derive(Debug)]
@@ -10,14 +13,40 @@ pub(crate) struct Arrival<P> {
     /// The commands for which it waits, until they are known to be complete.
     pub(crate) behind: Writers<P>,
 }
+/// Where a command is complete, which is known once it has been submitted.
+#[derive(Debug)]
+pub(crate) struct End<P>(OnceLock<Option<P>>);
+impl<P> End<P> {
+    /// Of a command that has not been submitted yet.
+    pub(crate) fn pending() -> Arc<Self> {
+        Arc::new(Self(OnceLock::new()))
+    }
+    /// Says where it is complete; `None` if it is already.
+    pub(crate) fn set(&self, point: Option<P>) {
+        let first = self.0.set(point).is_ok();
+        debug_assert!(first, "a command is submitted once");
+    }
+    /// Whether the command has been submitted.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+    /// Where it is complete; `None` if it is already, or has not been submitted.
+    pub(crate) fn point(&self) -> Option<&P> {
+        self.0.get()?.as_ref()
+    }
+    /// Waits until the command has been submitted.
+    pub(crate) fn wait(&self) {
+        self.0.wait();
+    }
+}
 /// A command that writes, until it is known to be complete.
 #[derive(Debug)]
 pub(crate) struct Writer<P> {
     /// Where it is complete.
-    pub(crate) point: Arc<P>,
+    pub(crate) end: Arc<End<P>>,
     /// Identifies an in-order queue, in which a later command is complete after an earlier one.
     pub(crate) queue: Option<u64>,
-    /// Greater than that of each command that was submitted before.
+    /// Greater than that of each command whose record was made before.
     pub(crate) number: u64,
 }
 /// Commands that write, the oldest first.
@@ -42,11 +71,12 @@ impl<P> Writers<P> {
     }
     /// Forgets the oldest that are over; those behind one that is not only once there are twice as many as were left the
     /// last time.
-    pub(crate) fn forget(&mut self, is_over: impl Fn(&Arc<P>) -> bool) {
-        let left = self.all.iter().position(|writer| !is_over(&writer.point));
+    pub(crate) fn forget(&mut self, is_over: impl Fn(&P) -> bool) {
+        let is_over = |end: &End<P>| end.is_set() && end.point().is_none_or(&is_over);
+        let left = self.all.iter().position(|writer| !is_over(&writer.end));
         self.all.drain(..left.unwrap_or(self.all.len()));
         if self.all.len() >= self.most {
-            self.all.retain(|writer| !is_over(&writer.point));
+            self.all.retain(|writer| !is_over(&writer.end));
             self.most = FEW_WRITERS.max(2 * self.all.len());
         }
     }
@@ -72,6 +102,8 @@ pub(crate) struct Side<P> {
     pub(crate) arrival: Option<Arrival<P>>,
     /// The commands that wrote it.
     pub(crate) written: Writers<P>,
+    /// Commands that failed and may write it all the same: no copy must arrive before.
+    pub(crate) failed: Writers<P>,
 }
 /// Neighbouring bytes that have the same history.
 #[derive(Debug)]
@@ -81,6 +113,9 @@ pub(crate) struct Segment<P> {
     /// What each device has of them.
     pub(crate) sides: Box<[Side<P>]>,
 }
+/// Which devices had the newest contents of some bytes.
+#[derive(Debug)]
+pub(crate) struct Before(Vec<(Range<usize>, Box<[bool]>)>);
 /// All bytes of a memory object.
 #[derive(Debug)]
 pub(crate) struct Newest<P> {
@@ -93,7 +128,7 @@ const FEW: usize = 64;
 
 impl<P> Clone for Writer<P> {
     fn clone(&self) -> Self {
-        Self { point: Arc::clone(&self.point), ..*self }
+        Self { end: Arc::clone(&self.end), ..*self }
     }
 }
 impl<P> Clone for Arrival<P> {
@@ -103,8 +138,9 @@ impl<P> Clone for Arrival<P> {
 }
 impl<P> Clone for Side<P> {
     fn clone(&self) -> Self {
-        let Self { is_newest, arrival, written } = self;
-        Self { is_newest: *is_newest, arrival: arrival.clone(), written: written.clone() }
+        let Self { is_newest, arrival, written, failed } = self;
+        let (arrival, written, failed) = (arrival.clone(), written.clone(), failed.clone());
+        Self { is_newest: *is_newest, arrival, written, failed }
     }
 }
 impl<P> Side<P> {
@@ -115,12 +151,15 @@ impl<P> Side<P> {
     fn is_like(&self, other: &Self) -> bool {
         let arrival =
             |side: &Self| side.arrival.as_ref().map(|arrival| Arc::as_ptr(&arrival.point));
-        let (ours, others) = (self.written.all(), other.written.all());
-        let mut pairs = ours.iter().zip(others);
+        let are_same = |one: &Writers<P>, other: &Writers<P>| {
+            let mut pairs = one.all.iter().zip(&other.all);
+            one.all.len() == other.all.len()
+                && pairs.all(|(one, other)| Arc::ptr_eq(&one.end, &other.end))
+        };
         self.is_newest == other.is_newest
             && arrival(self) == arrival(other)
-            && ours.len() == others.len()
-            && pairs.all(|(one, other)| Arc::ptr_eq(&one.point, &other.point))
+            && are_same(&self.written, &other.written)
+            && are_same(&self.failed, &other.failed)
     }
 }
 impl<P> Segment<P> {
@@ -142,25 +181,38 @@ impl<P> Segment<P> {
         self.sides.iter_mut().for_each(|side| side.is_newest = false);
         let Side { is_newest, written, .. } = &mut self.sides[index];
         *is_newest = true;
+        // Of an in-order queue what was submitted before this record is complete before the writer.
         let is_earlier = |one: &Writer<P>| {
-            one.queue.is_some() && writer.is_some_and(|writer| writer.queue == one.queue)
+            let precedes = |writer: &Writer<P>| {
+                writer.queue == one.queue && one.number < writer.number && one.end.is_set()
+            };
+            one.queue.is_some() && writer.is_some_and(precedes)
         };
         written.all.retain(|one| !is_whole && !is_earlier(one));
         written.all.extend(writer.cloned());
     }
-    /// Records that a command which may have been submitted, or not, may write on one device.
-    fn fail(&mut self, index: usize, writer: Option<&Writer<P>>) {
-        if self.sides[index].is_newest {
-            self.write(index, writer, false);
-        } else {
-            self.sides[index].written.all.extend(writer.cloned());
+    /// Takes back that a command that failed has written on one device, unless another has written since: the newest
+    /// contents are then where they were.
+    fn take_back(&mut self, index: usize, end: &Arc<End<P>>, before: &[bool]) {
+        let is_it = |one: &Writer<P>| Arc::ptr_eq(&one.end, end);
+        if before[index] || !self.sides[index].is_newest {
+            return;
+        }
+        let written = &mut self.sides[index].written.all;
+        if let Some(place) = written.iter().position(is_it) {
+            let failed = written.remove(place);
+            self.sides[index].failed.all.push(failed);
+            self.sides.iter_mut().zip(before).for_each(|(side, was)| side.is_newest = *was);
         }
     }
 }
 impl<P> Newest<P> {
     /// Bytes that nothing was ever written to.
     pub(crate) fn new(bytes: usize, devices: usize) -> Self {
-        let side = |_| Side { is_newest: false, arrival: None, written: Writers::new() };
+        let side = |_| {
+            let (written, failed) = (Writers::new(), Writers::new());
+            Side { is_newest: false, arrival: None, written, failed }
+        };
         let whole = Segment { bytes: 0..bytes, sides: (0..devices).map(side).collect() };
         Self { segments: vec![whole], most: FEW }
     }
@@ -196,10 +248,26 @@ impl<P> Newest<P> {
         }
         self.join(bytes);
     }
-    /// Records that a command failed whose writes of these bytes on one device may be under way, or not: they do not make
-    /// the contents there the newest, but no copy must arrive there before.
-    pub(crate) fn fail(&mut self, bytes: Range<usize>, index: usize, writer: Option<&Writer<P>>) {
-        self.within(bytes).iter_mut().for_each(|segment| segment.fail(index, writer));
+    /// Which devices have the newest contents of these bytes.
+    pub(crate) fn sides(&mut self, bytes: Range<usize>) -> Before {
+        let flags = |one: &Segment<P>| one.sides.iter().map(|side| side.is_newest).collect();
+        let before = self.within(bytes).iter().map(|one| (one.bytes.clone(), flags(one)));
+        Before(before.collect())
+    }
+    /// Takes back a [`write`](Self::write) of a command that failed, whose writes may be under way or not.
+    pub(crate) fn take_back(&mut self, Before(before): &Before, index: usize, end: &Arc<End<P>>) {
+        for (bytes, flags) in before {
+            self.within(bytes.clone()).iter_mut().for_each(|one| one.take_back(index, end, flags));
+        }
+    }
+    /// A command that was not submitted yet, for which a copy of these bytes to one device waits.
+    pub(crate) fn unsubmitted(&mut self, bytes: Range<usize>, index: usize) -> Option<Arc<End<P>>> {
+        self.within(bytes).iter().find_map(|one| {
+            let from = &one.sides[one.source(index)?];
+            let behind = from.arrival.iter().flat_map(|arrival| &arrival.behind.all);
+            let mut all = from.written.all.iter().chain(behind);
+            all.find(|one| !one.end.is_set()).map(|one| Arc::clone(&one.end))
+        })
     }
     /// Makes one segment of neighbours that do not differ, among these bytes and those beside them.
     pub(crate) fn join(&mut self, bytes: Range<usize>) {
@@ -236,8 +304,14 @@ mod tests {
         all.within(at..at + 1)[0].sides.iter().map(|side| side.is_newest).collect()
     }
 
+    fn next() -> u64 {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
     fn writer(queue: u64) -> Writer<u32> {
-        Writer { point: Arc::new(7), queue: Some(queue), number: 0 }
+        let end = End::pending();
+        end.set(Some(7));
+        Writer { end, queue: Some(queue), number: next() }
     }
     #[test]
     fn a_write_makes_the_other_copies_of_these_bytes_old_and_no_others() {
@@ -297,9 +371,9 @@ mod tests {
             let written = &all.within(0..100)[0].sides[1].written;
             written.all().iter().map(|one| one.queue).collect::<Vec<_>>()
         };
-        let free = Writer { point: Arc::new(7), queue: None, number: 0 };
-        for one in [&writer(1), &free, &writer(2), &free, &writer(1)] {
-            all.write(0..100, 1, Some(one), false);
+        for queue in [Some(1), None, Some(2), None, Some(1)] {
+            let one = Writer { queue, ..writer(0) };
+            all.write(0..100, 1, Some(&one), false);
         }
         assert_eq!(kept(&mut all), [None, Some(2), None, Some(1)], "in-order queues once");
         all.write(0..100, 1, None, false);
@@ -322,30 +396,49 @@ mod tests {
         let mut all = Newest::<u32>::new(100, 2);
         let mut asked = 0;
         for point in 0..10_000 {
-            let one = Writer { point: Arc::new(point), queue: None, number: 0 };
+            let end = End::pending();
+            end.set(Some(point));
+            let one = Writer { end, queue: None, number: next() };
             all.write(0..100, 0, Some(&one), false);
             let counted = std::cell::Cell::new(0);
             let written = &mut all.within(0..100)[0].sides[0].written;
             written.forget(|point| {
                 counted.set(counted.get() + 1);
-                **point != 0
+                *point != 0
             });
             asked += counted.get();
             assert!(written.all().len() <= FEW_WRITERS);
         }
         assert!(asked < 40_000, "{asked}");
-        assert_eq!(*all.within(0..100)[0].sides[0].written.all()[0].point, 0);
+        assert_eq!(all.within(0..100)[0].sides[0].written.all()[0].end.point(), Some(&0));
     }
     #[test]
-    fn what_failed_makes_no_contents_new() {
+    fn what_failed_is_taken_back_where_nobody_has_written_since() {
         let mut all = Newest::<u32>::new(100, 2);
         all.write(0..50, 1, None, true);
         all.write(50..100, 0, None, true);
-        all.fail(0..100, 0, Some(&writer(1)));
-        assert_eq!(
-            (newest(&mut all, 0), newest(&mut all, 50)),
-            (vec![false, true], vec![true, false])
-        );
-        assert!(all.within(0..100).iter().all(|one| !one.sides[0].written.is_empty()));
+        let (before, failing) = (all.sides(0..100), writer(1));
+        all.write(0..100, 0, Some(&failing), true);
+        all.write(40..45, 0, Some(&writer(2)), true);
+        all.take_back(&before, 0, &failing.end);
+        let seen: Vec<_> = [0, 40, 45, 50].iter().map(|at| newest(&mut all, *at)).collect();
+        assert_eq!(seen, [[false, true], [true, false], [false, true], [true, false]]);
+        let failed = |at: usize, all: &mut Newest<u32>| {
+            all.within(at..at + 1)[0].sides[0].failed.all().len()
+        };
+        assert_eq!([0, 40, 50].map(|at| failed(at, &mut all)), [1, 0, 0]);
+    }
+    #[test]
+    fn what_is_not_submitted_yet_is_waited_for_by_those_who_need_it() {
+        let mut all = Newest::<u32>::new(100, 2);
+        let late = Writer { end: End::pending(), queue: Some(1), number: next() };
+        all.write(0..50, 0, Some(&late), false);
+        all.write(0..50, 0, Some(&writer(1)), false);
+        assert_eq!(all.within(0..50)[0].sides[0].written.all().len(), 2, "which is first?");
+        let found = |all: &mut Newest<u32>, bytes, index| all.unsubmitted(bytes, index).is_some();
+        assert!(found(&mut all, 10..20, 1) && !found(&mut all, 10..20, 0));
+        assert!(!found(&mut all, 50..100, 1));
+        late.end.set(None);
+        assert!(!found(&mut all, 10..20, 1));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     command::{Ready, Usage, Used},
     memory::{
         image_layout,
-        newest::{Arrival, Newest, Segment, Side, Writer},
+        newest::{Arrival, Before, End, Newest, Segment, Side, Writer},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
 };
@@ -24,12 +24,7 @@ use std::{
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
-use ur_adapter::{
-    api::Objects,
-    error::Result,
-    memory::UsmPtr,
-    object::{Borrowed, Owned},
-};
+use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
     Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
     Streams, Submission, Types, Wait,
@@ -101,6 +96,8 @@ struct Use<'a, D: HasStreams> {
     index: usize,
     bytes: Range<usize>,
     usage: Usage,
+    /// Whether it overwrites all of these bytes, if it runs.
+    is_whole: bool,
 }
 /// The records of which device has what, locked, by the address of the storage.
 type Locks<'a, D> = SmallVec<[(usize, MutexGuard<'a, Newest<<D as Types>::Point>>); 4]>;
@@ -122,9 +119,8 @@ fn record_of<'l, D: HasStreams>(
     let of = ptr::from_ref(storage).addr();
     locks.iter_mut().find(|(storage, _)| *storage == of).map(|(_, newest)| &mut **newest)
 }
-/// From before the copies until after the record of what is written, no other thread submits commands with the same memory
-/// objects: it would not know of the writes, or record its own in another order. Only native commands call the
-/// application, and are submitted without the locks.
+/// What is written is recorded before the command is submitted, so that other threads know of it: those who need it wait
+/// until it has been submitted. Native commands call the application, and are recorded afterwards.
 #[inline(never)]
 fn submit_behind_copies<D: HasStreams>(
     queue: &Queue<D>,
@@ -135,29 +131,25 @@ fn submit_behind_copies<D: HasStreams>(
     let is_captured = D::is_captured(queue.stream())?;
     let mems: SmallVec<[_; 4]> =
         ready.buffers().filter(|(mem, ..)| mem.storage().is_copied()).collect();
-    let of = |(mem, bytes, usage): &(Borrowed<'_, Mem<D>>, Range<usize>, Usage)| -> Result<_> {
-        let (_, index) = mem.storage().on(queue.device())?;
-        Ok((index, mem.within(bytes.clone()), *usage))
-    };
     let mut uses = SmallVec::<[Use<'_, D>; 4]>::new();
-    for mem in &mems {
-        let (index, bytes, usage) = of(mem)?;
-        uses.push(Use { storage: mem.0.storage(), index, bytes, usage });
+    for (mem, bytes, usage) in &mems {
+        let (_, index) = mem.storage().on(queue.device())?;
+        let is_whole = *usage == Usage::Overwrites && !is_captured;
+        let (storage, bytes) = (mem.storage(), mem.within(bytes.clone()));
+        uses.push(Use { storage, index, bytes, usage: *usage, is_whole });
     }
     let writes = uses.iter().any(|one| one.usage != Usage::Reads);
     let is_native = matches!(what.command, Command::Native(_));
-    let mut locks = lock_all(&uses);
     let mut arrivals = Arrivals::<D>::new();
-    for Use { storage, index, bytes, usage } in &uses {
-        let is_whole = *usage == Usage::Overwrites && !is_captured;
-        let need = if is_whole { Need::Room } else { Need::Contents };
+    let mut locks = lock_submitted(&uses);
+    for Use { storage, index, bytes, is_whole, .. } in &uses {
+        let need = if *is_whole { Need::Room } else { Need::Contents };
         if let Some(newest) = record_of(&mut locks, storage) {
             storage.bring(newest, *index, bytes.clone(), need, &mut arrivals)?;
         }
     }
-    if !writes || is_native {
-        locks.clear();
-    }
+    let record = (writes && !is_native).then(|| Record::of(queue, &uses, &mut locks));
+    drop(locks);
     if is_captured {
         // What is captured cannot wait for what is not.
         let soon = arrivals.iter().filter(|arrival| arrival.behind.is_empty());
@@ -166,66 +158,139 @@ fn submit_behind_copies<D: HasStreams>(
     }
     let ends = arrivals.iter().map(|arrival| Wait::End(&*arrival.point));
     let waits: SmallVec<[_; 8]> = what.waits.iter().copied().chain(ends).collect();
-    // A command that writes is waited for only when the locks are released.
-    let is_awaited = what.completion.is_awaited() && writes && !is_native && !is_captured;
+    // A command that writes is waited for only when others know where it is complete.
+    let is_awaited = what.completion.is_awaited() && record.is_some() && !is_captured;
     let completion = match what.completion {
         _ if is_awaited => Completion::Point,
-        Completion::None if writes => Completion::Point,
+        Completion::None if record.is_some() => Completion::Point,
         completion => completion,
     };
     let submission = Submission { waits: &waits, completion, ..*what };
     let submitted = submit_keeping(queue, &submission, ready);
-    if !writes {
-        return submitted.map(|made| made.filter(|_| what.completion != Completion::None));
-    }
+    let Some(record) = record else {
+        let made = submitted?;
+        if writes {
+            record_native(queue, &uses, is_captured)?;
+        }
+        return Ok(made.filter(|_| what.completion != Completion::None));
+    };
     let mut made = match submitted {
         Ok(made) => made,
-        Err(error) if is_captured => return Err(error),
         Err(error) => {
-            // The driver may refuse what follows a command when that is on its way.
-            let end = end_of::<D>(queue.stream(), None).unwrap_or(None);
-            record(queue, (uses, locks), end.map(Arc::new), |newest, one, writer| {
-                newest.fail(one.bytes, one.index, writer);
-            });
+            record.fail(queue, &uses, is_captured);
             return Err(error);
         }
     };
     let end = match what.completion {
         _ if is_captured => None,
         completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref())?,
-        _ if is_native && what.completion.is_awaited() => None,
         _ => made.take(), // nobody gets the command's own point
     };
-    let end = end.map(Arc::new);
-    record(queue, (uses, locks), end.clone(), |newest, one, writer| {
-        let is_whole = one.usage == Usage::Overwrites && !is_captured;
-        newest.write(one.bytes, one.index, writer, is_whole);
-    });
-    if is_awaited && let Some(point) = made.as_ref().or(end.as_deref()) {
+    let end = record.submitted(&uses, end);
+    if is_awaited && let Some(point) = made.as_ref().or(end.point()) {
         <D as Streams>::wait(point, None)?;
     }
     Ok(made.filter(|_| what.completion != Completion::None))
 }
-/// Records what a command does to the memory objects that it writes.
-fn record<'a, D: HasStreams>(
-    queue: &Queue<D>,
-    (uses, mut locks): (SmallVec<[Use<'a, D>; 4]>, Locks<'a, D>),
-    end: Option<Arc<D::Point>>,
-    what: impl Fn(&mut Newest<D::Point>, Use<'a, D>, Option<&Writer<D::Point>>),
-) {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Relaxed); // the locks order commands that use the same bytes
-    let of = queue.is_in_order().then_some(queue.number);
-    let writer = end.map(|point| Writer { point, queue: of, number });
-    if locks.is_empty() {
-        locks = lock_all(&uses);
+/// Locks the records of all memory objects, when the commands are submitted for which copies would wait.
+fn lock_submitted<'a, D: HasStreams>(uses: &[Use<'a, D>]) -> Locks<'a, D> {
+    loop {
+        let mut locks = lock_all(uses);
+        let behind = uses.iter().filter(|one| !one.is_whole).find_map(|one| {
+            record_of(&mut locks, one.storage)?.unsubmitted(one.bytes.clone(), one.index)
+        });
+        let Some(end) = behind else { return locks };
+        drop(locks);
+        end.wait();
     }
-    for one in uses.into_iter().filter(|one| one.usage != Usage::Reads) {
-        if let Some(newest) = record_of(&mut locks, one.storage) {
-            what(newest, one, writer.as_ref());
+}
+/// What a command will have written, which is recorded already.
+struct Record<P> {
+    end: Arc<End<P>>,
+    /// Where the newest contents were of what it overwrites, in the order of its memory objects.
+    before: SmallVec<[Option<Before>; 4]>,
+}
+impl<P> Record<P> {
+    fn of<D: HasStreams<Point = P>>(
+        queue: &Queue<D>,
+        uses: &[Use<'_, D>],
+        locks: &mut Locks<'_, D>,
+    ) -> Self {
+        let (writer, mut before) = (writer(queue, End::pending()), SmallVec::new());
+        for Use { storage, index, bytes, usage, is_whole } in uses {
+            let newest = record_of(locks, storage).filter(|_| *usage != Usage::Reads);
+            before.push(newest.and_then(|newest| {
+                let before = is_whole.then(|| newest.sides(bytes.clone()));
+                newest.write(bytes.clone(), *index, Some(&writer), *is_whole);
+                before
+            }));
+        }
+        Self { end: writer.end, before }
+    }
+    /// Says where the command is complete; `None` if it is already.
+    fn submitted<D: HasStreams<Point = P>>(
+        self,
+        uses: &[Use<'_, D>],
+        end: Option<P>,
+    ) -> Arc<End<P>> {
+        self.end.set(end);
+        for (_, newest) in &mut lock_all(uses) {
             newest.tidy(|sides| forget_what_is_over::<D>(sides));
         }
+        self.end.clone()
     }
+    /// The driver may refuse what follows a command when that is on its way.
+    fn fail<D: HasStreams<Point = P>>(
+        self,
+        queue: &Queue<D>,
+        uses: &[Use<'_, D>],
+        is_captured: bool,
+    ) {
+        let end =
+            if is_captured { None } else { end_of::<D>(queue.stream(), None).unwrap_or(None) };
+        let mut locks = lock_all(uses);
+        for (one, before) in uses.iter().zip(&self.before) {
+            if let (Some(before), Some(newest)) = (before, record_of(&mut locks, one.storage)) {
+                newest.take_back(before, one.index, &self.end);
+            }
+        }
+        self.end.set(end);
+    }
+}
+impl<P> Drop for Record<P> {
+    fn drop(&mut self) {
+        if !self.end.is_set() {
+            self.end.set(None); // nobody must wait for ever
+        }
+    }
+}
+fn writer<D: HasStreams>(queue: &Queue<D>, end: Arc<End<D::Point>>) -> Writer<D::Point> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Relaxed); // the locks order records of the same bytes
+    Writer { end, queue: queue.is_in_order().then_some(queue.number), number }
+}
+/// Records what a native command has written: whatever the queue has now is before the end of it.
+fn record_native<D: HasStreams>(
+    queue: &Queue<D>,
+    uses: &[Use<'_, D>],
+    is_captured: bool,
+) -> ur_hal::Result<()> {
+    let mut locks = lock_all(uses);
+    let writer = writer(queue, End::pending());
+    // Before the point that follows: only what is submitted now is before it.
+    for Use { storage, index, bytes, usage, .. } in uses {
+        let newest = record_of(&mut locks, storage).filter(|_| *usage != Usage::Reads);
+        if let Some(newest) = newest {
+            newest.write(bytes.clone(), *index, Some(&writer), false);
+        }
+    }
+    let end = if is_captured { Ok(None) } else { end_of::<D>(queue.stream(), None) };
+    let (end, outcome) = end.map_or_else(|error| (None, Err(error)), |end| (end, Ok(())));
+    writer.end.set(end);
+    for (_, newest) in &mut locks {
+        newest.tidy(|sides| forget_what_is_over::<D>(sides));
+    }
+    outcome
 }
 /// A point behind what was just submitted to a stream, whose own point, if there is one, may become an event's. `None` if
 /// it is complete.
@@ -409,29 +474,26 @@ impl<D: HasStreams> Storage<D> {
             let before = arrival.iter().flat_map(|arrival| arrival.behind.all());
             written.all().iter().chain(before).cloned().collect::<Vec<_>>()
         };
-        let (writers, of_queue) = match behind {
-            Behind::Nothing { .. } => (vec![], None),
-            // The last of them is complete after the others.
+        let mut writers: Vec<_> = run.iter().flat_map(all_of).collect();
+        writers.dedup_by(|one, other| Arc::ptr_eq(&one.end, &other.end));
+        let of_queue = match behind {
             Behind::Queue { queue, .. } => {
-                let last = run.iter().flat_map(all_of).max_by_key(|writer| writer.number);
-                let number = last.as_ref().map(|writer| (queue, writer.number));
-                (Vec::from_iter(last), number)
+                writers.iter().map(|writer| (queue, writer.number)).max()
             }
-            _ => (run.iter().flat_map(all_of).collect(), None),
+            _ => None,
         };
         if need == Need::CompleteContents && !writers.is_empty() {
             return Ok(()); // a later command brings them
         }
-        let mut after: SmallVec<[_; 4]> =
-            writers.iter().map(|writer| Arc::clone(&writer.point)).collect();
-        if let Behind::Others { .. } = behind {
-            for side in run.iter().flat_map(|one| [&one.sides[from], &one.sides[index]]) {
-                after.extend(side.arrival.as_ref().map(|one| Arc::clone(&one.point)));
-            }
-            // What failed there may still be under way.
-            let late = run.iter().flat_map(|one| one.sides[index].written.all());
-            after.extend(late.map(|writer| Arc::clone(&writer.point)));
-        }
+        let sides = run.iter().flat_map(|one| [&one.sides[from], &one.sides[index]]);
+        let arriving: SmallVec<[_; 4]> = sides
+            .filter_map(|side| side.arrival.as_ref().map(|one| Arc::clone(&one.point)))
+            .collect();
+        let failed = run.iter().flat_map(|one| one.sides[index].failed.all().to_vec());
+        let before: SmallVec<[_; 4]> =
+            writers.iter().cloned().chain(failed).map(|writer| writer.end).collect();
+        let points = before.iter().filter_map(|end| end.point());
+        let after: SmallVec<[_; 4]> = points.chain(arriving.iter().map(|point| &**point)).collect();
         let stream = match (free.as_ref(), &behind) {
             (Some(free), Behind::Nothing { .. }) => Arc::clone(free),
             _ => self.copier(index, of_queue, asked)?,
@@ -460,7 +522,7 @@ impl<D: HasStreams> Storage<D> {
         to: &Copy<D>,
         from: &Copy<D>,
         (bytes, image): (Range<usize>, Option<&ImageDesc>),
-        after: &[Arc<D::Point>],
+        after: &[&D::Point],
     ) -> (Option<D::Point>, ur_hal::Result<()>) {
         let at = |copy: &Copy<D>| -> ur_hal::Result<Address> {
             let base = copy.at.ok_or(ur_hal::ErrorKind::Unknown)?; // the copies of a buffer have addresses
@@ -478,7 +540,7 @@ impl<D: HasStreams> Storage<D> {
                 (Err(error), _) | (_, Err(error)) => return (None, Err(error)),
             },
         };
-        let waits: SmallVec<[_; 4]> = after.iter().map(|point| Wait::End(&**point)).collect();
+        let waits: SmallVec<[_; 4]> = after.iter().map(|point| Wait::End(*point)).collect();
         let completion = Completion::Point;
         let how = Submission { waits: &waits, completion, ..Submission::new(&command) };
         match D::submit(stream, &how) {
@@ -506,7 +568,7 @@ impl Behind {
         let (there, here) = (&segment.sides[from], &segment.sides[index]);
         let arrives = there.arrival.is_some() || here.arrival.is_some();
         match there.written.all() {
-            _ if arrives || !here.written.is_empty() => Self::Others { from },
+            _ if arrives || !here.failed.is_empty() => Self::Others { from },
             [] => Self::Nothing { from },
             [Writer { queue: Some(queue), .. }] => Self::Queue { from, queue: *queue },
             _ => Self::Others { from },
@@ -530,11 +592,12 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         // What the driver does not tell is waited for, and not taken for complete.
         false => D::status(point).unwrap_or(Status::Submitted),
     };
-    let is_over = |point: &Arc<D::Point>| status(point).is_final();
+    let is_over = |point: &D::Point| status(point).is_final();
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
         side.written.forget(is_over);
+        side.failed.forget(is_over);
         let Some(arrival) = &mut side.arrival else { continue };
         arrival.behind.forget(is_over);
         match status(&arrival.point) {
