@@ -75,6 +75,10 @@ impl<D: Dialect> OpenedMemory<D> {
         D::statics().memory.get().claims.claim(at, bytes, place);
         Ok(Self { range, reach, admitted: Mutex::new(admitted), _memory: memory })
     }
+    /// Whether the driver waits until the context is idle when it is closed.
+    pub(super) fn goes_when_idle(&self) -> bool {
+        matches!(self.reach, Reach::Peers)
+    }
     /// Gives another device access, if it has none yet.
     ///
     /// # Errors

@@ -152,6 +152,10 @@ impl<D: Dialect> Shares for Family<D> {
         let memory = physical(home, fd.as_fd(), exposes)?;
         Ok(virtual_mem::Physical::opened(home, memory.passing_on(fd)))
     }
+    /// Of a classic allocation the driver waits for the context.
+    fn waits_when_closed(opened: &OpenedMemory<D>) -> bool {
+        opened.goes_when_idle()
+    }
     fn admit(
         opened: &OpenedMemory<D>,
         device: &Arc<DriverDevice<D>>,

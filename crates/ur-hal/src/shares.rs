@@ -56,6 +56,11 @@ pub trait Shares: Allocates + VirtualMemory {
         let _ = uuid;
         error
     }
+    /// Whether closing memory of another process makes the driver wait until the context is idle.
+    fn waits_when_closed(memory: &Self::Opened) -> bool {
+        let _ = memory;
+        false
+    }
     /// Imports memory that is located on `device`, for the devices of the context. `ur_ipc` has verified what can be
     /// verified through the kernel. Everything else in `arrived` is only claimed by the exporter; returns
     /// [`contradiction`] if it is inconsistent.

@@ -2,6 +2,7 @@
 //! open it, and the entries are in `ur_adapter::share`; the backend makes the payload and imports it.
 use super::{
     OverDriver, foreign,
+    leaving::Leaving,
     offer::{export, offer},
     physical_mem::{HasPhysicalMemory, OpenedPhysical, PhysicalMem},
     usm_pool::{Context, Device, HasUsm},
@@ -111,6 +112,15 @@ impl<D: HasUsm> Open<D> {
     }
 }
 
+impl<D: HasPhysicalMemory> Open<D> {
+    /// Its bytes if the driver makes the caller wait when it is closed.
+    fn waits(&self) -> Option<usize> {
+        let Self::Remote(remote) = self else { return None };
+        let opened = remote.allocation().memory().and_then(allocation::Memory::as_opened)?;
+        D::waits_when_closed(opened).then(|| remote.allocation().bytes())
+    }
+}
+
 impl<D: HasPhysicalMemory + ReachesPeers> SharesMemory for OverDriver<D> {
     fn shares_memory(context: &Context<D>) -> bool {
         context.devices().iter().all(|device| D::shares_memory(device.driver()).unwrap_or(false))
@@ -187,7 +197,8 @@ impl<D: HasPhysicalMemory + ReachesPeers> SharesMemory for OverDriver<D> {
     fn close_memory(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<()> {
         let open = OpenedObjects::<D>::get().opens.take(at)?;
         let before = D::Memory::submitted(context.as_handle().addr(), open.since());
-        deferred_free::after::<D::Memory>(before, open);
+        let waits = open.waits();
+        deferred_free::after::<D::Memory>(before, Leaving::<D, _>::new(open, waits));
         Ok(())
     }
 }

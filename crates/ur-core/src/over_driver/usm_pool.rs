@@ -90,7 +90,8 @@ impl<D: HasUsm> Source for Chunks<D> {
     }
     fn give_back(&self, chunk: Arc<Self::Chunk>) {
         self.totals.unclaim(pool::Chunk::bytes(&*chunk));
-        deferred_free::after::<D::Memory>(vec![], Leaving::<D>::new(chunk));
+        let waits = D::waits_when_freed(&chunk).then(|| pool::Chunk::bytes(&*chunk));
+        deferred_free::after::<D::Memory>(vec![], Leaving::<D, _>::new(chunk, waits));
     }
 }
 impl<D: HasUsm> Counted for Chunks<D> {
