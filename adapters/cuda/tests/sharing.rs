@@ -17,7 +17,10 @@ use std::{
     os::fd::{FromRawFd, OwnedFd},
     process::{Child, Command, Stdio},
     ptr::{null, null_mut},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
 };
 use ur_adapter::object::Backend;
 use ur_cuda::driver::{self, Dialect, RawContext};
@@ -126,6 +129,15 @@ fn role() {
             ["open-for", number, ticket] => {
                 println!("answer {}", open_for(number, &hex::decode(ticket).unwrap()))
             }
+            ["open-behind-a-gate", ticket] => {
+                close_gate(&cuda);
+                let opened = open(&cuda, &hex::decode(ticket).unwrap()).unwrap();
+                let code = call!(ipc_exp.close_mem_handle_exp(cuda.context, opened));
+                assert_eq!(code, R::SUCCESS);
+                let is_first = !GATE.swap(true, SeqCst);
+                assert_eq!(call!(queue.finish(cuda.queue)), R::SUCCESS);
+                println!("answer {}", if is_first { "no wait" } else { "waited for the gate" });
+            }
             ["map", ticket, bytes] => {
                 let (ticket, bytes) = (hex::decode(ticket).unwrap(), bytes.parse().unwrap());
                 let mut memory = ur_physical_mem_handle_t::NULL;
@@ -153,6 +165,24 @@ fn role() {
             _ => panic!("{line:?} is nothing that is done here"),
         }
     }
+}
+/// Whether the gate is open.
+static GATE: AtomicBool = AtomicBool::new(false);
+/// The queue stands still until the gate opens, or for half a minute: then it opens by itself.
+fn close_gate(cuda: &Cuda) {
+    unsafe extern "C" fn stand(_: *mut c_void) {
+        let begun = std::time::Instant::now();
+        while !GATE.load(SeqCst) {
+            if begun.elapsed() > std::time::Duration::from_secs(30) {
+                GATE.store(true, SeqCst);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+    let (queue, none) = (cuda.queue, null_mut());
+    let code =
+        call!(enqueue_exp.host_task_exp(queue, Some(stand), none, null(), 0, null(), null_mut()));
+    assert_eq!(code, R::SUCCESS);
 }
 /// Opens a ticket for the device with that number in this process, in a context of its own.
 fn open_for(number: &str, ticket: &[u8]) -> String {
@@ -237,6 +267,16 @@ fn lie(cuda: &Cuda, how: &str) -> ur_ipc::Export {
         "no-length" => driver(file("/dev/null"), u64::MAX, &[1]),
         "no-handle" => ur_ipc::Payload::Bytes(vec![0xff; 73].into()),
         "a-zero-handle" => ur_ipc::Payload::Bytes([[3].as_slice(), &[0; 72]].concat().into()),
+        "beyond-the-handle" | "far-beyond-the-handle" => {
+            let (mut at, mut handle) = (0, [0_u8; 64]);
+            beside(cuda, |driver| unsafe {
+                assert_eq!(driver.alloc(&mut at, 4 << 20).status(), Some(0));
+                assert_eq!(driver.ipc_get_memory(&raw mut handle, at).status(), Some(0));
+            });
+            let offset = if how == "beyond-the-handle" { (4 << 20) - 4095 } else { u64::MAX };
+            let bytes = [&[3][..], &handle, &offset.to_le_bytes()].concat();
+            ur_ipc::Payload::Bytes(bytes.into())
+        }
         "short-bytes" => ur_ipc::Payload::Bytes([3, 0].as_slice().into()),
         "larger" => {
             let (mut fd, mut handle) = (-1_i32, 0);
@@ -286,6 +326,8 @@ fn what_a_hostile_exporter_sends_is_refused_by_driver_or_us() {
         "no-handle",
         "a-zero-handle",
         "short-bytes",
+        "beyond-the-handle",
+        "far-beyond-the-handle",
         "larger",
     ] {
         let ticket = hex::decode(other.ask(&format!("lie {how}"))).unwrap();
@@ -391,6 +433,19 @@ fn what_a_library_allocated_crosses_by_the_drivers_old_handle() {
     let why = ur_adapter::error::last_error().unwrap_or_default();
     assert!(why.contains("reason freed"), "{why}");
     assert!(share(&cuda, pointer).is_err());
+}
+#[test]
+fn memory_by_the_old_handle_is_opened_and_closed_while_a_queue_stands_still() {
+    let Some(cuda) = Cuda::new() else { return };
+    let mut at = 0_u64;
+    let made = beside(&cuda, |driver| unsafe { driver.alloc(&mut at, 1 << 20) }.status());
+    assert_eq!(made, Some(0));
+    let ticket =
+        share(&cuda, std::ptr::with_exposed_provenance_mut::<c_void>(at as usize)).unwrap();
+    let answer = Other::new().ask(&format!("open-behind-a-gate {}", ticket.hex()));
+    assert_eq!(answer, "no wait");
+    drop(ticket);
+    beside(&cuda, |driver| assert_eq!(unsafe { driver.free(at) }.status(), Some(0)));
 }
 /// Virtual memory of a library's, of two granules.
 fn mapped_beside(cuda: &Cuda, handle_types: i32) -> u64 {
