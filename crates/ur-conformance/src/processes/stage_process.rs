@@ -44,11 +44,17 @@ pub fn act(stage: &mut Stage, words: &[&str]) -> Said {
         }
         ["unlimit-addresses"] => limit_addresses(rustix::process::getrlimit(Resource::As).maximum),
         ["fill-maps"] => fill_maps(),
-        // Opens as many descriptors as the limit allows, until `empty-descriptors`.
+        // Opens as many descriptors as the limit allows, until `empty-descriptors`. Other threads may close some that
+        // they have for a moment: those are filled, too, until no more came for a while.
         ["fill-descriptors"] => {
-            let mut spare = locked(&SPARE);
-            while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
-                spare.push(copy);
+            let (mut spare, mut quiet) = (locked(&SPARE), 0);
+            while quiet < 20 {
+                let before = spare.len();
+                while let Ok(copy) = std::io::stdin().as_fd().try_clone_to_owned() {
+                    spare.push(copy);
+                }
+                quiet = if spare.len() == before { quiet + 1 } else { 0 };
+                std::thread::sleep(Duration::from_millis(10));
             }
             ok()
         }

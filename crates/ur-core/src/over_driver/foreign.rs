@@ -1,6 +1,6 @@
 //! Device memory that other code in this process allocated, such as PyTorch, CuPy or a library: what was shared of it,
 //! by object number. How it is exported, and whether it still exists, is the driver's knowledge
-//! ([`Foreign`](ur_hal::Foreign)), because its owner does not announce frees.
+//! ([`Foreign`]), because its owner does not announce frees.
 use super::{
     DriverDevice,
     offer::offer,
