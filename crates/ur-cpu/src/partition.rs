@@ -6,11 +6,7 @@ use super::{
     topology::{DOMAINS, topology},
 };
 use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    partition::Rule,
-};
-use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
+use ur_hal::{AffinityDomains as Domain, Error, ErrorKind, Partition, PartitionKind, Result};
 
 /// What makes a device a sub-device.
 #[derive(Debug)]
@@ -19,9 +15,8 @@ pub(super) struct Part {
     pub(super) parent: Arc<DriverDevice>,
     /// Its logical processors, by the kernel's numbers, ascending; never empty.
     pub(super) cpus: Vec<usize>,
-    /// The property that created it, as the C API represents it: pairs of a `ur_device_partition_t` and its
-    /// value.
-    pub(super) rule: Vec<[u32; 2]>,
+    /// How it came about; of affinity domains the one that was taken.
+    pub(super) how: Partition,
 }
 
 /// The processors of `device`.
@@ -47,12 +42,12 @@ pub(super) fn affinity(device: &DriverDevice) -> Result<Domain> {
 ///
 /// # Errors
 /// As for `topology`.
-pub(super) fn supported(device: &DriverDevice) -> Result<Vec<u32>> {
-    use ur_device_partition_t as P;
+pub(super) fn supported(device: &DriverDevice) -> Result<Vec<PartitionKind>> {
+    use PartitionKind as P;
     Ok(match () {
         () if device.compute_units() < 2 => vec![],
-        () if domains(device)?.is_empty() => vec![P::EQUALLY.0, P::BY_COUNTS.0],
-        () => vec![P::EQUALLY.0, P::BY_COUNTS.0, P::BY_AFFINITY_DOMAIN.0],
+        () if domains(device)?.is_empty() => vec![P::Equally, P::ByCounts],
+        () => vec![P::Equally, P::ByCounts, P::ByDomain],
     })
 }
 /// The largest number of sub-devices of `device`: one for each processor; 0 if it cannot be partitioned.
@@ -69,24 +64,23 @@ pub(super) fn most_parts(device: &DriverDevice) -> u32 {
 /// # Errors
 /// `DEVICE_PARTITION_FAILED` if the rule gives no parts; `INVALID_DEVICE_PARTITION_COUNT` for counts whose
 /// sum is too large; `INVALID_VALUE` for a rule that CPUs do not support.
-pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
-    use ur_device_partition_t as P;
-    let failed = |why: String| Err(Error::new(ErrorCode::DevicePartitionFailed, why));
+pub(super) fn partition(
+    device: &Arc<DriverDevice>,
+    how: &Partition,
+) -> Result<Vec<Arc<DriverDevice>>> {
+    let failed = |why: String| Err(Error::new(ErrorKind::PartitionFailed, why));
     let cpus = cpus(device);
-    let (parts, noted): (Vec<Vec<usize>>, _) = match rule {
-        Rule::Equally(units) => {
+    let (parts, noted): (Vec<Vec<usize>>, _) = match how {
+        Partition::Equally(units) => {
             let parts = cpus.chunks_exact(*units as usize).map(<[_]>::to_vec).collect();
-            (parts, vec![[P::EQUALLY.0, *units]])
+            (parts, how.clone())
         }
-        Rule::ByCounts(counts) => {
-            let noted = counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect();
-            (by_counts(cpus, counts)?, noted)
-        }
-        Rule::ByAffinityDomain(wanted) => {
+        Partition::ByCounts(counts) => (by_counts(cpus, counts)?, how.clone()),
+        Partition::ByDomain(wanted) => {
             let one = wanted.bits().is_power_of_two();
             if !one && !wanted.contains(Domain::NEXT_PARTITIONABLE) {
                 return Err(Error::new(
-                    ErrorCode::InvalidValue,
+                    ErrorKind::InvalidValue,
                     "a device is partitioned by one affinity domain at a time",
                 ));
             }
@@ -99,11 +93,11 @@ pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<A
                      PARTITION_AFFINITY_DOMAIN by what they do"
                 ));
             };
-            (parts, vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]])
+            (parts, Partition::ByDomain(domain))
         }
-        Rule::ByCslice => {
+        Partition::BySlice => {
             return Err(Error::new(
-                ErrorCode::InvalidValue,
+                ErrorKind::InvalidValue,
                 "a CPU has no slices: ask SUPPORTED_PARTITIONS what it can be partitioned by",
             ));
         }
@@ -115,8 +109,8 @@ pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<A
         ));
     }
     let make = |cpus| {
-        let (parent, rule) = (Arc::clone(device), noted.clone());
-        Arc::new(DriverDevice { part: Some(Part { parent, cpus, rule }) })
+        let (parent, how) = (Arc::clone(device), noted.clone());
+        Arc::new(DriverDevice { part: Some(Part { parent, cpus, how }) })
     };
     Ok(parts.into_iter().map(make).collect())
 }
@@ -124,7 +118,7 @@ fn by_counts(cpus: &[usize], counts: &[u32]) -> Result<Vec<Vec<usize>>> {
     let wanted: usize = counts.iter().map(|n| *n as usize).fold(0, usize::saturating_add);
     if wanted > cpus.len() {
         return Err(Error::new(
-            ErrorCode::InvalidDevicePartitionCount,
+            ErrorKind::InvalidPartitionCount,
             format!("the counts add up to {wanted} compute units and there are {}", cpus.len()),
         ));
     }

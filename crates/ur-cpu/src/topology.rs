@@ -6,8 +6,7 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
-use ur_adapter::error::Result;
-use ur_sys::ur_device_affinity_domain_flags_t as Domain;
+use ur_hal::{AffinityDomains as Domain, Result};
 
 /// The affinity domains, from the one that most processors share to the one that fewest do: the order in
 /// which `NEXT_PARTITIONABLE` tries them.

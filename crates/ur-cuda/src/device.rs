@@ -1,11 +1,10 @@
 //! Devices: enumeration, properties and the primary context of each.
 use super::{
-    Device, Family,
+    Family,
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
     context::DriverContext,
-    device_info,
     driver::{Dialect, RawContext},
     native::{
         context::{self, Entered},
@@ -14,14 +13,10 @@ use super::{
         pool::DriverPool,
     },
     patience::Sleepers,
-    work,
 };
 use crate::notice;
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{error, info::Answer, object::Object};
-use ur_core::over_driver::device::HasDevices;
 use ur_hal::{Clocks, Error, ErrorKind, OpensDevices, PlatformFacts, Result, Severity};
-use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A device. It lives as long as the process.
 #[derive(Debug)]
@@ -179,10 +174,10 @@ impl<D: Dialect> DriverDevice<D> {
         if let Some(bytes) = self.local_memory.get() {
             return Ok(*bytes);
         }
-        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.kind() {
-            ErrorKind::UnknownOption => self.get(Attribute::LocalMemory),
-            _ => Err(error),
-        })?;
+        let most = match self.told(Attribute::LocalMemoryOptIn)? {
+            Some(most) => most,
+            None => self.get(Attribute::LocalMemory)?,
+        };
         let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
         Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
     }
@@ -284,20 +279,5 @@ impl<D: Dialect> OpensDevices for Family<D> {
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
-    }
-}
-impl<D: Dialect> HasDevices for Family<D> {
-    fn kind(_: &Arc<DriverDevice<D>>) -> ur_device_type_t {
-        ur_device_type_t::GPU
-    }
-    fn tell(
-        device: &Arc<DriverDevice<D>>,
-        name: ur_device_info_t,
-        answer: &mut Answer<'_>,
-    ) -> error::Result<bool> {
-        device_info::tell(device, name, answer)
-    }
-    fn wait_for_device(device: &Object<Device<D>>) -> error::Result<()> {
-        Ok(work::wait_for_device(device)?)
     }
 }

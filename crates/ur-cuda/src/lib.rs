@@ -137,6 +137,7 @@ impl<D: Dialect> over_driver::memory::HasMemory for Family<D> {
         D::statics().allocations.get()
     }
 }
+impl<D: Dialect> over_driver::device::HasDevices for Family<D> {}
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = over_driver::memory::Memory<Family<D>>;
     type Moment = work::Moment<D>;

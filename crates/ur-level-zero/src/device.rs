@@ -1,7 +1,7 @@
 //! Devices: enumeration, engines and sub-devices. Answers to info queries are in `device_info.rs`,
 //! partitioning is in `partition.rs`.
 use super::{
-    Device, LevelZero,
+    LevelZero,
     clock::Clock,
     context::DriverContext,
     device_info,
@@ -14,16 +14,13 @@ use super::{
     },
     partition,
     platform::{self, DriverPlatform},
-    sampler, sync_point,
+    sampler,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{error, info::Answer, object::Object, partition::Rule};
-use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
     Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
     OpensDevices, PlatformFacts, Result,
 };
-use ur_sys::{ur_device_info_t, ur_device_type_t};
 use ze_sys::*;
 
 /// A group of engines of one kind, from which a queue is created.
@@ -336,36 +333,5 @@ impl NativeHandles for LevelZero {
         }
         let native = NativeContext::adopted(raw, is_owned, ());
         Ok(Adopted::Context(DriverContext::new(native, all.to_vec()), all.to_vec()))
-    }
-}
-impl HasDevices for LevelZero {
-    fn kind(device: &Arc<DriverDevice>) -> ur_device_type_t {
-        match device.properties().type_ {
-            ZE_DEVICE_TYPE_CPU => ur_device_type_t::CPU,
-            ZE_DEVICE_TYPE_FPGA => ur_device_type_t::FPGA,
-            ZE_DEVICE_TYPE_MCA => ur_device_type_t::MCA,
-            ZE_DEVICE_TYPE_VPU => ur_device_type_t::VPU,
-            _ => ur_device_type_t::GPU,
-        }
-    }
-    fn tell(
-        device: &Arc<DriverDevice>,
-        name: ur_device_info_t,
-        answer: &mut Answer<'_>,
-    ) -> error::Result<bool> {
-        device_info::tell(device, name, answer)
-    }
-    fn vector_widths(device: &Arc<DriverDevice>) -> error::Result<[[u32; 7]; 2]> {
-        Ok(device_info::vector_widths(device))
-    }
-    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> error::Result<Vec<Arc<DriverDevice>>> {
-        partition::partition(device, rule)
-    }
-    /// Empty if they cannot be queried: callers cannot have a handle of one either.
-    fn parts_with_handles(device: &Arc<DriverDevice>) -> Vec<Arc<DriverDevice>> {
-        partition::parts(device).unwrap_or_default()
-    }
-    fn wait_for_device(device: &Object<Device>) -> error::Result<()> {
-        Ok(sync_point::wait_for_device(device)?)
     }
 }

@@ -2,11 +2,7 @@
 //! tile's compute group and share the tile's handle. The same sub-device is always the same object.
 use super::{DriverDevice, device::Part, native::device as native};
 use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    partition::Rule,
-};
-use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
+use ur_hal::{AffinityDomains as Domain, Error, ErrorKind, Partition, PartitionKind, Result};
 
 /// The tiles of a device; most devices have none.
 ///
@@ -52,13 +48,13 @@ fn by_domain(of: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
 ///
 /// # Errors
 /// Returns the driver's error.
-pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<u32>> {
+pub(super) fn supported(device: &Arc<DriverDevice>) -> Result<Vec<PartitionKind>> {
     if !by_domain(device)?.is_empty() {
-        return Ok(vec![ur_device_partition_t::BY_AFFINITY_DOMAIN.0]);
+        return Ok(vec![PartitionKind::ByDomain]);
     }
     Ok(match slices(device)?.is_empty() {
         true => vec![],
-        false => vec![ur_device_partition_t::BY_CSLICE.0],
+        false => vec![PartitionKind::BySlice],
     })
 }
 /// The number of sub-devices; 0 if it cannot be partitioned.
@@ -79,33 +75,32 @@ pub(super) fn domains(device: &Arc<DriverDevice>) -> Result<Domain> {
         false => Domain::NUMA | Domain::NEXT_PARTITIONABLE,
     })
 }
-/// The property that created a sub-device, as the C API represents it; none for a root device.
-pub(super) fn rule_of(device: &DriverDevice) -> Vec<[u32; 2]> {
-    match (device.parent(), device.engine()) {
-        (None, _) => vec![],
-        (_, Some(_)) => vec![[ur_device_partition_t::BY_CSLICE.0, 0]],
-        (_, None) => {
-            let by = ur_device_partition_t::BY_AFFINITY_DOMAIN.0;
-            vec![[by, Domain::NUMA.bits()]]
-        }
-    }
+/// How a sub-device came about; `None` for a root device.
+pub(super) fn origin(device: &DriverDevice) -> Option<Partition> {
+    device.parent().map(|_| match device.engine() {
+        Some(_) => Partition::BySlice,
+        None => Partition::ByDomain(Domain::NUMA),
+    })
 }
-/// The sub-devices of `device` by `rule`.
+/// Partitions `device`.
 ///
 /// # Errors
 /// `DEVICE_PARTITION_FAILED` if it has none of that kind; `INVALID_VALUE` for rules and domains that no Level
 /// Zero device supports.
-pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
-    let parts = match rule {
-        Rule::ByAffinityDomain(domain)
+pub(super) fn partition(
+    device: &Arc<DriverDevice>,
+    how: &Partition,
+) -> Result<Vec<Arc<DriverDevice>>> {
+    let parts = match how {
+        Partition::ByDomain(domain)
             if *domain == Domain::NUMA || *domain == Domain::NEXT_PARTITIONABLE =>
         {
             by_domain(device)?
         }
-        Rule::ByCslice => slices(device)?,
+        Partition::BySlice => slices(device)?,
         _ => {
             return Err(Error::new(
-                ErrorCode::InvalidValue,
+                ErrorKind::InvalidValue,
                 "devices of Level Zero come apart by the domains NUMA and NEXT_PARTITIONABLE and by \
                  slices alone: ask SUPPORTED_PARTITIONS",
             ));
@@ -113,7 +108,7 @@ pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<A
     };
     match parts.is_empty() {
         true => Err(Error::new(
-            ErrorCode::DevicePartitionFailed,
+            ErrorKind::PartitionFailed,
             "this device has no such parts: ask SUPPORTED_PARTITIONS",
         )),
         false => Ok(parts),
