@@ -77,8 +77,6 @@ attributes! {
     BusWidth:            37 | 59;
     /// Size of the L2 cache in bytes.
     L2Cache:             38 | 19;
-    /// Whether host and devices share one address space.
-    UnifiedAddressing:   41 | 85;
     /// Limit in pixels.
     Surface2dWidth:      56 | -1;
     /// Limit in pixels.
@@ -111,8 +109,6 @@ attributes! {
     HostRegister:        99 | 90;
     /// Whether virtual memory management is supported.
     VirtualMemory:      102 | 89;
-    /// Whether memory can be exported as POSIX file descriptors.
-    Descriptors:        103 | -1;
     /// Whether memory pools are supported.
     Pools:              115 | 88;
     /// Whether thread block clusters are supported.

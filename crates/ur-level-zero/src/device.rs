@@ -157,12 +157,8 @@ impl DriverDevice {
         let (architecture, release) = (ip >> 22, ip >> 14 & 0xff);
         !self.is_integrated() && (architecture != 12 || (60..70).contains(&release))
     }
-    /// Its engine groups, by ordinal.
-    pub fn queue_groups(&self) -> &[Told<ze_command_queue_group_properties_t>] {
-        &self.groups
-    }
-    fn group(&self, fits: impl Fn(u32, u32) -> bool) -> Option<Group> {
-        let found = self.groups.iter().position(|one| fits(one.flags, one.numQueues))?;
+    fn group(&self, fits: impl Fn(&ze_command_queue_group_properties_t) -> bool) -> Option<Group> {
+        let found = self.groups.iter().position(|one| fits(one))?;
         let one = &self.groups[found];
         Some(Group {
             ordinal: found as u32,
@@ -176,24 +172,17 @@ impl DriverDevice {
     /// `UNKNOWN` for a device without such engines.
     pub fn compute(&self) -> Result<Group> {
         let compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
-        self.group(|flags, _| flags & compute != 0).ok_or_else(|| {
+        self.group(|one| one.flags & compute != 0).ok_or_else(|| {
             Error::new(ErrorKind::Unknown, "the driver tells of no engine that runs kernels")
         })
     }
     /// The main copy engine, if there is one.
     pub fn copier(&self) -> Option<Group> {
-        self.group(|flags, engines| is_copier(flags) && engines == 1)
-    }
-    /// The copy engines for transfers between devices, if there are any.
-    pub fn linker(&self) -> Option<Group> {
-        let main = self.copier().map(|one| one.ordinal as usize);
-        let found =
-            self.groups.iter().enumerate().position(|(at, one)| {
-                is_copier(one.flags) && one.numQueues >= 1 && Some(at) != main
-            })?;
-        let one = &self.groups[found];
-        let (ordinal, longest_pattern) = (found as u32, one.maxMemoryFillPatternSize);
-        Some(Group { ordinal, engines: one.numQueues, longest_pattern })
+        let (compute, copy) = (
+            ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE,
+            ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY,
+        );
+        self.group(|one| one.flags & (compute | copy) == copy && one.numQueues == 1)
     }
     /// Its clock; sub-devices have that of the root device.
     pub(super) fn clock(&self) -> &Clock {
@@ -205,10 +194,6 @@ impl DriverDevice {
     pub(super) fn slices(&self) -> &OnceLock<Vec<Arc<DriverDevice>>> {
         &self.slices
     }
-}
-fn is_copier(flags: u32) -> bool {
-    flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE == 0
-        && flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY != 0
 }
 /// The root devices of a driver that this adapter supports.
 pub(super) fn find(platform: &Arc<DriverPlatform>) -> Result<Vec<Arc<DriverDevice>>> {

@@ -84,12 +84,6 @@ impl ur_hal::Types for LevelZero {
     type Sampler = sampler::OnDevice;
     type Graph = Infallible;
 }
-/// What `ur_mem_handle_t` points at.
-pub type Mem = over_driver::mem::Mem<LevelZero>;
-/// What `ur_sampler_handle_t` points at.
-pub type Sampler = over_driver::sampler::Sampler<LevelZero>;
-/// What `ur_device_handle_t` points at.
-pub type Device = over_driver::Device<LevelZero>;
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<LevelZero>;
 /// What `ur_queue_handle_t` points at.
