@@ -6,13 +6,13 @@ use super::{
     image::LONGEST_SIDE,
     is_opencl,
     native_code::ARGUMENT_BYTES,
-    partition::{self, Part},
+    partition::Part,
 };
 use std::sync::Arc;
 use ur_hal::{
-    AffinityDomains, Capabilities, Capability, Clocks, DescribesDevices, DeviceFacts, DeviceKind,
-    FloatFeatures, HardwareVersion, ImageLimits, NativeHandles, OpensDevices, Partition,
-    PartitionKind, PlatformFacts, Result, UsmAccess, UsmSupport, VectorWidths,
+    Capabilities, Capability, Clocks, DescribesDevices, DeviceFacts, DeviceKind, FloatFeatures,
+    HardwareVersion, ImageLimits, NativeHandles, OpensDevices, PlatformFacts, Result, UsmAccess,
+    UsmSupport, VectorWidths,
 };
 
 /// The whole processor (the root device), or a part of it (a sub-device).
@@ -160,20 +160,5 @@ impl DescribesDevices for Cpu {
             layers: side,
             ..ImageLimits::NONE
         }))
-    }
-    fn affinity_domains(device: &Arc<DriverDevice>) -> Result<Option<AffinityDomains>> {
-        partition::affinity(device).map(Some)
-    }
-    fn most_parts(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
-        Ok(Some(partition::most_parts(device)))
-    }
-    fn partition_kinds(device: &Arc<DriverDevice>) -> Result<Vec<PartitionKind>> {
-        partition::supported(device)
-    }
-    fn partition_of(device: &Arc<DriverDevice>) -> Option<Partition> {
-        device.part.as_ref().map(|part| part.how.clone())
-    }
-    fn parts(device: &Arc<DriverDevice>, how: &Partition) -> Result<Vec<Arc<DriverDevice>>> {
-        partition::partition(device, how)
     }
 }

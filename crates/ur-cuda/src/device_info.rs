@@ -9,7 +9,8 @@ use super::{
 use std::sync::Arc;
 use ur_hal::{
     Capabilities, Capability as C, DescribesDevices, DeviceFacts, DeviceKind, Error, ErrorKind,
-    FloatFeatures as F, HardwareVersion, ImageLimits, Result, UsmAccess, UsmSupport,
+    FloatFeatures as F, HardwareVersion, ImageLimits, PartitionsDevices, Result, UsmAccess,
+    UsmSupport,
 };
 
 impl<D: Dialect> DescribesDevices for Family<D> {
@@ -136,6 +137,7 @@ impl<D: Dialect> DescribesDevices for Family<D> {
         device.has(A::VirtualMemory).map(Some)
     }
 }
+impl<D: Dialect> PartitionsDevices for Family<D> {}
 /// Whether the compute capability has at least this major version. AMD numbers its architectures differently, and all
 /// supported ones have the features that need at most 6.
 fn has_since<D: Dialect>(device: &DriverDevice<D>, major: i32) -> Result<bool> {

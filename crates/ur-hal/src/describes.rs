@@ -1,9 +1,9 @@
-//! What a device is: facts about it, from which the core answers queries, and its parts. They are a separate trait, so that a
+//! What a device is: facts about it, from which the core answers queries, and its parts. They are separate traits, so that a
 //! backend can implement them before its other methods exist.
 use crate::{
     AffinityDomains, Allocates, BlockAccess, DeviceFacts, DeviceKind, Error, HardwareVersion,
-    ImageLimits, Luid, OpensDevices, Partition, PartitionKind, Result, ThrottleReasons, UsmSupport,
-    VectorWidths,
+    ImageLimits, Luid, OpensDevices, Partition, PartitionKind, Result, ThrottleReasons, Types,
+    UsmSupport, VectorWidths,
 };
 
 /// Defines queries that answer `None` by default: the driver does not tell, or the device has no such thing.
@@ -16,7 +16,7 @@ macro_rules! queries {
         }
     )* };
 }
-/// Facts about devices, and parts of them. The core answers queries with them.
+/// Facts about devices. The core answers queries with them.
 ///
 /// [`facts`](Self::facts) are what the driver has at hand. What needs a call of its own, may fail by itself or changes is a
 /// method of its own, which is called when somebody asks for it.
@@ -77,10 +77,6 @@ pub trait DescribesDevices: OpensDevices + Allocates {
         exports_memory: bool;
         /// The composite device of which it is a component.
         composite: Self::Device;
-        /// The affinity domains by which it can be partitioned.
-        affinity_domains: AffinityDomains;
-        /// The most parts that it can be partitioned into.
-        most_parts: u32;
     }
     /// The widths of vectors that it prefers, and of those with which it computes.
     fn vector_widths(device: &Self::Device) -> Result<[VectorWidths; 2]> {
@@ -91,6 +87,18 @@ pub trait DescribesDevices: OpensDevices + Allocates {
     fn components(device: &Self::Device) -> Result<Vec<Self::Device>> {
         let _ = device;
         Ok(vec![])
+    }
+}
+/// Devices that can be partitioned: [`Capability::Parts`](crate::Capability::Parts). By default none can.
+///
+/// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
+#[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
+pub trait PartitionsDevices: Types {
+    queries! {
+        /// The affinity domains by which it can be partitioned.
+        affinity_domains: AffinityDomains;
+        /// The most parts that it can be partitioned into.
+        most_parts: u32;
     }
     /// The ways in which it can be partitioned.
     fn partition_kinds(device: &Self::Device) -> Result<Vec<PartitionKind>> {

@@ -7,7 +7,7 @@ use crate::*;
 /// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
 /// when no command uses it any more.
 ///
-/// Devices are in [`OpensDevices`] and [`DescribesDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
+/// Devices are in [`OpensDevices`], [`DescribesDevices`] and [`PartitionsDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
 /// devices in [`ReachesPeers`], streams and points in [`Streams`], buffers in [`MakesBuffers`], images in [`MakesImages`], samplers in
 /// [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
@@ -21,6 +21,7 @@ use crate::*;
 pub trait Driver:
     OpensDevices
     + DescribesDevices
+    + PartitionsDevices
     + NativeHandles
     + Allocates
     + Pins

@@ -58,7 +58,7 @@ pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Recorded,
     Signal,
 };
-pub use describes::DescribesDevices;
+pub use describes::{DescribesDevices, PartitionsDevices};
 pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};

@@ -112,6 +112,7 @@ impl DescribesDevices for Nothing {
         Err(ErrorKind::InvalidDevice.into())
     }
 }
+impl PartitionsDevices for Nothing {}
 impl Driver for Nothing {
     fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
         match *stream {}

@@ -111,31 +111,6 @@ impl DriverDevice {
     pub fn root(&self) -> &Self {
         self.parent().map_or(self, |parent| parent.root())
     }
-    /// The composite device that a root device is a component of, if the driver reports it
-    /// (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`).
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn composite(&self) -> Result<Option<&Arc<DriverDevice>>> {
-        let composites = self.platform.composites();
-        if composites.is_empty() || self.part.is_some() {
-            return Ok(None);
-        }
-        let whole = native::whole(self.raw)?;
-        Ok(composites.iter().find(|one| Some(one.raw) == whole))
-    }
-    /// The components of a composite device; empty for other devices.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn components(&self) -> Result<Vec<&Arc<DriverDevice>>> {
-        if self.platform.composites().iter().all(|one| one.raw != self.raw) {
-            return Ok(vec![]);
-        }
-        let parts = native::parts(self.raw)?;
-        let devices = self.platform.devices().iter();
-        Ok(devices.filter(|one| parts.contains(&one.raw)).collect())
-    }
     /// For a slice: the engine of the compute group that it is limited to.
     pub fn engine(&self) -> Option<u32> {
         self.part.as_ref().and_then(|part| part.engine)

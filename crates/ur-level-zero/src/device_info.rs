@@ -3,13 +3,13 @@ use super::{
     DriverDevice, LevelZero,
     extensions::Extensions,
     native::{device as native, driver::text, queue::can_batch, sysman::Sysman, virtual_memory},
-    options, partition,
+    options,
 };
 use std::sync::Arc;
 use ur_hal::{
-    AffinityDomains, BlockAccess, Capabilities, Capability as C, DescribesDevices, DeviceFacts,
-    DeviceKind, FloatFeatures, HardwareVersion, ImageLimits, Luid, Partition, PartitionKind,
-    Result, ThrottleReasons, UnitLayout, UsmAccess, UsmSupport, VectorWidths,
+    BlockAccess, Capabilities, Capability as C, DescribesDevices, DeviceFacts, DeviceKind,
+    FloatFeatures, HardwareVersion, ImageLimits, Luid, Result, ThrottleReasons, UnitLayout,
+    UsmAccess, UsmSupport, VectorWidths,
 };
 use ze_sys::*;
 
@@ -169,11 +169,23 @@ impl DescribesDevices for LevelZero {
         let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
         Ok(Some(told.memoryAllocationExportTypes & wanted != 0))
     }
+    /// The driver reports it for root devices, with `ZE_FLAT_DEVICE_HIERARCHY=COMBINED`.
     fn composite(device: &Arc<DriverDevice>) -> Result<Option<Arc<DriverDevice>>> {
-        Ok(device.composite()?.cloned())
+        let composites = device.platform().composites();
+        if composites.is_empty() || device.parent().is_some() {
+            return Ok(None);
+        }
+        let whole = native::whole(device.raw())?;
+        Ok(composites.iter().find(|one| Some(one.raw()) == whole).cloned())
     }
     fn components(device: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
-        Ok(device.components()?.into_iter().cloned().collect())
+        let platform = device.platform();
+        if platform.composites().iter().all(|one| one.raw() != device.raw()) {
+            return Ok(vec![]);
+        }
+        let parts = native::parts(device.raw())?;
+        let devices = platform.devices().iter();
+        Ok(devices.filter(|one| parts.contains(&one.raw())).cloned().collect())
     }
     /// As reported by the driver, or by the width of its execution units.
     fn vector_widths(device: &Arc<DriverDevice>) -> Result<[VectorWidths; 2]> {
@@ -203,25 +215,6 @@ impl DescribesDevices for LevelZero {
             told.native_vector_width_half,
         ];
         Ok([preferred, native])
-    }
-    fn affinity_domains(device: &Arc<DriverDevice>) -> Result<Option<AffinityDomains>> {
-        partition::domains(device).map(Some)
-    }
-    fn most_parts(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
-        partition::count(device).map(Some)
-    }
-    fn partition_kinds(device: &Arc<DriverDevice>) -> Result<Vec<PartitionKind>> {
-        partition::supported(device)
-    }
-    fn partition_of(device: &Arc<DriverDevice>) -> Option<Partition> {
-        partition::origin(device)
-    }
-    fn parts(device: &Arc<DriverDevice>, how: &Partition) -> Result<Vec<Arc<DriverDevice>>> {
-        partition::partition(device, how)
-    }
-    /// Empty if they cannot be queried: callers cannot have a handle of one either.
-    fn parts_with_handles(device: &Arc<DriverDevice>) -> Vec<Arc<DriverDevice>> {
-        partition::parts(device).unwrap_or_default()
     }
 }
 fn capabilities(device: &DriverDevice) -> Capabilities {

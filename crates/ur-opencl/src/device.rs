@@ -23,8 +23,8 @@ use ur_adapter::{
 };
 use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
-    Clocks, DescribesDevices, DeviceFacts, DeviceKind, OpensDevices, Partition, PlatformFacts,
-    VectorWidths,
+    Clocks, DescribesDevices, DeviceFacts, DeviceKind, OpensDevices, Partition, PartitionsDevices,
+    PlatformFacts, VectorWidths,
 };
 use ur_sys::*;
 
@@ -221,6 +221,8 @@ impl DescribesDevices for OpenCl {
         let each = [0, 1, 2, 3, 4, 5, 6];
         Ok([each.map(preferred), each.map(native)])
     }
+}
+impl PartitionsDevices for OpenCl {
     fn parts(
         device: &Arc<DriverDevice>,
         how: &Partition,

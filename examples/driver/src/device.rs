@@ -3,7 +3,7 @@ use super::Example;
 use std::{sync::OnceLock, time::Instant};
 use ur_hal::{
     Capabilities, Capability, Clocks, DescribesDevices, DeviceFacts, DeviceKind, HardwareVersion,
-    NativeHandles, OpensDevices, PlatformFacts, Result, UsmAccess, UsmSupport,
+    NativeHandles, OpensDevices, PartitionsDevices, PlatformFacts, Result, UsmAccess, UsmSupport,
 };
 
 /// Who the device is to other processes: a ticket of another device is refused by it. A real one asks its driver.
@@ -36,6 +36,7 @@ impl OpensDevices for Example {
     }
 }
 impl NativeHandles for Example {}
+impl PartitionsDevices for Example {}
 /// What the core cannot know. Of what is not said here the device has nothing.
 impl DescribesDevices for Example {
     fn kind(_: &()) -> DeviceKind {

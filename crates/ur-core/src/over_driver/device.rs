@@ -2,12 +2,17 @@
 use super::{DriverDevice, usm_pool::HasUsm};
 use crate::{command::Exists, program::RunsCode};
 use ur_adapter::{api::Objects, error::Result, info::Answer};
-use ur_hal::{DescribesDevices, Streams};
+use ur_hal::{DescribesDevices, PartitionsDevices, Streams};
 use ur_sys::ur_device_info_t;
 
 /// A driver over which the core implements the entries of devices.
 pub trait HasDevices:
-    RunsCode + HasUsm + DescribesDevices + Streams + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
+    RunsCode
+    + HasUsm
+    + DescribesDevices
+    + PartitionsDevices
+    + Streams
+    + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
 {
     /// Answers a property in place of the core, for drivers whose queries have the form of UR's. Returns `false` to let the
     /// core answer.

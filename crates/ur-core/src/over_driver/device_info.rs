@@ -14,6 +14,7 @@ use ur_hal::{
     Capability as C, DeviceFacts, DeviceKind, EventSharing, ImageLimits, LaunchLimits,
     PartitionKind, UsmSupport,
 };
+use ur_lock::get_or_try;
 use ur_sys::{ur_device_info_t as I, *};
 
 /// Answers a property; returns `false` if the device has no answer to it.
@@ -63,12 +64,7 @@ fn known<D: HasDevices, T: Send + Sync + 'static>(
     device: &Device<D>,
     ask: impl FnOnce(&DriverDevice<D>) -> ur_hal::Result<T>,
 ) -> Result<&T> {
-    let known = device.known.get::<OnceLock<T>>();
-    if let Some(known) = known.get() {
-        return Ok(known);
-    }
-    let told = ask(device.driver())?;
-    Ok(known.get_or_init(|| told))
+    Ok(get_or_try(device.known.get::<OnceLock<T>>(), || ask(device.driver()))?)
 }
 fn facts<D: HasDevices>(device: &Device<D>) -> Result<&DeviceFacts> {
     known(device, D::facts)

@@ -395,6 +395,7 @@ impl DescribesDevices for InMemory {
         })
     }
 }
+impl PartitionsDevices for InMemory {}
 impl Driver for InMemory {
     fn mark(stream: &Stream, into: &mut Vec<Point>) -> Result<()> {
         let last = locked(&stream.last).clone();
