@@ -69,15 +69,19 @@ fn known<D: HasDevices, T: Send + Sync + 'static>(
 fn facts<D: HasDevices>(device: &Device<D>) -> Result<&DeviceFacts> {
     known(device, D::facts)
 }
-/// Answers with a value, if there is one.
+/// Answers with a value, if there is one; returns whether there is.
 fn maybe<T: Plain>(value: Option<T>, answer: &mut Answer<'_>) -> Result<bool> {
     value.iter().try_for_each(|value| answer.value(value))?;
     Ok(value.is_some())
 }
-/// Answers with a text, if there is one.
+/// Answers with a text, if there is one; returns whether there is.
 fn maybe_text(text: Option<&str>, answer: &mut Answer<'_>) -> Result<bool> {
     text.iter().try_for_each(|text| answer.str(text))?;
     Ok(text.is_some())
+}
+/// Answers with a truth.
+fn truth(is: bool, answer: &mut Answer<'_>) -> Result<bool> {
+    maybe(Some(u8::from(is)), answer)
 }
 
 /// Relations to other objects.
@@ -119,53 +123,52 @@ fn partitions<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_
                 PartitionKind::BySlice => ur_device_partition_t::BY_CSLICE.0,
             };
             let kinds: Vec<_> = D::partition_kinds(driver)?.into_iter().map(kind).collect();
-            answer.slice(&kinds)?;
+            answer.slice(&kinds).map(|()| true)
         }
-        I::PARTITION_MAX_SUB_DEVICES => return maybe(D::most_parts(driver)?, answer),
+        I::PARTITION_MAX_SUB_DEVICES => maybe(D::most_parts(driver)?, answer),
         I::PARTITION_AFFINITY_DOMAIN => {
             let domains = D::affinity_domains(driver)?;
-            return maybe(domains.map(|domains| domains.bits()), answer);
+            maybe(domains.map(|domains| domains.bits()), answer)
         }
         I::PARTITION_TYPE => {
-            answer.slice(&D::partition_of(driver).map_or(vec![], |how| as_pairs(&how)))?;
+            let how = D::partition_of(driver);
+            answer.slice(&how.map_or(vec![], |how| as_pairs(&how))).map(|()| true)
         }
-        _ => return Ok(false),
+        _ => Ok(false),
     }
-    Ok(true)
 }
 /// Name, vendor, versions and numbers.
 fn identity<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (driver, facts) = (device.driver(), || facts(device));
     match name {
-        I::NAME => answer.str(&facts()?.name)?,
-        I::VENDOR => answer.str(&facts()?.vendor)?,
-        I::VENDOR_ID => answer.value(&facts()?.vendor_id)?,
-        I::DRIVER_VERSION => answer.str(&facts()?.driver_version)?,
-        I::BACKEND_RUNTIME_VERSION => answer.str(&facts()?.runtime_version)?,
-        I::EXTENSIONS => answer.str(&facts()?.extensions)?,
-        I::IL_VERSION => return maybe_text(facts()?.il_version.as_deref(), answer),
+        I::NAME => maybe_text(Some(&facts()?.name), answer),
+        I::VENDOR => maybe_text(Some(&facts()?.vendor), answer),
+        I::VENDOR_ID => maybe(Some(facts()?.vendor_id), answer),
+        I::DRIVER_VERSION => maybe_text(Some(&facts()?.driver_version), answer),
+        I::BACKEND_RUNTIME_VERSION => maybe_text(Some(&facts()?.runtime_version), answer),
+        I::EXTENSIONS => maybe_text(Some(&facts()?.extensions), answer),
+        I::IL_VERSION => maybe_text(facts()?.il_version.as_deref(), answer),
         I::VERSION => {
             let version = D::hardware_version(driver)?;
-            return maybe_text(version.as_ref().map(|version| &*version.text), answer);
+            maybe_text(version.as_ref().map(|version| &*version.text), answer)
         }
         I::IP_VERSION => {
             let version = D::hardware_version(driver)?;
-            return maybe(version.and_then(|version| version.number), answer);
+            maybe(version.and_then(|version| version.number), answer)
         }
-        I::UUID => match D::uuid_of_part(driver)? {
-            Some(uuid) => answer.slice(&uuid)?,
-            None => answer.slice(&D::uuid(driver)?)?,
-        },
-        I::DEVICE_ID => return maybe(D::model_number(driver)?, answer),
-        I::PCI_ADDRESS => return maybe_text(D::pci_address(driver)?.as_deref(), answer),
-        I::LUID => return maybe(D::luid(driver)?.map(|luid| luid.id), answer),
-        I::NODE_MASK => return maybe(D::luid(driver)?.map(|luid| luid.node_mask), answer),
+        I::UUID => {
+            let own = D::uuid_of_part(driver)?;
+            maybe(Some(own.map_or_else(|| D::uuid(driver), Ok)?), answer)
+        }
+        I::DEVICE_ID => maybe(D::model_number(driver)?, answer),
+        I::PCI_ADDRESS => maybe_text(D::pci_address(driver)?.as_deref(), answer),
+        I::LUID => maybe(D::luid(driver)?.map(|luid| luid.id), answer),
+        I::NODE_MASK => maybe(D::luid(driver)?.map(|luid| luid.node_mask), answer),
         I::IS_INTEGRATED_GPU => {
-            answer.bool(facts()?.is_integrated && D::kind(driver) != DeviceKind::Cpu)?;
+            truth(facts()?.is_integrated && D::kind(driver) != DeviceKind::Cpu, answer)
         }
-        _ => return Ok(false),
+        _ => Ok(false),
     }
-    Ok(true)
 }
 /// Limits of launches.
 fn launches<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
@@ -216,46 +219,46 @@ fn compute<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) 
     let (driver, facts) = (device.driver(), || facts(device));
     let layout = || facts().map(|facts| facts.unit_layout);
     match name {
-        I::NUM_COMPUTE_UNITS => answer.value(&facts()?.compute_units)?,
+        I::NUM_COMPUTE_UNITS => maybe(Some(facts()?.compute_units), answer),
         I::MAX_COMPUTE_UNITS => match D::parallel_units(driver)? {
-            Some(units) => answer.value(&units)?,
-            None => answer.value(&facts()?.compute_units)?,
+            Some(units) => maybe(Some(units), answer),
+            None => maybe(Some(facts()?.compute_units), answer),
         },
-        I::GPU_EU_COUNT => return maybe(D::execution_units(driver)?, answer),
-        I::GPU_EU_SLICES => return maybe(layout()?.map(|all| all.slices), answer),
+        I::GPU_EU_COUNT => maybe(D::execution_units(driver)?, answer),
+        I::GPU_EU_SLICES => maybe(layout()?.map(|all| all.slices), answer),
         I::GPU_SUBSLICES_PER_SLICE | I::XE_CORES_PER_CLUSTER => {
-            return maybe(layout()?.map(|all| all.subslices), answer);
+            maybe(layout()?.map(|all| all.subslices), answer)
         }
         I::GPU_EU_COUNT_PER_SUBSLICE | I::EUS_PER_XE_CORE => {
-            return maybe(layout()?.map(|all| all.units), answer);
+            maybe(layout()?.map(|all| all.units), answer)
         }
-        I::GPU_HW_THREADS_PER_EU => return maybe(layout()?.map(|all| all.threads), answer),
-        I::GPU_EU_SIMD_WIDTH => return maybe(layout()?.map(|all| all.lanes), answer),
-        I::MAX_REGISTERS_PER_WORK_GROUP => return maybe(facts()?.registers, answer),
-        I::MAX_PARAMETER_SIZE => return maybe(facts()?.argument_bytes, answer),
-        I::MAX_CONSTANT_ARGS => return maybe(facts()?.constant_arguments, answer),
-        I::MAX_READ_WRITE_IMAGE_ARGS => return maybe(facts()?.read_write_images, answer),
-        I::PRINTF_BUFFER_SIZE => return maybe(facts()?.printf_bytes, answer),
-        I::MAX_CLOCK_FREQUENCY => return maybe(facts()?.clock_mhz, answer),
-        I::PROFILING_TIMER_RESOLUTION => return maybe(facts()?.timer_resolution, answer),
+        I::GPU_HW_THREADS_PER_EU => maybe(layout()?.map(|all| all.threads), answer),
+        I::GPU_EU_SIMD_WIDTH => maybe(layout()?.map(|all| all.lanes), answer),
+        I::MAX_REGISTERS_PER_WORK_GROUP => maybe(facts()?.registers, answer),
+        I::MAX_PARAMETER_SIZE => maybe(facts()?.argument_bytes, answer),
+        I::MAX_CONSTANT_ARGS => maybe(facts()?.constant_arguments, answer),
+        I::MAX_READ_WRITE_IMAGE_ARGS => maybe(facts()?.read_write_images, answer),
+        I::PRINTF_BUFFER_SIZE => maybe(facts()?.printf_bytes, answer),
+        I::MAX_CLOCK_FREQUENCY => maybe(facts()?.clock_mhz, answer),
+        I::PROFILING_TIMER_RESOLUTION => maybe(facts()?.timer_resolution, answer),
         I::CURRENT_CLOCK_THROTTLE_REASONS => {
             let reasons = D::throttle_reasons(driver)?;
-            return maybe(reasons.map(|reasons| reasons.bits()), answer);
+            maybe(reasons.map(|reasons| reasons.bits()), answer)
         }
-        I::HALF_FP_CONFIG => answer.value(&facts()?.half.bits())?,
-        I::SINGLE_FP_CONFIG => answer.value(&facts()?.single.bits())?,
-        I::DOUBLE_FP_CONFIG => answer.value(&facts()?.double.bits())?,
+        I::HALF_FP_CONFIG => maybe(Some(facts()?.half.bits()), answer),
+        I::SINGLE_FP_CONFIG => maybe(Some(facts()?.single.bits()), answer),
+        I::DOUBLE_FP_CONFIG => maybe(Some(facts()?.double.bits()), answer),
         I::ATOMIC_MEMORY_ORDER_CAPABILITIES | I::ATOMIC_FENCE_ORDER_CAPABILITIES => {
             use ur_memory_order_capability_flags_t as O;
             let weak = O::RELAXED | O::ACQUIRE | O::RELEASE | O::ACQ_REL;
             let has_strong = facts()?.capabilities.has(C::SequentialConsistency);
-            answer.value(&if has_strong { weak | O::SEQ_CST } else { weak }.bits())?;
+            maybe(Some(if has_strong { weak | O::SEQ_CST } else { weak }.bits()), answer)
         }
         I::EXECUTION_CAPABILITIES => {
             use ur_device_exec_capability_flags_t as F;
             let has_native = facts()?.capabilities.has(C::NativeKernels);
             let native = if has_native { F::NATIVE_KERNEL } else { F::default() };
-            answer.value(&(F::KERNEL | native).bits())?;
+            maybe(Some((F::KERNEL | native).bits()), answer)
         }
         I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
             use ur_queue_flags_t as F;
@@ -264,56 +267,50 @@ fn compute<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) 
             let batches = F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
             let default = F::USE_DEFAULT_STREAM | F::SYNC_WITH_DEFAULT_STREAM;
             let all = order | F::DISCARD_EVENTS | priority | batches | default;
-            answer.value(&if facts()?.has_plain_queues { order } else { all }.bits())?;
+            maybe(Some(if facts()?.has_plain_queues { order } else { all }.bits()), answer)
         }
-        I::MAX_COMPUTE_QUEUE_INDICES => answer.value(&D::engines(driver)?)?,
-        _ => return Ok(false),
+        I::MAX_COMPUTE_QUEUE_INDICES => maybe(Some(D::engines(driver)?), answer),
+        _ => Ok(false),
     }
-    Ok(true)
 }
 /// Sizes and speed of memory and caches.
 fn memory<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     let (driver, facts) = (device.driver(), || facts(device));
     match name {
         I::GLOBAL_MEM_SIZE => match D::told_memory(driver)? {
-            Some(bytes) => answer.value(&bytes)?,
-            None => answer.value(&(D::memory_size(driver)? as u64))?,
+            Some(bytes) => maybe(Some(bytes), answer),
+            None => maybe(Some(D::memory_size(driver)? as u64), answer),
         },
         I::MAX_MEM_ALLOC_SIZE => match D::told_allocation(driver)? {
-            Some(bytes) => answer.value(&bytes)?,
-            None => answer.value(&(D::largest_allocation(driver)? as u64))?,
+            Some(bytes) => maybe(Some(bytes), answer),
+            None => maybe(Some(D::largest_allocation(driver)? as u64), answer),
         },
-        I::GLOBAL_MEM_FREE => return maybe(D::free_memory(driver)?, answer),
-        I::MEMORY_CLOCK_RATE => return maybe(D::memory_clock(driver)?, answer),
-        I::MEMORY_BUS_WIDTH => return maybe(D::bus_width(driver)?, answer),
-        I::MAX_MEMORY_BANDWIDTH => return maybe(D::bandwidth(driver)?, answer),
-        I::GLOBAL_MEM_CACHE_SIZE => return maybe(D::cache_size(driver)?, answer),
-        I::GLOBAL_MEM_CACHELINE_SIZE => return maybe(facts()?.cache_line, answer),
+        I::GLOBAL_MEM_FREE => maybe(D::free_memory(driver)?, answer),
+        I::MEMORY_CLOCK_RATE => maybe(D::memory_clock(driver)?, answer),
+        I::MEMORY_BUS_WIDTH => maybe(D::bus_width(driver)?, answer),
+        I::MAX_MEMORY_BANDWIDTH => maybe(D::bandwidth(driver)?, answer),
+        I::GLOBAL_MEM_CACHE_SIZE => maybe(D::cache_size(driver)?, answer),
+        I::GLOBAL_MEM_CACHELINE_SIZE => maybe(facts()?.cache_line, answer),
         I::GLOBAL_MEM_CACHE_TYPE => {
             use ur_device_mem_cache_type_t as T;
             let is_uncached = facts()?.is_uncached;
-            answer.value(&if is_uncached { T::NONE } else { T::READ_WRITE_CACHE }.0)?;
+            maybe(Some(if is_uncached { T::NONE } else { T::READ_WRITE_CACHE }.0), answer)
         }
         I::LOCAL_MEM_TYPE => {
             use ur_device_local_mem_type_t as T;
             let is_global = facts()?.has_local_in_memory;
-            answer.value(&if is_global { T::GLOBAL } else { T::LOCAL }.0)?;
+            maybe(Some(if is_global { T::GLOBAL } else { T::LOCAL }.0), answer)
         }
-        I::MAX_CONSTANT_BUFFER_SIZE => return maybe(D::constant_memory(driver)?, answer),
+        I::MAX_CONSTANT_BUFFER_SIZE => maybe(D::constant_memory(driver)?, answer),
         // In bits.
-        I::MEM_BASE_ADDR_ALIGN => {
-            return maybe(facts()?.buffer_alignment.map(|bytes| bytes * 8), answer);
-        }
-        I::HOST_UNIFIED_MEMORY => answer.bool(facts()?.is_integrated)?,
-        I::VIRTUAL_MEMORY_SUPPORT => {
-            answer.bool(D::has_virtual_memory(driver)?.unwrap_or(false))?;
-        }
+        I::MEM_BASE_ADDR_ALIGN => maybe(facts()?.buffer_alignment.map(|bytes| bytes * 8), answer),
+        I::HOST_UNIFIED_MEMORY => truth(facts()?.is_integrated, answer),
+        I::VIRTUAL_MEMORY_SUPPORT => truth(D::has_virtual_memory(driver)?.unwrap_or(false), answer),
         I::_2D_BLOCK_ARRAY_CAPABILITIES_EXP => {
-            return maybe(D::block_access(driver)?.map(|access| access.bits()), answer);
+            maybe(D::block_access(driver)?.map(|access| access.bits()), answer)
         }
-        _ => return Ok(false),
+        _ => Ok(false),
     }
-    Ok(true)
 }
 /// Access to USM, and what can be shared with other processes.
 fn sharing<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
@@ -341,7 +338,7 @@ fn sharing<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) 
 fn images<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     type Of = fn(&ImageLimits, &mut Answer<'_>) -> Result<bool>;
     let of: Of = match name {
-        I::IMAGE_SUPPORT => |limits, answer| answer.bool(limits.are_supported).map(|()| true),
+        I::IMAGE_SUPPORT => |limits, answer| truth(limits.are_supported, answer),
         I::IMAGE2D_MAX_WIDTH => |limits, answer| maybe(limits.two[0], answer),
         I::IMAGE2D_MAX_HEIGHT => |limits, answer| maybe(limits.two[1], answer),
         I::IMAGE3D_MAX_WIDTH => |limits, answer| maybe(limits.three[0], answer),
