@@ -14,6 +14,8 @@ fn code(kind: ErrorKind) -> ErrorCode {
         K::InvalidOperation => ErrorCode::InvalidOperation,
         K::NotPermitted => ErrorCode::InvalidArgument,
         K::InvalidDevice => ErrorCode::InvalidDevice,
+        K::PartitionFailed => ErrorCode::DevicePartitionFailed,
+        K::InvalidPartitionCount => ErrorCode::InvalidDevicePartitionCount,
         K::InvalidArguments => ErrorCode::InvalidKernelArgs,
         K::InvalidGroupSize => ErrorCode::InvalidWorkGroupSize,
         K::InvalidContext => ErrorCode::InvalidContext,

@@ -143,6 +143,7 @@ pub fn say(backend: Backend, level: ur_logger_level_t, sentence: &dyn Display) {
 /// Logs what a driver tells.
 pub fn notice(backend: Backend, severity: Severity, sentence: &dyn Display) {
     let level = match severity {
+        Severity::Note => ur_logger_level_t::INFO,
         Severity::Warning => ur_logger_level_t::WARN,
         Severity::Error => ur_logger_level_t::ERROR,
         Severity::Environment => return warn_of_environment(backend, sentence.to_string()),

@@ -5,32 +5,19 @@ use crate::{
     error::{Error, ErrorCode, Result},
     shim,
 };
+use ur_hal::{AffinityDomains, Partition};
 use ur_sys::{
     ur_device_affinity_domain_flags_t, ur_device_partition_properties_t, ur_device_partition_t,
 };
 
-/// The rule by which a device is partitioned.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Rule {
-    /// Into parts with this many compute units each; never 0.
-    Equally(u32),
-    /// Into parts with these numbers of compute units; a 0 makes no part.
-    ByCounts(Vec<u32>),
-    /// Into parts that share hardware of one of these kinds; never empty.
-    ByAffinityDomain(ur_device_affinity_domain_flags_t),
-    /// Into the slices of a GPU.
-    ByCslice,
-}
-impl Rule {
-    /// As `PARTITION_TYPE` answers it: pairs of a `ur_device_partition_t` and its value.
-    pub fn as_pairs(&self) -> Vec<[u32; 2]> {
-        use ur_device_partition_t as P;
-        match self {
-            Self::Equally(units) => vec![[P::EQUALLY.0, *units]],
-            Self::ByCounts(counts) => counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect(),
-            Self::ByAffinityDomain(domain) => vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]],
-            Self::ByCslice => vec![[P::BY_CSLICE.0, 0]],
-        }
+/// As `PARTITION_TYPE` answers how a part came about: pairs of a `ur_device_partition_t` and its value.
+pub fn as_pairs(how: &Partition) -> Vec<[u32; 2]> {
+    use ur_device_partition_t as P;
+    match how {
+        Partition::Equally(units) => vec![[P::EQUALLY.0, *units]],
+        Partition::ByCounts(counts) => counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect(),
+        Partition::ByDomain(domain) => vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]],
+        Partition::BySlice => vec![[P::BY_CSLICE.0, 0]],
     }
 }
 
@@ -39,7 +26,7 @@ impl Rule {
 /// # Errors
 /// `INVALID_NULL_POINTER` without a list, `INVALID_ENUMERATION` for a rule or a domain that the ABI does not define,
 /// `INVALID_VALUE` for an empty list, rules that cannot be combined, and parts without compute units or domains.
-pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
+pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Partition> {
     use ur_device_partition_t as P;
     let invalid = |why| Err(Error::new(ErrorCode::InvalidValue, why));
     shim::present(properties.pProperties)?;
@@ -53,7 +40,7 @@ pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
     };
     if first.r#type == P::BY_COUNTS && rest.iter().all(|p| p.r#type == P::BY_COUNTS) {
         // SAFETY: every member of the union is a `u32`.
-        return Ok(Rule::ByCounts(list.iter().map(|p| unsafe { p.value.count }).collect()));
+        return Ok(Partition::ByCounts(list.iter().map(|p| unsafe { p.value.count }).collect()));
     }
     if !rest.is_empty() {
         return invalid("only counts come in a list: every other rule stands alone");
@@ -67,7 +54,7 @@ pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
                         "a part has one compute unit at least: EQUALLY with 0 has none",
                     );
                 }
-                units => Rule::Equally(units),
+                units => Partition::Equally(units),
             }
         }
         P::BY_AFFINITY_DOMAIN => {
@@ -79,9 +66,9 @@ pub fn rule(properties: &ur_device_partition_properties_t) -> Result<Rule> {
             if domain.bits() == 0 {
                 return invalid("no affinity domain is named");
             }
-            Rule::ByAffinityDomain(domain)
+            Partition::ByDomain(AffinityDomains::from_bits(domain.bits()))
         }
-        _ => Rule::ByCslice,
+        _ => Partition::BySlice,
     })
 }
 
@@ -94,7 +81,7 @@ mod tests {
         ur_device_partition_property_t, ur_device_partition_value_t, ur_structure_type_t,
     };
 
-    fn read(list: &[(P, u32)]) -> Result<Rule> {
+    fn read(list: &[(P, u32)]) -> Result<Partition> {
         let value = |count| ur_device_partition_value_t { count };
         let list: Vec<_> = list
             .iter()
@@ -109,13 +96,13 @@ mod tests {
     }
     #[test]
     fn one_rule_or_many_counts_are_read() {
-        assert_eq!(read(&[(P::EQUALLY, 3)]).unwrap(), Rule::Equally(3));
+        assert_eq!(read(&[(P::EQUALLY, 3)]).unwrap(), Partition::Equally(3));
         let counts = read(&[(P::BY_COUNTS, 3), (P::BY_COUNTS, 0), (P::BY_COUNTS, 1)]).unwrap();
-        assert_eq!(counts, Rule::ByCounts(vec![3, 0, 1]));
+        assert_eq!(counts, Partition::ByCounts(vec![3, 0, 1]));
         let numa = ur_device_affinity_domain_flags_t::NUMA;
         let domain = read(&[(P::BY_AFFINITY_DOMAIN, numa.bits())]).unwrap();
-        assert_eq!(domain, Rule::ByAffinityDomain(numa));
-        assert_eq!(read(&[(P::BY_CSLICE, 0)]).unwrap(), Rule::ByCslice);
+        assert_eq!(domain, Partition::ByDomain(AffinityDomains::NUMA));
+        assert_eq!(read(&[(P::BY_CSLICE, 0)]).unwrap(), Partition::BySlice);
     }
     #[test]
     fn what_says_nothing_or_two_things_is_refused() {

@@ -33,8 +33,8 @@ pub mod unseen;
 
 use graph::HasGraphs;
 use over_driver::{
-    Lacking, OverDriver, device::HasDevices, p2p::HasPeers, physical_mem::HasPhysicalMemory,
-    usm_pool::HasUsm,
+    Contexts, Lacking, OfVersion, OverDriver, device::HasDevices, p2p::HasPeers,
+    physical_mem::HasPhysicalMemory, usm_pool::HasUsm,
 };
 use queue::HasStreams;
 use ur_adapter::{
@@ -42,7 +42,10 @@ use ur_adapter::{
     object::{Kind, Never},
 };
 use ur_hal::ExportsMemory;
-use ur_sys::{ur_bindless_images_exp_dditable_t, ur_dditable_t, ur_memory_export_exp_dditable_t};
+use ur_sys::{
+    ur_adapter_dditable_t, ur_bindless_images_exp_dditable_t, ur_dditable_t,
+    ur_memory_export_exp_dditable_t,
+};
 
 #[doc(hidden)]
 pub use {ur_adapter, ur_mapping, ur_sys}; // for the macros
@@ -117,6 +120,11 @@ where
 /// no.
 pub const fn no_bindless_images<D: HasStreams>() -> ur_bindless_images_exp_dditable_t {
     entry::bindless_images_exp::table::<OverDriver<D>>()
+}
+/// The entries of adapters for a driver whose adapter has a name for each of several versions, and tells it by
+/// [`loaded_as`](over_driver::Contexts::loaded_as).
+pub const fn adapter_of_version<D: Contexts, const NUMBER: u32>() -> ur_adapter_dditable_t {
+    entry::adapter::table::<OfVersion<D, NUMBER>>()
 }
 /// The entries of exportable memory; they replace the backend's in [`table_over_streams`].
 pub const fn memory_export<D: HasUsm + ExportsMemory>() -> ur_memory_export_exp_dditable_t {

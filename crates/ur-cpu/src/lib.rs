@@ -15,8 +15,11 @@ mod sampler;
 mod streams;
 mod topology;
 
-use std::{convert::Infallible, sync::Arc};
-use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
+use std::{
+    convert::Infallible,
+    sync::{Arc, OnceLock},
+};
+use ur_adapter::{api::Objects, error::Result, log, object::Backend, statics::Statics};
 use ur_core::{
     command_buffer,
     over_driver::{self, Contexts, CoreBackend},
@@ -79,9 +82,28 @@ impl Contexts for Cpu {
         "NATIVE_CPU"
     }
     fn shown_as() -> ur_backend_t {
-        adapter::backend()
+        match is_opencl() {
+            true => ur_backend_t::OPENCL,
+            false => ur_backend_t::NATIVE_CPU,
+        }
     }
 }
+/// The root device.
+#[cfg(test)]
+fn the_device() -> ur_adapter::object::Owned<Device> {
+    over_driver::roots::<Cpu>().next().expect("there is one").clone()
+}
+/// Whether the adapter passes for one of OpenCL's. The environment is read once.
+fn is_opencl() -> bool {
+    static IS_OPENCL: OnceLock<bool> = OnceLock::new();
+    *IS_OPENCL.get_or_init(|| {
+        adapter::wants_opencl().unwrap_or_else(|why| {
+            log::warn_of_environment(Backend::Cpu, why);
+            false
+        })
+    })
+}
+impl over_driver::device::HasDevices for Cpu {}
 ur_core::memory_of_process!(Cpu);
 impl CoreBackend for Cpu {
     type Memory = over_driver::memory::Memory<Self>;

@@ -1,16 +1,16 @@
 //! Sub-devices: which logical processors each has. Launches keep kernels on these processors; copies and
 //! fills run anywhere, because they are limited by memory, not by cores.
 use super::{
+    Cpu,
     device::DriverDevice,
     host::host,
     topology::{DOMAINS, topology},
 };
 use std::sync::Arc;
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    partition::Rule,
+use ur_hal::{
+    AffinityDomains as Domain, Error, ErrorKind, Partition, PartitionKind, PartitionsDevices,
+    Result,
 };
-use ur_sys::{ur_device_affinity_domain_flags_t as Domain, ur_device_partition_t};
 
 /// What makes a device a sub-device.
 #[derive(Debug)]
@@ -19,9 +19,8 @@ pub(super) struct Part {
     pub(super) parent: Arc<DriverDevice>,
     /// Its logical processors, by the kernel's numbers, ascending; never empty.
     pub(super) cpus: Vec<usize>,
-    /// The property that created it, as the C API represents it: pairs of a `ur_device_partition_t` and its
-    /// value.
-    pub(super) rule: Vec<[u32; 2]>,
+    /// How it came about; of affinity domains the one that was taken.
+    pub(super) how: Partition,
 }
 
 /// The processors of `device`.
@@ -34,97 +33,84 @@ fn domains(device: &DriverDevice) -> Result<Vec<(Domain, Vec<Vec<usize>>)>> {
     let split = DOMAINS.into_iter().map(|domain| (domain, topology.split(cpus(device), domain)));
     Ok(split.filter(|(_, parts)| parts.len() > 1).collect())
 }
-/// The affinity domains by which `device` can be partitioned, for `PARTITION_AFFINITY_DOMAIN`.
-///
-/// # Errors
-/// As for `topology`.
-pub(super) fn affinity(device: &DriverDevice) -> Result<Domain> {
-    let domains = domains(device)?;
-    let all = domains.iter().fold(Domain::default(), |all, (domain, _)| all | *domain);
-    Ok(if domains.is_empty() { all } else { all | Domain::NEXT_PARTITIONABLE })
-}
-/// The ways in which `device` can be partitioned; none if it has one processor.
-///
-/// # Errors
-/// As for `topology`.
-pub(super) fn supported(device: &DriverDevice) -> Result<Vec<u32>> {
-    use ur_device_partition_t as P;
-    Ok(match () {
-        () if device.compute_units() < 2 => vec![],
-        () if domains(device)?.is_empty() => vec![P::EQUALLY.0, P::BY_COUNTS.0],
-        () => vec![P::EQUALLY.0, P::BY_COUNTS.0, P::BY_AFFINITY_DOMAIN.0],
-    })
-}
-/// The largest number of sub-devices of `device`: one for each processor; 0 if it cannot be partitioned.
-pub(super) fn most_parts(device: &DriverDevice) -> u32 {
-    match device.compute_units() {
-        1 => 0,
-        units => units as u32,
+impl PartitionsDevices for Cpu {
+    fn affinity_domains(device: &Arc<DriverDevice>) -> Result<Option<Domain>> {
+        let domains = domains(device)?;
+        let all = domains.iter().fold(Domain::default(), |all, (domain, _)| all | *domain);
+        Ok(Some(if domains.is_empty() { all } else { all | Domain::NEXT_PARTITIONABLE }))
     }
-}
-
-/// Partitions `device`. The same rule always gives the same parts, in the order of their processors, as new
-/// objects.
-///
-/// # Errors
-/// `DEVICE_PARTITION_FAILED` if the rule gives no parts; `INVALID_DEVICE_PARTITION_COUNT` for counts whose
-/// sum is too large; `INVALID_VALUE` for a rule that CPUs do not support.
-pub(super) fn partition(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
-    use ur_device_partition_t as P;
-    let failed = |why: String| Err(Error::new(ErrorCode::DevicePartitionFailed, why));
-    let cpus = cpus(device);
-    let (parts, noted): (Vec<Vec<usize>>, _) = match rule {
-        Rule::Equally(units) => {
-            let parts = cpus.chunks_exact(*units as usize).map(<[_]>::to_vec).collect();
-            (parts, vec![[P::EQUALLY.0, *units]])
-        }
-        Rule::ByCounts(counts) => {
-            let noted = counts.iter().map(|n| [P::BY_COUNTS.0, *n]).collect();
-            (by_counts(cpus, counts)?, noted)
-        }
-        Rule::ByAffinityDomain(wanted) => {
-            let one = wanted.bits().is_power_of_two();
-            if !one && !wanted.contains(Domain::NEXT_PARTITIONABLE) {
+    /// One for each processor.
+    fn most_parts(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        Ok(Some(match device.compute_units() {
+            1 => 0,
+            units => units as u32,
+        }))
+    }
+    fn partition_kinds(device: &Arc<DriverDevice>) -> Result<Vec<PartitionKind>> {
+        use PartitionKind as P;
+        Ok(match () {
+            () if device.compute_units() < 2 => vec![],
+            () if domains(device)?.is_empty() => vec![P::Equally, P::ByCounts],
+            () => vec![P::Equally, P::ByCounts, P::ByDomain],
+        })
+    }
+    fn partition_of(device: &Arc<DriverDevice>) -> Option<Partition> {
+        device.part.as_ref().map(|part| part.how.clone())
+    }
+    /// The same rule always gives the same parts, in the order of their processors, as new objects.
+    fn parts(device: &Arc<DriverDevice>, how: &Partition) -> Result<Vec<Arc<DriverDevice>>> {
+        let failed = |why: String| Err(Error::new(ErrorKind::PartitionFailed, why));
+        let cpus = cpus(device);
+        let (parts, noted): (Vec<Vec<usize>>, _) = match how {
+            Partition::Equally(units) => {
+                let parts = cpus.chunks_exact(*units as usize).map(<[_]>::to_vec).collect();
+                (parts, how.clone())
+            }
+            Partition::ByCounts(counts) => (by_counts(cpus, counts)?, how.clone()),
+            Partition::ByDomain(wanted) => {
+                let one = wanted.bits().is_power_of_two();
+                if !one && !wanted.contains(Domain::NEXT_PARTITIONABLE) {
+                    return Err(Error::new(
+                        ErrorKind::InvalidValue,
+                        "a device is partitioned by one affinity domain at a time",
+                    ));
+                }
+                let next = *wanted == Domain::NEXT_PARTITIONABLE;
+                let fits = |domain| next || wanted.contains(domain);
+                let found = domains(device)?.into_iter().find(|(domain, _)| fits(*domain));
+                let Some((domain, parts)) = found else {
+                    return failed(format!(
+                        "the processors of this device do not come apart by {wanted:?}: ask \
+                     PARTITION_AFFINITY_DOMAIN by what they do"
+                    ));
+                };
+                (parts, Partition::ByDomain(domain))
+            }
+            Partition::BySlice => {
                 return Err(Error::new(
-                    ErrorCode::InvalidValue,
-                    "a device is partitioned by one affinity domain at a time",
+                    ErrorKind::InvalidValue,
+                    "a CPU has no slices: ask SUPPORTED_PARTITIONS what it can be partitioned by",
                 ));
             }
-            let next = *wanted == Domain::NEXT_PARTITIONABLE;
-            let fits = |domain| next || wanted.contains(domain);
-            let found = domains(device)?.into_iter().find(|(domain, _)| fits(*domain));
-            let Some((domain, parts)) = found else {
-                return failed(format!(
-                    "the processors of this device do not come apart by {wanted:?}: ask \
-                     PARTITION_AFFINITY_DOMAIN by what they do"
-                ));
-            };
-            (parts, vec![[P::BY_AFFINITY_DOMAIN.0, domain.bits()]])
-        }
-        Rule::ByCslice => {
-            return Err(Error::new(
-                ErrorCode::InvalidValue,
-                "a CPU has no slices: ask SUPPORTED_PARTITIONS what it can be partitioned by",
+        };
+        if parts.is_empty() {
+            return failed(format!(
+                "no part comes of it: this device has {} compute units",
+                device.compute_units()
             ));
         }
-    };
-    if parts.is_empty() {
-        return failed(format!(
-            "no part comes of it: this device has {} compute units",
-            device.compute_units()
-        ));
+        let make = |cpus| {
+            let (parent, how) = (Arc::clone(device), noted.clone());
+            Arc::new(DriverDevice { part: Some(Part { parent, cpus, how }) })
+        };
+        Ok(parts.into_iter().map(make).collect())
     }
-    let make = |cpus| {
-        let (parent, rule) = (Arc::clone(device), noted.clone());
-        Arc::new(DriverDevice { part: Some(Part { parent, cpus, rule }) })
-    };
-    Ok(parts.into_iter().map(make).collect())
 }
 fn by_counts(cpus: &[usize], counts: &[u32]) -> Result<Vec<Vec<usize>>> {
     let wanted: usize = counts.iter().map(|n| *n as usize).fold(0, usize::saturating_add);
     if wanted > cpus.len() {
         return Err(Error::new(
-            ErrorCode::InvalidDevicePartitionCount,
+            ErrorKind::InvalidPartitionCount,
             format!("the counts add up to {wanted} compute units and there are {}", cpus.len()),
         ));
     }

@@ -126,6 +126,10 @@ impl Streams for Cpu {
     fn engines(_: &Arc<DriverDevice>) -> Result<u32> {
         Ok(ENGINES)
     }
+    fn finish_device(device: &Arc<DriverDevice>) -> Result<()> {
+        wait_for_device(device);
+        Ok(())
+    }
     fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
         EventSharing::Words
     }

@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
     sync::OnceLock,
 };
-use ur_adapter::error::Result;
-use ur_sys::ur_device_affinity_domain_flags_t as Domain;
+use ur_hal::{AffinityDomains as Domain, Result};
+use ur_lock::get_or_try;
 
 /// The affinity domains, from the one that most processors share to the one that fewest do: the order in
 /// which `NEXT_PARTITIONABLE` tries them.
@@ -28,14 +28,13 @@ pub(super) struct Topology {
 /// Returns an error if the kernel's files cannot be read, for example because no descriptor is left.
 pub(super) fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<Topology> = OnceLock::new();
-    if let Some(topology) = TOPOLOGY.get() {
-        return Ok(topology);
-    }
-    let read = Topology::read(Path::new("/sys/devices/system")).map_err(|(path, e)| {
-        let doing = format!("read {}, which tells what processors share", path.display());
-        ur_ipc::Error::system(doing, e)
-    })?;
-    Ok(TOPOLOGY.get_or_init(|| read))
+    let read = get_or_try(&TOPOLOGY, || {
+        Topology::read(Path::new("/sys/devices/system")).map_err(|(path, e)| {
+            let doing = format!("read {}, which tells what processors share", path.display());
+            ur_ipc::Error::system(doing, e)
+        })
+    });
+    Ok(read?)
 }
 
 impl Topology {

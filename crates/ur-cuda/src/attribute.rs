@@ -77,8 +77,6 @@ attributes! {
     BusWidth:            37 | 59;
     /// Size of the L2 cache in bytes.
     L2Cache:             38 | 19;
-    /// Whether host and devices share one address space.
-    UnifiedAddressing:   41 | 85;
     /// Limit in pixels.
     Surface2dWidth:      56 | -1;
     /// Limit in pixels.
@@ -111,8 +109,6 @@ attributes! {
     HostRegister:        99 | 90;
     /// Whether virtual memory management is supported.
     VirtualMemory:      102 | 89;
-    /// Whether memory can be exported as POSIX file descriptors.
-    Descriptors:        103 | -1;
     /// Whether memory pools are supported.
     Pools:              115 | 88;
     /// Whether thread block clusters are supported.
@@ -124,34 +120,36 @@ attributes! {
 }
 
 impl<D: Dialect> DriverDevice<D> {
+    /// The value of an attribute; `None` if this driver does not have the attribute.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn told(&self, attribute: Attribute) -> Result<Option<i32>> {
+        let (cuda, hip) = attribute.numbers();
+        match if D::API == Api::Cuda { cuda } else { hip } {
+            NONE => Ok(None),
+            number => match self.attribute(number) {
+                Err(error) if error.kind() == ErrorKind::InvalidValue => Ok(None), // it is newer than the driver
+                told => told.map(Some),
+            },
+        }
+    }
     /// The value of an attribute.
     ///
     /// # Errors
     /// `UNSUPPORTED_ENUMERATION` if this driver does not have the attribute; else the driver's error.
     pub fn get(&self, attribute: Attribute) -> Result<i32> {
-        let (cuda, hip) = attribute.numbers();
-        let unsaid = || {
+        self.told(attribute)?.ok_or_else(|| {
             let why = format!("this driver of {} does not tell {attribute:?}", D::NAME);
             Error::new(ErrorKind::UnknownOption, why)
-        };
-        match if D::API == Api::Cuda { cuda } else { hip } {
-            NONE => Err(unsaid()),
-            number => self.attribute(number).map_err(|error| match error.kind() {
-                ErrorKind::InvalidValue => unsaid(), // the attribute is newer than the driver
-                _ => error,
-            }),
-        }
+        })
     }
     /// Whether the attribute is nonzero; `false` if the driver does not have it.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn has(&self, attribute: Attribute) -> Result<bool> {
-        match self.get(attribute) {
-            Ok(value) => Ok(value != 0),
-            Err(error) if error.kind() == ErrorKind::UnknownOption => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(self.told(attribute)?.is_some_and(|value| value != 0))
     }
     /// Major and minor version of the compute capability.
     ///

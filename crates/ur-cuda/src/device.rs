@@ -1,11 +1,10 @@
 //! Devices: enumeration, properties and the primary context of each.
 use super::{
-    Device, Family,
+    Family,
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
     context::DriverContext,
-    device_info,
     driver::{Dialect, RawContext},
     native::{
         context::{self, Entered},
@@ -14,14 +13,11 @@ use super::{
         pool::DriverPool,
     },
     patience::Sleepers,
-    work,
 };
 use crate::notice;
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{error, info::Answer, object::Object};
-use ur_core::over_driver::device::HasDevices;
 use ur_hal::{Clocks, Error, ErrorKind, OpensDevices, PlatformFacts, Result, Severity};
-use ur_sys::{ur_device_info_t, ur_device_type_t};
+use ur_lock::get_or_try;
 
 /// A device. It lives as long as the process.
 #[derive(Debug)]
@@ -40,7 +36,6 @@ pub struct DriverDevice<D: Dialect> {
     has_pools: OnceLock<bool>,
     /// Whether memory allocated on it can be shared with other processes.
     is_shared: OnceLock<bool>,
-    _dialect: std::marker::PhantomData<fn() -> D>,
 }
 
 /// The devices of a dialect, enumerated once in a process.
@@ -75,23 +70,17 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
     native::all::<D>()?
         .into_iter()
         .map(|number| {
-            let (context, clock) = (OnceLock::new(), OnceLock::new());
-            let events = Arc::new(EventPool::new(number));
-            let (local_memory, memory, has_pools, is_shared) = Default::default();
-            let _dialect = std::marker::PhantomData;
-            let uuid = native::uuid::<D>(number)?;
             Ok(Arc::new(DriverDevice {
                 number,
-                uuid,
-                context,
-                events,
+                uuid: native::uuid::<D>(number)?,
+                context: OnceLock::new(),
+                events: Arc::new(EventPool::new(number)),
                 sleepers: Sleepers::new(),
-                clock,
-                local_memory,
-                memory,
-                has_pools,
-                is_shared,
-                _dialect,
+                clock: OnceLock::new(),
+                local_memory: OnceLock::new(),
+                memory: OnceLock::new(),
+                has_pools: OnceLock::new(),
+                is_shared: OnceLock::new(),
             }))
         })
         .collect()
@@ -138,13 +127,13 @@ impl<D: Dialect> DriverDevice<D> {
     /// Returns the driver's error; `UNINITIALIZED` in a forked child.
     pub fn context(&self) -> Result<RawContext> {
         check_fork::<D>()?;
-        if let Some(context) = self.context.get() {
-            return Ok(*context);
-        }
-        let retained = context::retain_primary::<D>(self.number)?;
-        // Before the first use of the context: gives it the peer accesses that were requested earlier.
-        D::statics().memory.get().peers.started(self.number)?;
-        Ok(*self.context.get_or_init(|| retained))
+        let context = get_or_try(&self.context, || {
+            let retained = context::retain_primary::<D>(self.number)?;
+            // Before the first use of the context: gives it the peer accesses that were requested earlier.
+            D::statics().memory.get().peers.started(self.number)?;
+            Ok::<_, Error>(retained)
+        });
+        context.copied()
     }
     /// Whether `context` is its primary context. A primary context that is not active is not activated by
     /// this query.
@@ -176,48 +165,36 @@ impl<D: Dialect> DriverDevice<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn local_memory(&self) -> Result<u32> {
-        if let Some(bytes) = self.local_memory.get() {
-            return Ok(*bytes);
-        }
-        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.kind() {
-            ErrorKind::UnknownOption => self.get(Attribute::LocalMemory),
-            _ => Err(error),
-        })?;
-        let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
-        Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+        let bytes = get_or_try(&self.local_memory, || {
+            let most = match self.told(Attribute::LocalMemoryOptIn)? {
+                Some(most) => most,
+                None => self.get(Attribute::LocalMemory)?,
+            };
+            let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
+            Ok(bytes.max(0) as u32)
+        });
+        bytes.copied()
     }
     /// Bytes of its memory. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn memory(&self) -> Result<usize> {
-        if let Some(bytes) = self.memory.get() {
-            return Ok(*bytes);
-        }
-        let bytes = native::memory::<D>(self.number)?;
-        Ok(*self.memory.get_or_init(|| bytes))
+        get_or_try(&self.memory, || native::memory::<D>(self.number)).copied()
     }
     /// Whether it has pools that can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn has_pools(&self) -> Result<bool> {
-        if let Some(has) = self.has_pools.get() {
-            return Ok(*has);
-        }
-        let has = DriverPool::is_supported(self)?;
-        Ok(*self.has_pools.get_or_init(|| has))
+        get_or_try(&self.has_pools, || DriverPool::is_supported(self)).copied()
     }
     /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn is_shared(&self) -> Result<bool> {
-        if let Some(is) = self.is_shared.get() {
-            return Ok(*is);
-        }
-        let is = backing::is_shared(self)?;
-        Ok(*self.is_shared.get_or_init(|| is))
+        get_or_try(&self.is_shared, || backing::is_shared(self)).copied()
     }
     /// Its pool of driver events for reuse.
     pub fn events(&self) -> &Arc<EventPool<D>> {
@@ -228,11 +205,7 @@ impl<D: Dialect> DriverDevice<D> {
         &self.sleepers
     }
     fn clock(&self) -> Result<&Clock<D>> {
-        if let Some(clock) = self.clock.get() {
-            return Ok(clock);
-        }
-        let started = Clock::start(self)?;
-        Ok(self.clock.get_or_init(|| started))
+        get_or_try(&self.clock, || Clock::start(self))
     }
     /// The reference point for the times of events recorded from now on.
     ///
@@ -284,20 +257,5 @@ impl<D: Dialect> OpensDevices for Family<D> {
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
         Ok(DriverContext::new(devices.to_vec()))
-    }
-}
-impl<D: Dialect> HasDevices for Family<D> {
-    fn kind(_: &Arc<DriverDevice<D>>) -> ur_device_type_t {
-        ur_device_type_t::GPU
-    }
-    fn tell(
-        device: &Arc<DriverDevice<D>>,
-        name: ur_device_info_t,
-        answer: &mut Answer<'_>,
-    ) -> error::Result<bool> {
-        device_info::tell(device, name, answer)
-    }
-    fn wait_for_device(device: &Object<Device<D>>) -> error::Result<()> {
-        Ok(work::wait_for_device(device)?)
     }
 }

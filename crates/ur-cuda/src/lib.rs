@@ -63,21 +63,6 @@ use ur_sys::ur_dditable_t;
 #[derive(Debug)]
 pub struct Family<D>(PhantomData<fn() -> D>);
 
-/// What `ur_sampler_handle_t` points at.
-pub type Sampler<D> = over_driver::sampler::Sampler<Family<D>>;
-/// What `ur_mem_handle_t` points at.
-pub type Mem<D> = over_driver::mem::Mem<Family<D>>;
-/// What `ur_device_handle_t` points at.
-pub type Device<D> = over_driver::Device<Family<D>>;
-/// What `ur_context_handle_t` points at.
-pub type Context<D> = over_driver::Context<Family<D>>;
-/// What `ur_queue_handle_t` points at.
-pub type Queue<D> = ur_core::queue::Queue<Family<D>>;
-/// What `ur_physical_mem_handle_t` points at.
-pub type PhysicalMem<D> = over_driver::physical_mem::PhysicalMem<Family<D>>;
-/// What `ur_event_handle_t` points at.
-pub type Event<D> = ur_core::queue::Event<Family<D>>;
-
 /// The dispatch table of the CUDA adapter.
 pub static CUDA_TABLE: ur_dditable_t = ur_core::table_over_streams::<Family<Cuda>>();
 /// The dispatch table of the HIP adapter.
@@ -137,6 +122,7 @@ impl<D: Dialect> over_driver::memory::HasMemory for Family<D> {
         D::statics().allocations.get()
     }
 }
+impl<D: Dialect> over_driver::device::HasDevices for Family<D> {}
 impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = over_driver::memory::Memory<Family<D>>;
     type Moment = work::Moment<D>;

@@ -167,6 +167,9 @@ impl<D: Dialect> Streams for Family<D> {
     fn check_process() -> Result<()> {
         device::check_fork::<D>()
     }
+    fn finish_device(device: &Arc<DriverDevice<D>>) -> Result<()> {
+        super::work::wait_for_device(device)
+    }
     fn event_sharing(device: &Arc<DriverDevice<D>>) -> EventSharing {
         match shared_words::is_supported(device) {
             Ok(true) => EventSharing::Words,

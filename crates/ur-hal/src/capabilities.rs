@@ -17,7 +17,7 @@ macro_rules! capabilities {
         impl Capability {
             const ALL: &[Self] = &[$(Self::$one),*];
 
-            const fn bit(self) -> u32 {
+            const fn bit(self) -> u64 {
                 1 << self as u8
             }
             const fn name(self) -> &'static str {
@@ -31,7 +31,8 @@ macro_rules! capabilities {
 capabilities! {
     /// Memory that moves between host and device: [`MemoryKind::Managed`](crate::MemoryKind::Managed).
     ManagedMemory = "shared USM",
-    /// Memory that is allocated and freed in stream order: [`Command::AllocAsync`](crate::Command::AllocAsync).
+    /// Memory is allocated and freed in stream order, by the driver's streams
+    /// ([`Streams::allocates`](crate::Streams::allocates)) or else by the core.
     OrderedAllocation = "memory that is allocated in a queue's order",
     /// Host memory that the application allocated can be pinned: [`Pins::pin`](crate::Pins::pin).
     Pinning = "pinned memory of others",
@@ -84,11 +85,41 @@ capabilities! {
     Samplers = "samplers",
     /// Commands can be recorded and submitted as one: [`Driver::graph`](crate::Driver::graph).
     Graphs = "graphs",
+    /// Programs can be built for parts of the device.
+    BuildsForParts = "programs for parts of the device",
+    /// The driver compiles one module for several devices.
+    JointCompiler = "a compiler for several devices at once",
+    /// Values of specialization constants can be set.
+    SpecializationConstants = "specialization constants",
+    /// Kernels can be written with explicit SIMD.
+    ExplicitSimd = "kernels with explicit SIMD",
+    /// Functions of the host can be executed as kernels.
+    NativeKernels = "native kernels",
+    /// Failed assertions of kernels are reported by the driver itself.
+    NativeAssert = "assertions of its own",
+    /// Arithmetic with bfloat16.
+    Bfloat16 = "arithmetic with bfloat16",
+    /// Instructions that convert bfloat16.
+    Bfloat16Conversions = "conversions of bfloat16",
+    /// Barriers at which work-items arrive and wait separately.
+    AsyncBarrier = "asynchronous barriers",
+    /// Atomic operations on 64 bits.
+    Atomics64 = "atomic operations on 64 bits",
+    /// Atomic operations and fences can be sequentially consistent.
+    SequentialConsistency = "sequentially consistent atomic operations",
+    /// Sub-groups of a group make progress independently of each other.
+    IndependentSubGroups = "independent progress of sub-groups",
+    /// Kernels read the clocks of their sub-group, their group and the device.
+    KernelClocks = "clocks for kernels",
+    /// The device's memory has error correction.
+    ErrorCorrection = "error correction",
+    /// Images can have sRGB colours.
+    SrgbImages = "sRGB images",
 }
 
 /// Which capabilities a device has.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Capabilities(u32);
+pub struct Capabilities(u64);
 impl Capabilities {
     /// The empty set.
     pub const NONE: Self = Self(0);
@@ -111,6 +142,11 @@ impl Capabilities {
     #[must_use]
     pub const fn with_if(self, one: Capability, has: bool) -> Self {
         if has { self.with(one) } else { self }
+    }
+    /// The set with these capabilities too if the device `has` them.
+    #[must_use]
+    pub const fn with_all_if(self, all: &[Capability], has: bool) -> Self {
+        if has { Self(self.0 | Self::of(all).0) } else { self }
     }
     /// Whether the set contains this capability.
     #[inline]
@@ -155,7 +191,7 @@ mod tests {
     }
     #[test]
     fn every_capability_has_a_bit() {
-        assert!(Capability::ALL.len() <= u32::BITS as usize);
+        assert!(Capability::ALL.len() <= u64::BITS as usize);
         let all = Capability::ALL.iter().copied();
         assert!(all.clone().zip(0..).all(|(one, at)| one.bit() == 1 << at));
     }

@@ -7,7 +7,7 @@ use crate::*;
 /// Objects are released when they are dropped. Dropping never waits and never panics; the core drops an object only
 /// when no command uses it any more.
 ///
-/// Devices are in [`OpensDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
+/// Devices are in [`OpensDevices`], [`DescribesDevices`] and [`PartitionsDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
 /// devices in [`ReachesPeers`], streams and points in [`Streams`], buffers in [`MakesBuffers`], images in [`MakesImages`], samplers in
 /// [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
@@ -20,6 +20,8 @@ use crate::*;
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]
 pub trait Driver:
     OpensDevices
+    + DescribesDevices
+    + PartitionsDevices
     + NativeHandles
     + Allocates
     + Pins
@@ -32,21 +34,6 @@ pub trait Driver:
     + Streams
     + Modules
 {
-    // Devices.
-
-    /// The facts of a device. Called once for each device.
-    fn facts(device: &Self::Device) -> Result<DeviceFacts>;
-    /// [`Capability::Parts`]: partitions a device.
-    fn parts(device: &Self::Device, how: &Partition) -> Result<Vec<Self::Device>> {
-        let _ = (device, how);
-        Error::unsupported("parts of devices")
-    }
-    /// How many bytes of the device's memory are free now, over all processes.
-    fn free_memory(device: &Self::Device) -> Result<u64> {
-        let _ = device;
-        Error::unsupported("a count of its free memory")
-    }
-
     // Memory.
 
     /// [`Capability::OrderedAllocation`]: returns freed stream-ordered memory of the device to the driver, down to

@@ -37,6 +37,10 @@ kinds! {
     NotPermitted: "this process does not have the right to do it",
     /// A device that the driver does not know, or that a context was not made for.
     InvalidDevice: "the device is unknown, or of another context",
+    /// A device that cannot be partitioned in this way.
+    PartitionFailed: "the device cannot be partitioned like that",
+    /// Parts of a device with more compute units than it has.
+    InvalidPartitionCount: "the device has fewer compute units",
     /// Arguments that do not match the function's parameters.
     InvalidArguments: "the function takes other arguments",
     /// A group size that the device or the function does not allow.

@@ -19,6 +19,7 @@ mod capabilities;
 mod claims;
 mod code;
 mod command;
+mod describes;
 mod devices;
 mod driver;
 mod error;
@@ -57,11 +58,16 @@ pub use command::{
     BoxCopy, Command, Handover, HostCall, ImageCopy, ImageEnd, Location, NativeCall, Recorded,
     Signal,
 };
+pub use describes::{DescribesDevices, PartitionsDevices};
 pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use exhausted::what_ran_out;
-pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
+pub use facts::{
+    AffinityDomains, BlockAccess, Clocks, DeviceFacts, DeviceKind, FloatFeatures, HardwareVersion,
+    ImageLimits, LaunchLimits, Luid, Partition, PartitionKind, Reach, ThrottleReasons, UnitLayout,
+    UsmAccess, UsmSupport, VectorWidths,
+};
 pub use images::{
     ChannelType, Channels, Filter, ImageDesc, ImageKind, Layout, MakesImages, MakesSamplers, Part,
     PixelFormat, Repeat, SamplerDesc, copy_between,

@@ -4,6 +4,8 @@
 /// How serious a message is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Severity {
+    /// Worth knowing, and nothing wrong.
+    Note,
     /// Something that did not work, which the program may survive.
     Warning,
     /// Something that has to work.

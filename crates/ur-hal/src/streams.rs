@@ -27,7 +27,7 @@ pub type Notification = Box<dyn FnOnce() + Send>;
 /// A driver's streams and points. A stream executes commands; a point is the end of one, or an event that commands
 /// signal repeatedly.
 ///
-/// No method blocks except [`wait`](Self::wait) and [`finish`](Self::finish), and [`submit`](Self::submit) for
+/// No method blocks except [`wait`](Self::wait), [`finish`](Self::finish) and [`finish_device`](Self::finish_device), and [`submit`](Self::submit) for
 /// [`Completion::Done`](crate::Completion::Done) and [`Command::Native`](crate::Command::Native). Methods may be called
 /// from any thread, also concurrently.
 ///
@@ -62,6 +62,8 @@ pub trait Streams: Types {
     fn check_process() -> Result<()> {
         Ok(())
     }
+    /// Waits for all commands submitted so far to streams of a device and of its parts.
+    fn finish_device(device: &Self::Device) -> Result<()>;
     /// How many engines can be selected; [`StreamRequest::engine`] is less than this.
     fn engines(device: &Self::Device) -> Result<u32> {
         let _ = device;

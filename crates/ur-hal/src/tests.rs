@@ -57,6 +57,9 @@ impl Shares for Nothing {
 }
 impl Streams for Nothing {
     type ArrivedPoint = Infallible;
+    fn finish_device((): &()) -> Result<()> {
+        Ok(())
+    }
     fn event_sharing((): &()) -> EventSharing {
         EventSharing::None
     }
@@ -101,10 +104,16 @@ impl OpensDevices for Nothing {
     }
 }
 impl NativeHandles for Nothing {}
-impl Driver for Nothing {
+impl DescribesDevices for Nothing {
+    fn kind((): &()) -> DeviceKind {
+        DeviceKind::Cpu
+    }
     fn facts((): &()) -> Result<DeviceFacts> {
         Err(ErrorKind::InvalidDevice.into())
     }
+}
+impl PartitionsDevices for Nothing {}
+impl Driver for Nothing {
     fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
         match *stream {}
     }

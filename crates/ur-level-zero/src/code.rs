@@ -151,26 +151,7 @@ impl Modules for LevelZero {
         found.map(|(at, bytes)| Range::new(at, bytes)).transpose()
     }
     fn function_facts(function: &NativeKernel) -> Result<FunctionFacts> {
-        let told = function.facts();
-        let one = |count: u32| (count != 0).then_some(count);
-        Ok(FunctionFacts {
-            items: told.most_items,
-            required_group: (told.group != [0; 3]).then_some(told.group),
-            sub_group: one(told.sub_group),
-            local_memory: told.local,
-            private_memory: told.private,
-            arguments: Some(told.arguments),
-            argument_sizes: None,
-            // The driver does not report the limit of a kernel.
-            longest_argument: None,
-            is_all_told: false,
-            multiple: told.multiple.or(one(told.sub_group).map(|items| items as usize)),
-            sub_groups: one(told.sub_groups),
-            most_sub_group: told.most_sub_group,
-            most_sub_groups: told.most_sub_groups,
-            spilled: Some(told.spilled),
-            registers: one(told.registers),
-        })
+        Ok(function.facts().clone())
     }
     fn attributes(function: &NativeKernel) -> Result<String> {
         function.attributes()

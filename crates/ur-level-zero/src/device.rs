@@ -1,7 +1,7 @@
 //! Devices: enumeration, engines and sub-devices. Answers to info queries are in `device_info.rs`,
 //! partitioning is in `partition.rs`.
 use super::{
-    Device, LevelZero,
+    LevelZero,
     clock::Clock,
     context::DriverContext,
     device_info,
@@ -14,16 +14,13 @@ use super::{
     },
     partition,
     platform::{self, DriverPlatform},
-    sampler, sync_point,
+    sampler,
 };
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{error, info::Answer, object::Object, partition::Rule};
-use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
     Adopted, Clocks, Error, ErrorKind, NativeHandle, NativeHandles, NativeKind, NativeObject,
     OpensDevices, PlatformFacts, Result,
 };
-use ur_sys::{ur_device_info_t, ur_device_type_t};
 use ze_sys::*;
 
 /// A group of engines of one kind, from which a queue is created.
@@ -114,31 +111,6 @@ impl DriverDevice {
     pub fn root(&self) -> &Self {
         self.parent().map_or(self, |parent| parent.root())
     }
-    /// The composite device that a root device is a component of, if the driver reports it
-    /// (`ZE_FLAT_DEVICE_HIERARCHY=COMBINED`).
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn composite(&self) -> Result<Option<&Arc<DriverDevice>>> {
-        let composites = self.platform.composites();
-        if composites.is_empty() || self.part.is_some() {
-            return Ok(None);
-        }
-        let whole = native::whole(self.raw)?;
-        Ok(composites.iter().find(|one| Some(one.raw) == whole))
-    }
-    /// The components of a composite device; empty for other devices.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn components(&self) -> Result<Vec<&Arc<DriverDevice>>> {
-        if self.platform.composites().iter().all(|one| one.raw != self.raw) {
-            return Ok(vec![]);
-        }
-        let parts = native::parts(self.raw)?;
-        let devices = self.platform.devices().iter();
-        Ok(devices.filter(|one| parts.contains(&one.raw)).collect())
-    }
     /// For a slice: the engine of the compute group that it is limited to.
     pub fn engine(&self) -> Option<u32> {
         self.part.as_ref().and_then(|part| part.engine)
@@ -160,12 +132,8 @@ impl DriverDevice {
         let (architecture, release) = (ip >> 22, ip >> 14 & 0xff);
         !self.is_integrated() && (architecture != 12 || (60..70).contains(&release))
     }
-    /// Its engine groups, by ordinal.
-    pub fn queue_groups(&self) -> &[Told<ze_command_queue_group_properties_t>] {
-        &self.groups
-    }
-    fn group(&self, fits: impl Fn(u32, u32) -> bool) -> Option<Group> {
-        let found = self.groups.iter().position(|one| fits(one.flags, one.numQueues))?;
+    fn group(&self, fits: impl Fn(&ze_command_queue_group_properties_t) -> bool) -> Option<Group> {
+        let found = self.groups.iter().position(|one| fits(one))?;
         let one = &self.groups[found];
         Some(Group {
             ordinal: found as u32,
@@ -179,24 +147,17 @@ impl DriverDevice {
     /// `UNKNOWN` for a device without such engines.
     pub fn compute(&self) -> Result<Group> {
         let compute = ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE;
-        self.group(|flags, _| flags & compute != 0).ok_or_else(|| {
+        self.group(|one| one.flags & compute != 0).ok_or_else(|| {
             Error::new(ErrorKind::Unknown, "the driver tells of no engine that runs kernels")
         })
     }
     /// The main copy engine, if there is one.
     pub fn copier(&self) -> Option<Group> {
-        self.group(|flags, engines| is_copier(flags) && engines == 1)
-    }
-    /// The copy engines for transfers between devices, if there are any.
-    pub fn linker(&self) -> Option<Group> {
-        let main = self.copier().map(|one| one.ordinal as usize);
-        let found =
-            self.groups.iter().enumerate().position(|(at, one)| {
-                is_copier(one.flags) && one.numQueues >= 1 && Some(at) != main
-            })?;
-        let one = &self.groups[found];
-        let (ordinal, longest_pattern) = (found as u32, one.maxMemoryFillPatternSize);
-        Some(Group { ordinal, engines: one.numQueues, longest_pattern })
+        let (compute, copy) = (
+            ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE,
+            ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY,
+        );
+        self.group(|one| one.flags & (compute | copy) == copy && one.numQueues == 1)
     }
     /// Its clock; sub-devices have that of the root device.
     pub(super) fn clock(&self) -> &Clock {
@@ -208,10 +169,6 @@ impl DriverDevice {
     pub(super) fn slices(&self) -> &OnceLock<Vec<Arc<DriverDevice>>> {
         &self.slices
     }
-}
-fn is_copier(flags: u32) -> bool {
-    flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE == 0
-        && flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY != 0
 }
 /// The root devices of a driver that this adapter supports.
 pub(super) fn find(platform: &Arc<DriverPlatform>) -> Result<Vec<Arc<DriverDevice>>> {
@@ -336,36 +293,5 @@ impl NativeHandles for LevelZero {
         }
         let native = NativeContext::adopted(raw, is_owned, ());
         Ok(Adopted::Context(DriverContext::new(native, all.to_vec()), all.to_vec()))
-    }
-}
-impl HasDevices for LevelZero {
-    fn kind(device: &Arc<DriverDevice>) -> ur_device_type_t {
-        match device.properties().type_ {
-            ZE_DEVICE_TYPE_CPU => ur_device_type_t::CPU,
-            ZE_DEVICE_TYPE_FPGA => ur_device_type_t::FPGA,
-            ZE_DEVICE_TYPE_MCA => ur_device_type_t::MCA,
-            ZE_DEVICE_TYPE_VPU => ur_device_type_t::VPU,
-            _ => ur_device_type_t::GPU,
-        }
-    }
-    fn tell(
-        device: &Arc<DriverDevice>,
-        name: ur_device_info_t,
-        answer: &mut Answer<'_>,
-    ) -> error::Result<bool> {
-        device_info::tell(device, name, answer)
-    }
-    fn vector_widths(device: &Arc<DriverDevice>) -> error::Result<[[u32; 7]; 2]> {
-        Ok(device_info::vector_widths(device))
-    }
-    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> error::Result<Vec<Arc<DriverDevice>>> {
-        partition::partition(device, rule)
-    }
-    /// Empty if they cannot be queried: callers cannot have a handle of one either.
-    fn parts_with_handles(device: &Arc<DriverDevice>) -> Vec<Arc<DriverDevice>> {
-        partition::parts(device).unwrap_or_default()
-    }
-    fn wait_for_device(device: &Object<Device>) -> error::Result<()> {
-        Ok(sync_point::wait_for_device(device)?)
     }
 }

@@ -1,91 +1,243 @@
-//! Answers to `urDeviceGetInfo`, from the driver's properties, as Unified Runtime's own adapters for Level
-//! Zero give them. Properties that are not answered here get the core's default answer; memory and sharing
-//! are in `device_info/memory.rs`.
-mod memory;
-mod optional;
-
+//! Facts about a device, from the driver's properties, as Unified Runtime's own adapters for Level Zero answer.
 use super::{
-    Device, DriverDevice,
-    native::{device as native, driver::text, sysman::Sysman},
-    partition,
+    DriverDevice, LevelZero,
+    extensions::Extensions,
+    native::{device as native, driver::text, queue::can_batch, sysman::Sysman, virtual_memory},
+    options,
 };
 use std::sync::Arc;
-use ur_adapter::{error::Result, info::Answer};
-use ur_core::over_driver::device::untold;
-use ur_sys::{ur_device_info_t as I, *};
+use ur_hal::{
+    BlockAccess, Capabilities, Capability as C, DescribesDevices, DeviceFacts, DeviceKind,
+    FloatFeatures, HardwareVersion, ImageLimits, Luid, Result, ThrottleReasons, UnitLayout,
+    UsmAccess, UsmSupport, VectorWidths,
+};
 use ze_sys::*;
 
-/// Answers the properties that differ from the core's defaults; returns `false` for all others.
-pub(super) fn tell(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    Ok(relations(device, name, answer)?
-        || identity(device, name, answer)?
-        || shape(device, name, answer)?
-        || numbers(device, name, answer)?
-        || memory::answer(device, name, answer)?
-        || memory::usm(device, name, answer)?
-        || memory::images(device, name, answer)?
-        || optional::answer(device, name, answer)?)
+impl DescribesDevices for LevelZero {
+    fn kind(device: &Arc<DriverDevice>) -> DeviceKind {
+        match device.properties().type_ {
+            ZE_DEVICE_TYPE_CPU => DeviceKind::Cpu,
+            ZE_DEVICE_TYPE_FPGA => DeviceKind::Fpga,
+            ZE_DEVICE_TYPE_MCA => DeviceKind::Mca,
+            ZE_DEVICE_TYPE_VPU => DeviceKind::Vpu,
+            _ => DeviceKind::Gpu,
+        }
+    }
+    fn facts(device: &Arc<DriverDevice>) -> Result<DeviceFacts> {
+        let (code, properties) = (device.code(), device.properties());
+        let version = version(device.platform().version());
+        let spirv = code.spirvVersionSupported;
+        Ok(DeviceFacts {
+            name: text(&properties.name),
+            vendor: "Intel(R) Corporation".into(),
+            vendor_id: properties.vendorId,
+            driver_version: version.clone(),
+            runtime_version: version,
+            extensions: extensions(device),
+            il_version: Some(format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff)),
+            capabilities: capabilities(device),
+            compute_units: properties.numSlices * properties.numSubslicesPerSlice,
+            unit_layout: Some(UnitLayout {
+                slices: properties.numSlices,
+                subslices: properties.numSubslicesPerSlice,
+                units: properties.numEUsPerSubslice,
+                threads: properties.numThreadsPerEU,
+                lanes: properties.physicalEUSimdWidth,
+            }),
+            sub_group_sizes: Some(sub_groups(device).to_vec()),
+            argument_bytes: Some(code.maxArgumentsSize as usize),
+            read_write_images: Some(0), // an image is read or written
+            printf_bytes: Some(code.printfBufferSize as usize),
+            clock_mhz: Some(properties.coreClockRate),
+            timer_resolution: Some(device.clock().resolution() as usize),
+            half: floats(code.fp16flags),
+            single: floats(code.fp32flags),
+            double: floats(code.fp64flags),
+            is_integrated: device.is_integrated(),
+            cache_line: Some(64),
+            buffer_alignment: Some(1),
+            has_plain_queues: true,
+            records: Some(can_batch()),
+            ..DeviceFacts::default()
+        })
+    }
+    /// The SYCL runtime derives the architecture from this, for example 12.60.7.
+    fn hardware_version(device: &Arc<DriverDevice>) -> Result<Option<HardwareVersion>> {
+        let ip = ip_version(device)?;
+        let (architecture, release, revision) = (ip >> 22, ip >> 14 & 0xff, ip & 0x3f);
+        let text = format!("{architecture}.{release}.{revision}");
+        Ok(Some(HardwareVersion { text, number: Some(ip).filter(|ip| *ip != 0) }))
+    }
+    fn model_number(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        Ok(Some(device.properties().deviceId))
+    }
+    fn pci_address(device: &Arc<DriverDevice>) -> Result<Option<String>> {
+        let ze_pci_address_ext_t { domain, bus, device, function } =
+            native::pci(device.raw())?.address;
+        Ok(Some(format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}")))
+    }
+    fn luid(device: &Arc<DriverDevice>) -> Result<Option<Luid>> {
+        if !device.platform().extensions().has("ZE_extension_device_luid") {
+            return Ok(None);
+        }
+        let told = native::extended::<ze_device_luid_ext_properties_t>(device.raw())?;
+        Ok(Some(Luid { id: told.luid.id, node_mask: told.nodeMask }))
+    }
+    fn execution_units(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        eus(device).map(Some)
+    }
+    /// A slice has its share of its parent's.
+    fn parallel_units(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        let all = eus(device)?;
+        let is_slice = device.engine().is_some();
+        Ok(Some(if is_slice { all / device.compute()?.engines.max(1) } else { all }))
+    }
+    /// Integrated graphics have no memory, and report the largest allocation instead.
+    fn told_memory(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        let all: u64 = native::memories(device.raw())?.iter().map(|one| one.totalSize).sum();
+        Ok(Some(if all == 0 { device.properties().maxMemAllocSize } else { all }))
+    }
+    fn told_allocation(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        let most = device.properties().maxMemAllocSize;
+        match options().relaxed_limits {
+            true => Ok(Self::told_memory(device)?.map(|all| all.max(most))),
+            false => Ok(Some(most)),
+        }
+    }
+    /// From the device's properties, or from the system management interface.
+    fn free_memory(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        if device.platform().extensions().has("ZE_extension_device_usablemem_size_properties") {
+            let told = native::extended::<ze_device_usablemem_size_ext_properties_t>(device.raw())?;
+            return Ok(Some(told.currUsableMemSize));
+        }
+        Sysman::find(device.uuid()).map_or(Ok(None), Sysman::free_memory)
+    }
+    fn memory_clock(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        most(device, |memory| memory.maxClockRate).map(Some)
+    }
+    fn bus_width(device: &Arc<DriverDevice>) -> Result<Option<u32>> {
+        most(device, |memory| memory.maxBusWidth).map(Some)
+    }
+    fn bandwidth(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        Ok(Some(native::bandwidth(device.raw())?).filter(|rate| *rate != 0))
+    }
+    fn cache_size(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        let sizes = native::caches(device.raw())?.into_iter().map(|one| one.cacheSize as u64);
+        Ok(Some(sizes.max().unwrap_or(0)))
+    }
+    /// Constants are read like one-dimensional images.
+    fn constant_memory(device: &Arc<DriverDevice>) -> Result<Option<u64>> {
+        Ok(Some(native::image(device.raw())?.maxImageBufferSize))
+    }
+    fn image_limits(device: &Arc<DriverDevice>) -> Result<Option<ImageLimits>> {
+        let told = native::image(device.raw())?;
+        Ok(Some(ImageLimits {
+            are_supported: told.maxImageDims1D > 0,
+            two: [Some(told.maxImageDims2D as usize); 2],
+            three: [Some(told.maxImageDims3D as usize); 3],
+            layers: Some(told.maxImageArraySlices as usize),
+            buffer: Some(told.maxImageBufferSize as usize),
+            arguments: [Some(told.maxReadImageArgs), Some(told.maxWriteImageArgs)],
+            samplers: Some(told.maxSamplers),
+        }))
+    }
+    /// The driver's flags have the same numbers.
+    fn usm_support(device: &Arc<DriverDevice>) -> Result<Option<UsmSupport>> {
+        let told = native::access(device.raw())?;
+        Ok(Some(UsmSupport {
+            host: UsmAccess::from_bits(told.hostAllocCapabilities),
+            device: UsmAccess::from_bits(told.deviceAllocCapabilities),
+            shared: UsmAccess::from_bits(told.sharedSingleDeviceAllocCapabilities),
+            cross_shared: UsmAccess::from_bits(told.sharedCrossDeviceAllocCapabilities),
+            system: UsmAccess::from_bits(told.sharedSystemAllocCapabilities),
+        }))
+    }
+    /// The extension's flags have the same numbers.
+    fn block_access(device: &Arc<DriverDevice>) -> Result<Option<BlockAccess>> {
+        let told = native::extended::<native::BlockArrays>(device.raw())?;
+        Ok(Some(BlockAccess::from_bits(told.flags)))
+    }
+    fn throttle_reasons(device: &Arc<DriverDevice>) -> Result<Option<ThrottleReasons>> {
+        let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::throttle_reasons)?;
+        Ok(told.map(throttling))
+    }
+    fn has_virtual_memory(device: &Arc<DriverDevice>) -> Result<Option<bool>> {
+        virtual_memory::is_supported(device).map(Some)
+    }
+    fn exports_memory(device: &Arc<DriverDevice>) -> Result<Option<bool>> {
+        let told = native::external(device.raw())?;
+        let wanted = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF | ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+        Ok(Some(told.memoryAllocationExportTypes & wanted != 0))
+    }
+    /// The driver reports it for root devices, with `ZE_FLAT_DEVICE_HIERARCHY=COMBINED`.
+    fn composite(device: &Arc<DriverDevice>) -> Result<Option<Arc<DriverDevice>>> {
+        let composites = device.platform().composites();
+        if composites.is_empty() || device.parent().is_some() {
+            return Ok(None);
+        }
+        let whole = native::whole(device.raw())?;
+        Ok(composites.iter().find(|one| Some(one.raw()) == whole).cloned())
+    }
+    fn components(device: &Arc<DriverDevice>) -> Result<Vec<Arc<DriverDevice>>> {
+        let platform = device.platform();
+        if platform.composites().iter().all(|one| one.raw() != device.raw()) {
+            return Ok(vec![]);
+        }
+        let parts = native::parts(device.raw())?;
+        let devices = platform.devices().iter();
+        Ok(devices.filter(|one| parts.contains(&one.raw())).cloned().collect())
+    }
+    /// As reported by the driver, or by the width of its execution units.
+    fn vector_widths(device: &Arc<DriverDevice>) -> Result<[VectorWidths; 2]> {
+        let told = native::vectors(device.raw());
+        let wished = options().vector_bytes;
+        let wished = told.iter().find(|widths| Some(widths.vector_width_size) == wished);
+        let Some(told) = wished.or(told.first()) else {
+            let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
+            return Ok([[1, 2, 4, 8, 4, 8, 2].map(by_bytes); 2]);
+        };
+        let preferred = [
+            told.preferred_vector_width_char,
+            told.preferred_vector_width_short,
+            told.preferred_vector_width_int,
+            told.preferred_vector_width_long,
+            told.preferred_vector_width_float,
+            told.preferred_vector_width_double,
+            told.preferred_vector_width_half,
+        ];
+        let native = [
+            told.native_vector_width_char,
+            told.native_vector_width_short,
+            told.native_vector_width_int,
+            told.native_vector_width_long,
+            told.native_vector_width_float,
+            told.native_vector_width_double,
+            told.native_vector_width_half,
+        ];
+        Ok([preferred, native])
+    }
 }
-
-/// Sub-devices, composite devices and components.
-fn relations(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    match name {
-        I::SUPPORTED_PARTITIONS => answer.slice(&partition::supported(device)?),
-        I::PARTITION_MAX_SUB_DEVICES => answer.value(&partition::count(device)?),
-        I::PARTITION_AFFINITY_DOMAIN => answer.value(&partition::domains(device)?.bits()),
-        I::COMPOSITE_DEVICE => match device.composite()? {
-            Some(whole) => answer.handle(&*Device::of(whole)?),
-            None => answer.value(&0_usize), // a null handle
-        },
-        I::COMPONENT_DEVICES => {
-            let parts = device.components()?.into_iter().map(Device::of);
-            let parts: Vec<_> = parts.collect::<Result<_>>()?;
-            answer.handles(parts.iter().map(|one| &**one))
-        }
-        I::PARTITION_TYPE => answer.slice(&partition::rule_of(device)),
-        _ => return Ok(false),
-    }?;
-    Ok(true)
-}
-
-/// Name, vendor, versions and extensions.
-fn identity(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    let (properties, platform) = (device.properties(), device.platform());
-    match name {
-        I::VENDOR_ID => answer.value(&properties.vendorId),
-        I::VENDOR => answer.str("Intel(R) Corporation"),
-        I::DEVICE_ID => answer.value(&properties.deviceId),
-        I::NAME => answer.str(&text(&properties.name)),
-        I::DRIVER_VERSION | I::BACKEND_RUNTIME_VERSION => answer.str(&version(platform.version())),
-        // The SYCL runtime derives the architecture from this, for example 12.60.7.
-        I::VERSION => {
-            let ip = ip_version(device)?;
-            let (architecture, release, revision) = (ip >> 22, ip >> 14 & 0xff, ip & 0x3f);
-            answer.str(&format!("{architecture}.{release}.{revision}"))
-        }
-        I::IL_VERSION => {
-            let spirv = device.code().spirvVersionSupported;
-            answer.str(&format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff))
-        }
-        I::IP_VERSION => match ip_version(device)? {
-            0 => Err(untold(name)),
-            ip => answer.value(&ip),
-        },
-        I::EXTENSIONS => answer.str(&extensions(device)),
-        I::UUID => answer.slice(&device.uuid()),
-        I::PCI_ADDRESS => {
-            let ze_pci_address_ext_t { domain, bus, device, function } =
-                native::pci(device.raw())?.address;
-            answer.str(&format!("{domain:04x}:{bus:02x}:{device:02x}.{function:x}"))
-        }
-        I::LUID | I::NODE_MASK => luid(device, name, answer),
-        I::COMPILER_AVAILABLE | I::LINKER_AVAILABLE | I::GLOBAL_VARIABLE_SUPPORT => {
-            answer.bool(true)
-        }
-        I::IS_INTEGRATED_GPU => answer.bool(device.is_integrated()),
-        _ => return Ok(false),
-    }?;
-    Ok(true)
+fn capabilities(device: &DriverDevice) -> Capabilities {
+    const EVERY: Capabilities = Capabilities::of(&[
+        C::Compiler,
+        C::Linker,
+        C::LoadedLinker,
+        C::JointCompiler,
+        C::Variables,
+        C::SpecializationConstants,
+        C::ExplicitSimd,
+        C::NativeAssert, // of the driver's compiler
+        C::SequentialConsistency,
+        C::OrderedAllocation,
+    ]);
+    let has_atomics = device.code().flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0;
+    let has_ecc = device.properties().flags & ZE_DEVICE_PROPERTY_FLAG_ECC != 0;
+    let imports = device.platform().extensions().function(Extensions::IMPORT).is_some();
+    EVERY
+        .with_if(C::Bfloat16Conversions, converts_bfloat16(device))
+        .with_if(C::Atomics64, has_atomics)
+        .with_if(C::ErrorCorrection, has_ecc)
+        .with_if(C::Pinning, imports)
 }
 /// The version of the hardware: architecture in the upper ten bits, then release, and revision in the lowest
 /// six; 0 if the driver does not report it.
@@ -125,46 +277,6 @@ fn converts_bfloat16(device: &DriverDevice) -> bool {
     let listed = device.platform().extensions().has("ZE_extension_bfloat16_conversions");
     listed || ip_version(device).is_ok_and(|ip| ip >= 12 << 22 | 60 << 14)
 }
-fn luid(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<()> {
-    if !device.platform().extensions().has("ZE_extension_device_luid") {
-        return Err(untold(name));
-    }
-    let told = native::extended::<ze_device_luid_ext_properties_t>(device.raw())?;
-    match name {
-        I::LUID => answer.slice(&told.luid.id),
-        _ => answer.value(&told.nodeMask),
-    }
-}
-
-/// Numbers of execution units, sub-groups and parameter bytes.
-fn shape(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    let (limits, properties) = (device.limits(), device.properties());
-    let sizes = sub_groups(device);
-    match name {
-        I::MAX_COMPUTE_UNITS => answer.value(&units(device)?),
-        I::NUM_COMPUTE_UNITS => {
-            answer.value(&(properties.numSlices * properties.numSubslicesPerSlice))
-        }
-        I::MAX_NUM_SUB_GROUPS => {
-            let least = sizes.iter().copied().min().unwrap_or(1).max(1);
-            answer.value(&limits.maxTotalGroupSize.div_ceil(least))
-        }
-        I::SUB_GROUP_SIZES_INTEL => answer.slice(sizes),
-        I::MAX_PARAMETER_SIZE => answer.value(&(device.code().maxArgumentsSize as usize)),
-        I::GPU_EU_COUNT => answer.value(&eus(device)?),
-        I::GPU_EU_SIMD_WIDTH => answer.value(&properties.physicalEUSimdWidth),
-        I::GPU_EU_SLICES => answer.value(&properties.numSlices),
-        I::GPU_EU_COUNT_PER_SUBSLICE | I::EUS_PER_XE_CORE => {
-            answer.value(&properties.numEUsPerSubslice)
-        }
-        I::GPU_SUBSLICES_PER_SLICE | I::XE_CORES_PER_CLUSTER => {
-            answer.value(&properties.numSubslicesPerSlice)
-        }
-        I::GPU_HW_THREADS_PER_EU => answer.value(&properties.numThreadsPerEU),
-        _ => return Ok(false),
-    }?;
-    Ok(true)
-}
 /// The sub-group sizes that kernels can have.
 pub(super) fn sub_groups(device: &DriverDevice) -> &[u32] {
     let limits = device.limits();
@@ -182,60 +294,27 @@ fn eus(device: &DriverDevice) -> Result<u32> {
         properties.numSlices * properties.numSubslicesPerSlice * properties.numEUsPerSubslice;
     Ok(if counted == 0 { parts } else { counted })
 }
-/// The number of execution units; a slice has its share of its parent's.
-fn units(device: &DriverDevice) -> Result<u32> {
-    let all = eus(device)?;
-    Ok(if device.engine().is_some() { all / device.compute()?.engines.max(1) } else { all })
+/// The largest property of its memories; 0 if it has none.
+fn most(device: &DriverDevice, of: fn(&ze_device_memory_properties_t) -> u32) -> Result<u32> {
+    Ok(native::memories(device.raw())?.iter().map(|one| of(one)).max().unwrap_or(0))
 }
-
-/// Floating-point, atomic, clock and queue capabilities.
-fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    let (code, properties) = (device.code(), device.properties());
-    match name {
-        I::SINGLE_FP_CONFIG => answer.value(&floats(code.fp32flags).bits()),
-        I::DOUBLE_FP_CONFIG => answer.value(&floats(code.fp64flags).bits()),
-        I::HALF_FP_CONFIG => answer.value(&floats(code.fp16flags).bits()),
-        I::BFLOAT16_CONVERSIONS_NATIVE => answer.bool(converts_bfloat16(device)),
-        I::ATOMIC_64 => answer.bool(code.flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0),
-        I::USE_NATIVE_ASSERT => answer.bool(true), // implemented by the driver's compiler
-        I::MAX_CLOCK_FREQUENCY => answer.value(&properties.coreClockRate),
-        I::PROFILING_TIMER_RESOLUTION => answer.value(&(device.clock().resolution() as usize)),
-        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
-            use ur_queue_flags_t as F;
-            answer.value(&(F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE).bits())
-        }
-        I::MAX_COMPUTE_QUEUE_INDICES => {
-            answer.value(&if device.engine().is_some() { 1 } else { device.compute()?.engines })
-        }
-        I::CURRENT_CLOCK_THROTTLE_REASONS => {
-            let told = Sysman::find(device.uuid()).map_or(Ok(None), Sysman::throttle_reasons)?;
-            answer.value(&throttling(told.ok_or_else(|| untold(name))?).bits())
-        }
-        I::PRINTF_BUFFER_SIZE => answer.value(&(code.printfBufferSize as usize)),
-        _ => return Ok(false),
-    }?;
-    Ok(true)
-}
-/// Converts the driver's throttle reasons to the specification's flags.
-fn throttling(reasons: u32) -> ur_device_throttle_reasons_flags_t {
-    use ur_device_throttle_reasons_flags_t as F;
+fn throttling(reasons: u32) -> ThrottleReasons {
+    use ThrottleReasons as T;
     let pairs = [
-        (ZES_FREQ_THROTTLE_REASON_FLAG_AVE_PWR_CAP, F::POWER_CAP),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_BURST_PWR_CAP, F::POWER_CAP),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_CURRENT_LIMIT, F::CURRENT_LIMIT),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL_LIMIT, F::THERMAL_LIMIT),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_PSU_ALERT, F::PSU_ALERT),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_SW_RANGE, F::SW_RANGE),
-        (ZES_FREQ_THROTTLE_REASON_FLAG_HW_RANGE, F::HW_RANGE),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_AVE_PWR_CAP, T::POWER_CAP),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_BURST_PWR_CAP, T::POWER_CAP),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_CURRENT_LIMIT, T::CURRENT_LIMIT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_THERMAL_LIMIT, T::THERMAL_LIMIT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_PSU_ALERT, T::PSU_ALERT),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_SW_RANGE, T::SW_RANGE),
+        (ZES_FREQ_THROTTLE_REASON_FLAG_HW_RANGE, T::HW_RANGE),
     ];
     let known = pairs.iter().fold(0, |all, (flag, _)| all | flag);
-    let other = if reasons & !known != 0 { F::OTHER } else { F::default() };
-    let set = pairs.into_iter().filter(|(flag, _)| reasons & flag != 0);
-    set.fold(other, |all, (_, flag)| all | flag)
+    let named = T::of(pairs.map(|(flag, reason)| (reasons & flag != 0, reason)));
+    if reasons & !known != 0 { named | T::OTHER } else { named }
 }
-/// Converts the driver's floating-point flags to the specification's.
-fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
-    use ur_device_fp_capability_flags_t as F;
+fn floats(flags: u32) -> FloatFeatures {
+    use FloatFeatures as F;
     let pairs = [
         (ZE_DEVICE_FP_FLAG_DENORM, F::DENORM),
         (ZE_DEVICE_FP_FLAG_INF_NAN, F::INF_NAN),
@@ -246,36 +325,5 @@ fn floats(flags: u32) -> ur_device_fp_capability_flags_t {
         (ZE_DEVICE_FP_FLAG_ROUNDED_DIVIDE_SQRT, F::CORRECTLY_ROUNDED_DIVIDE_SQRT),
         (ZE_DEVICE_FP_FLAG_SOFT_FLOAT, F::SOFT_FLOAT),
     ];
-    let set = pairs.into_iter().filter(|(flag, _)| flags & flag != 0);
-    set.fold(F::default(), |all, (_, flag)| all | flag)
-}
-/// The preferred and the native vector widths of each element type: as reported by the driver, or by the
-/// width of its execution units.
-pub(super) fn vector_widths(device: &DriverDevice) -> [[u32; 7]; 2] {
-    let told = native::vectors(device.raw());
-    let wished = super::options().vector_bytes;
-    let wished = told.iter().find(|widths| Some(widths.vector_width_size) == wished);
-    let Some(told) = wished.or(told.first()) else {
-        let by_bytes = |bytes: u32| device.properties().physicalEUSimdWidth / bytes;
-        return [[1, 2, 4, 8, 4, 8, 2].map(by_bytes); 2];
-    };
-    let preferred = [
-        told.preferred_vector_width_char,
-        told.preferred_vector_width_short,
-        told.preferred_vector_width_int,
-        told.preferred_vector_width_long,
-        told.preferred_vector_width_float,
-        told.preferred_vector_width_double,
-        told.preferred_vector_width_half,
-    ];
-    let native = [
-        told.native_vector_width_char,
-        told.native_vector_width_short,
-        told.native_vector_width_int,
-        told.native_vector_width_long,
-        told.native_vector_width_float,
-        told.native_vector_width_double,
-        told.native_vector_width_half,
-    ];
-    [preferred, native]
+    F::of(pairs.map(|(flag, feature)| (flags & flag != 0, feature)))
 }

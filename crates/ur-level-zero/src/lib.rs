@@ -64,7 +64,7 @@ use ur_core::{
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
-use ur_sys::{ur_adapter_dditable_t, ur_adapter_handle_t, ur_dditable_t, ur_result_t};
+use ur_sys::ur_dditable_t;
 
 /// The backend type: implements the traits of `ur_hal` and the entries that `ur-core` does not implement yet.
 #[derive(Debug)]
@@ -84,12 +84,6 @@ impl ur_hal::Types for LevelZero {
     type Sampler = sampler::OnDevice;
     type Graph = Infallible;
 }
-/// What `ur_mem_handle_t` points at.
-pub type Mem = over_driver::mem::Mem<LevelZero>;
-/// What `ur_sampler_handle_t` points at.
-pub type Sampler = over_driver::sampler::Sampler<LevelZero>;
-/// What `ur_device_handle_t` points at.
-pub type Device = over_driver::Device<LevelZero>;
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<LevelZero>;
 /// What `ur_queue_handle_t` points at.
@@ -103,17 +97,12 @@ const fn table() -> ur_dditable_t {
     let memory_export_exp = ur_core::memory_export::<LevelZero>();
     ur_dditable_t { memory_export_exp, ..ur_core::table_over_streams::<LevelZero>() }
 }
-/// The table of the adapter version 1; it differs only in `urAdapterGet`.
-pub static TABLE_V1: ur_dditable_t = under(variant::adapter_get_v1);
+/// The table of the adapter version 1; it differs only in its entries for adapters.
+pub static TABLE_V1: ur_dditable_t =
+    ur_dditable_t { adapter: ur_core::adapter_of_version::<LevelZero, 1>(), ..table() };
 /// The table of the adapter version 2.
-pub static TABLE_V2: ur_dditable_t = under(variant::adapter_get_v2);
-const fn under(
-    get: unsafe extern "C" fn(u32, *mut ur_adapter_handle_t, *mut u32) -> ur_result_t,
-) -> ur_dditable_t {
-    let table = table();
-    let adapter = ur_adapter_dditable_t { get: Some(get), ..table.adapter };
-    ur_dditable_t { adapter, ..table }
-}
+pub static TABLE_V2: ur_dditable_t =
+    ur_dditable_t { adapter: ur_core::adapter_of_version::<LevelZero, 2>(), ..table() };
 
 impl Contexts for LevelZero {
     const BACKEND: Backend = Backend::LevelZero;
@@ -127,6 +116,9 @@ impl Contexts for LevelZero {
     fn adapter_version() -> u32 {
         1 + u32::from(variant::is_v2())
     }
+    fn loaded_as(version: u32) {
+        variant::set(version);
+    }
     fn is_chosen() -> bool {
         variant::is_chosen()
     }
@@ -137,6 +129,7 @@ impl Contexts for LevelZero {
         Ok(platform::check_fork()?)
     }
 }
+impl over_driver::device::HasDevices for LevelZero {}
 ur_core::memory_of_process!(LevelZero);
 impl CoreBackend for LevelZero {
     type Memory = over_driver::memory::Memory<Self>;

@@ -61,8 +61,8 @@ impl DriverPlatform {
     }
 }
 
-/// The platforms, enumerated once in a process.
-fn found() -> &'static [Arc<DriverPlatform>] {
+/// All platforms that have a supported device. The first call initialises the driver.
+pub fn all() -> &'static [Arc<DriverPlatform>] {
     static FOUND: OnceLock<Vec<Arc<DriverPlatform>>> = OnceLock::new();
     FOUND.get_or_init(|| {
         let platforms = find().unwrap_or_else(|error| {
@@ -99,15 +99,11 @@ pub(super) fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     };
     found.inspect_err(logged).ok()
 }
-/// All platforms that have a supported device. Initialises the driver.
-pub fn all() -> &'static [Arc<DriverPlatform>] {
-    found()
-}
 /// # Errors
 /// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
 /// work there.
 pub fn check_fork() -> Result<()> {
-    found();
+    all();
     fork::check()
 }
 

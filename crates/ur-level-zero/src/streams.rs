@@ -241,6 +241,9 @@ impl Streams for LevelZero {
     fn engines(device: &Arc<DriverDevice>) -> Result<u32> {
         Ok(if device.engine().is_some() { 1 } else { device.compute()?.engines })
     }
+    fn finish_device(device: &Arc<DriverDevice>) -> Result<()> {
+        super::sync_point::wait_for_device(device)
+    }
     fn event_sharing(device: &Arc<DriverDevice>) -> EventSharing {
         if has_sharing(device) { EventSharing::Points } else { EventSharing::None }
     }

@@ -6,14 +6,12 @@
 //! | `UR_ADAPTERS_FORCE_LOAD` names adapters | every named adapter lists its devices |
 //! | `UR_LOADER_USE_LEVEL_ZERO_V2`, `SYCL_UR_USE_LEVEL_ZERO_V2` | 1: `_v2` lists them; 0: the other one |
 //! | neither | `_v2` lists them if one is as new as Xe2 (IP version 20.1) |
-#![expect(unsafe_code, reason = "entries of the C ABI")]
-use super::{device, device_info, options::number};
+use super::{device, device_info, log::notice, options::number};
 use std::sync::{
     Once,
     atomic::{AtomicU8, Ordering::*},
 };
-use ur_adapter::{log, object::Backend};
-use ur_sys::{ur_adapter_handle_t, ur_logger_level_t, ur_result_t};
+use ur_hal::Severity;
 
 /// Linked into a program without a loader that has both.
 const ALONE: u8 = 0;
@@ -24,26 +22,10 @@ static VARIANT: AtomicU8 = AtomicU8::new(ALONE);
 /// The IP version of the first hardware for which `_v2` is preferred.
 const XE2: u32 = 20 << 22 | 1 << 14;
 
-macro_rules! entries { ($($(#[$doc:meta])* $name:ident = $variant:ident;)*) => { $(
-    $(#[$doc])*
-    pub(super) unsafe extern "C" fn $name(
-        count: u32,
-        adapters: *mut ur_adapter_handle_t,
-        total: *mut u32,
-    ) -> ur_result_t {
-        VARIANT.store($variant, Relaxed);
-        let get = super::TABLE.adapter.get.expect("no slot of a table is null");
-        // SAFETY: forwarded from the C caller's contract.
-        unsafe { get(count, adapters, total) }
-    }
-)* } }
-entries! {
-    /// `urAdapterGet` of version 1.
-    adapter_get_v1 = V1;
-    /// `urAdapterGet` of version 2.
-    adapter_get_v2 = V2;
+/// Notes under which name this code was loaded: 1 or 2.
+pub(super) fn set(version: u32) {
+    VARIANT.store(if version == 1 { V1 } else { V2 }, Relaxed);
 }
-
 /// Whether it reports itself as version 2.
 pub(super) fn is_v2() -> bool {
     VARIANT.load(Relaxed) != V1
@@ -81,5 +63,5 @@ fn tell_why(is_by_variable: bool) {
         "{this} lists no devices, because {other} does: {because}. Set UR_LOADER_USE_LEVEL_ZERO_V2={wanted} to have them \
          here"
     );
-    TOLD.call_once(|| log::say(Backend::LevelZero, ur_logger_level_t::INFO, &why));
+    TOLD.call_once(|| notice(Severity::Note, &why));
 }

@@ -6,7 +6,10 @@ mod shared;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        LockResult, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+        RwLockWriteGuard,
+    },
 };
 
 pub use per_key::PerKey;
@@ -29,6 +32,18 @@ pub fn write_locked<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     unpoisoned(lock.write())
 }
 
+/// The value of the cell. If it has none, `make` makes one; a failure is not kept. Several threads may make one at the same
+/// time, of which one is kept.
+///
+/// # Errors
+/// Returns the error of `make`.
+pub fn get_or_try<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
+}
 /// Runs `act`; `None` if it panicked. The payload of the panic is dropped here; if that drop panics too, what it throws is
 /// leaked, since nothing can be done with it that may not panic again.
 pub fn caught<T>(act: impl FnOnce() -> T) -> Option<T> {
@@ -46,6 +61,13 @@ mod tests {
     use super::*;
     use std::{sync::Arc, thread};
 
+    #[test]
+    fn a_value_is_made_once_and_a_failure_is_not_kept() {
+        let cell = OnceLock::new();
+        assert_eq!(get_or_try(&cell, || Err::<u8, _>("no")), Err("no"));
+        assert_eq!(get_or_try::<_, &str>(&cell, || Ok(1)), Ok(&1));
+        assert_eq!(get_or_try::<_, &str>(&cell, || unreachable!("it is made")), Ok(&1));
+    }
     #[test]
     fn a_panic_ends_what_panicked_also_if_its_payload_panics_when_it_is_dropped() {
         struct Again(u32);

@@ -1,11 +1,10 @@
 //! Devices and parts of them: what is known of one, and what the core asks of it. What callers ask is `device_info.rs`'s.
 use super::{
-    Device, DriverPlatform, OpenCl,
+    DriverPlatform, OpenCl,
     cl::*,
     context::DriverContext,
     device_info,
     driver::RawDevice,
-    lane,
     native::{
         device as native, event,
         memory::Reach,
@@ -18,13 +17,15 @@ use super::{
 use rustix::time::ClockId;
 use std::sync::{Arc, OnceLock};
 use ur_adapter::{
-    error::{Error, ErrorCode, Result},
+    error::{ErrorCode, Result},
     info::Answer,
-    object::Object,
-    partition::Rule,
+    partition::as_pairs,
 };
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::{Clocks, OpensDevices, PlatformFacts};
+use ur_hal::{
+    Clocks, DescribesDevices, DeviceFacts, DeviceKind, OpensDevices, Partition, PartitionsDevices,
+    PlatformFacts, VectorWidths,
+};
 use ur_sys::*;
 
 /// A device, or a part of one.
@@ -40,8 +41,7 @@ pub struct DriverDevice {
 #[derive(Debug)]
 struct Part {
     parent: Arc<DriverDevice>,
-    /// The rule it was made by, as C writes one: pairs of a `ur_device_partition_t` and its value.
-    rule: Vec<[u32; 2]>,
+    how: Partition,
     number: usize,
 }
 /// What is decided by, asked once.
@@ -137,9 +137,9 @@ impl DriverDevice {
     pub fn parent(&self) -> Option<&Arc<Self>> {
         self.part.as_ref().map(|part| &part.parent)
     }
-    /// By which rule it was made.
-    pub(super) fn rule(&self) -> &[[u32; 2]] {
-        self.part.as_ref().map_or(&[], |part| &part.rule)
+    /// How it came about, if it is a part.
+    pub(super) fn partition(&self) -> Option<&Partition> {
+        self.part.as_ref().map(|part| &part.how)
     }
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
@@ -153,7 +153,7 @@ impl DriverDevice {
     pub(super) fn uuid(&self) -> [u8; 16] {
         self.part.as_ref().map_or(self.facts.uuid, |part| {
             let whole = part.parent.uuid();
-            ur_system::host::digest(&format!("{whole:?}{:?}{}", part.rule, part.number))
+            ur_system::host::digest(&format!("{whole:?}{:?}{}", as_pairs(&part.how), part.number))
         })
     }
 }
@@ -184,16 +184,8 @@ impl OpensDevices for OpenCl {
         Ok(DriverContext::new(native, devices.to_vec()))
     }
 }
+/// Most answers to queries are the driver's own: see `device_info.rs`.
 impl HasDevices for OpenCl {
-    fn kind(device: &Arc<DriverDevice>) -> ur_device_type_t {
-        use ur_device_type_t as T;
-        match device.raw().number(CL_DEVICE_TYPE).unwrap_or(0) {
-            kind if kind & CL_DEVICE_TYPE_GPU != 0 => T::GPU,
-            kind if kind & CL_DEVICE_TYPE_CPU != 0 => T::CPU,
-            kind if kind & CL_DEVICE_TYPE_ACCELERATOR != 0 => T::FPGA,
-            _ => T::MCA,
-        }
-    }
     fn tell(
         device: &Arc<DriverDevice>,
         name: ur_device_info_t,
@@ -201,7 +193,21 @@ impl HasDevices for OpenCl {
     ) -> Result<bool> {
         device_info::tell(device, name, answer)
     }
-    fn vector_widths(device: &Arc<DriverDevice>) -> Result<[[u32; 7]; 2]> {
+}
+impl DescribesDevices for OpenCl {
+    fn kind(device: &Arc<DriverDevice>) -> DeviceKind {
+        use DeviceKind as K;
+        match device.raw().number(CL_DEVICE_TYPE).unwrap_or(0) {
+            kind if kind & CL_DEVICE_TYPE_GPU != 0 => K::Gpu,
+            kind if kind & CL_DEVICE_TYPE_CPU != 0 => K::Cpu,
+            kind if kind & CL_DEVICE_TYPE_ACCELERATOR != 0 => K::Fpga,
+            _ => K::Mca,
+        }
+    }
+    fn facts(_: &Arc<DriverDevice>) -> ur_hal::Result<DeviceFacts> {
+        Ok(DeviceFacts::default())
+    }
+    fn vector_widths(device: &Arc<DriverDevice>) -> ur_hal::Result<[VectorWidths; 2]> {
         let width = |name| device.raw().number(name).map_or(0, |n| n as u32);
         // Those of `half` came later than the others, which follow each other in the order of UR.
         let preferred = |n| {
@@ -215,41 +221,43 @@ impl HasDevices for OpenCl {
         let each = [0, 1, 2, 3, 4, 5, 6];
         Ok([each.map(preferred), each.map(native)])
     }
-    fn parts(device: &Arc<DriverDevice>, rule: &Rule) -> Result<Vec<Arc<DriverDevice>>> {
+}
+impl PartitionsDevices for OpenCl {
+    fn parts(
+        device: &Arc<DriverDevice>,
+        how: &Partition,
+    ) -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
         platform::check_process()?;
-        let list: Vec<isize> = match rule {
-            Rule::Equally(units) => vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
-            Rule::ByCounts(counts) => {
+        let list: Vec<isize> = match how {
+            Partition::Equally(units) => vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
+            Partition::ByCounts(counts) => {
                 let mut list = vec![CL_DEVICE_PARTITION_BY_COUNTS];
                 // A count of none makes no part, and is OpenCL's end of the list.
                 list.extend(counts.iter().filter(|n| **n != 0).map(|n| *n as isize));
                 list.extend([CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0]);
                 list
             }
-            Rule::ByAffinityDomain(domain) => {
+            Partition::ByDomain(domain) => {
                 vec![CL_DEVICE_PARTITION_BY_AFFINITY_DOMAIN, domain.bits() as isize, 0]
             }
-            Rule::ByCslice => {
+            Partition::BySlice => {
                 let why = "OpenCL has no slices: ask SUPPORTED_PARTITIONS";
-                return Err(Error::new(ErrorCode::InvalidValue, why));
+                return Err(ur_hal::Error::new(ur_hal::ErrorKind::InvalidValue, why));
             }
         };
         let made =
-            native::parts(device.raw(), &list).map_err(|error| match (error.code(), rule) {
-                (ErrorCode::InvalidValue, Rule::ByAffinityDomain(_) | Rule::Equally(_))
+            native::parts(device.raw(), &list).map_err(|error| match (error.code(), how) {
+                (ErrorCode::InvalidValue, Partition::ByDomain(_) | Partition::Equally(_))
                 | (ErrorCode::DeviceNotFound, _) => {
                     error.with_code(ErrorCode::DevicePartitionFailed)
                 }
                 _ => error,
             })?;
         let part = |(number, native): (usize, Own<RawDevice>)| {
-            let part = Part { parent: Arc::clone(device), rule: rule.as_pairs(), number };
-            DriverDevice::new(&device.platform, native, Some(part))
+            let part = Part { parent: Arc::clone(device), how: how.clone(), number };
+            Ok(DriverDevice::new(&device.platform, native, Some(part))?)
         };
         made.into_iter().enumerate().map(part).collect()
-    }
-    fn wait_for_device(device: &Object<Device>) -> Result<()> {
-        lane::wait_for_device(device)
     }
 }
 /// The clocks of the host by which drivers may note times, the likeliest first.

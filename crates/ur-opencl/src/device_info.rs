@@ -11,6 +11,7 @@ use super::{
 use ur_adapter::{
     error::{ErrorCode, Result},
     info::Answer,
+    partition::as_pairs,
 };
 use ur_sys::{ur_device_info_t as I, *};
 
@@ -211,7 +212,7 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bo
             let all = ur_device_affinity_domain_flags_t::VALID.bits();
             answer.value(&(told(CL_DEVICE_PARTITION_AFFINITY_DOMAIN) as u32 & all))
         }
-        I::PARTITION_TYPE => answer.slice(device.rule()),
+        I::PARTITION_TYPE => answer.slice(&device.partition().map_or(vec![], as_pairs)),
         _ => return Ok(false),
     }?;
     Ok(true)

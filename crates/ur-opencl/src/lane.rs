@@ -2,7 +2,7 @@
 //! it, and of those that are known to be over, since a marker behind them is. Memory that is freed waits for such numbers
 //! ([`Moment`]).
 use super::{
-    Device, DriverDevice, OpenCl, device,
+    DriverDevice, OpenCl, device,
     driver::{self, RawEvent},
     native::{
         event as native, host_task,
@@ -21,7 +21,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_adapter::{error::Result, object::Object};
+use ur_adapter::error::Result;
 use ur_hal::{Command, Completion, HostCall, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::locked;
@@ -424,7 +424,7 @@ pub(super) fn wait_for_context(context: usize) -> Result<()> {
 ///
 /// # Errors
 /// The driver's own.
-pub(super) fn wait_for_device(device: &Object<Device>) -> Result<()> {
+pub(super) fn wait_for_device(device: &DriverDevice) -> Result<()> {
     fn is_of(one: &DriverDevice, device: &DriverDevice) -> bool {
         one.raw() == device.raw() || one.parent().is_some_and(|parent| is_of(parent, device))
     }

@@ -55,6 +55,9 @@ impl Streams for OpenCl {
     fn check_process() -> ur_hal::Result<()> {
         Ok(platform::check_process()?)
     }
+    fn finish_device(device: &Arc<DriverDevice>) -> ur_hal::Result<()> {
+        Ok(super::lane::wait_for_device(device)?)
+    }
     fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
         EventSharing::Words
     }

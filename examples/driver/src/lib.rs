@@ -67,6 +67,7 @@ impl Contexts for Example {
         "EXAMPLE"
     }
 }
+impl over_driver::device::HasDevices for Example {}
 ur_core::memory_of_process!(Example);
 impl CoreBackend for Example {
     type Memory = over_driver::memory::Memory<Self>;

@@ -13,7 +13,7 @@ use ur_system::{
 };
 
 /// How much memory the device says that it has, in bytes.
-pub const TOTAL: usize = 1 << 30;
+const TOTAL: usize = 1 << 30;
 
 // Sharing, virtual memory, exports to other APIs.
 ur_system::system_memory!(Example);

@@ -232,6 +232,10 @@ impl ur_hal::Streams for Example {
     /// Nothing is said of hints, whatever memory they concern.
     const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
+    fn finish_device((): &()) -> Result<()> {
+        moments(0).iter().for_each(Moment::wait);
+        Ok(())
+    }
     /// The thread writes words that processes share, and waits for them: the core does the rest.
     fn event_sharing((): &()) -> EventSharing {
         EventSharing::Words

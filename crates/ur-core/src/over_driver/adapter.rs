@@ -1,6 +1,6 @@
 //! The entries of adapters and platforms.
 use super::{
-    OverDriver,
+    OfVersion, OverDriver,
     objects::{Adapter, Contexts, Platform, platforms},
     own_handle,
 };
@@ -36,6 +36,19 @@ impl<D: Contexts> AdapterApi for OverDriver<D> {
             ur_adapter_info_t::VERSION => answer.value(&D::adapter_version()),
             _ => Error::no_answer("an adapter", name),
         }
+    }
+}
+impl<D: Contexts, const NUMBER: u32> AdapterApi for OfVersion<D, NUMBER> {
+    fn adapter_get() -> Result<Vec<Owned<Adapter<D>>>> {
+        D::loaded_as(NUMBER);
+        OverDriver::<D>::adapter_get()
+    }
+    fn adapter_get_info(
+        adapter: Borrowed<'_, Adapter<D>>,
+        name: ur_adapter_info_t,
+        answer: &mut Answer<'_>,
+    ) -> Result<()> {
+        OverDriver::<D>::adapter_get_info(adapter, name, answer)
     }
 }
 impl<D: Contexts> PlatformApi for OverDriver<D> {

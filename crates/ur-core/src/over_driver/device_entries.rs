@@ -1,7 +1,7 @@
 //! The entries of devices.
 use super::{
     DriverDevice, OverDriver,
-    device::{HasDevices, untold},
+    device::HasDevices,
     device_info,
     objects::{Device, Platform, listed},
     own_handle,
@@ -31,7 +31,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
         match kind {
             ur_device_type_t::ALL => {}
             ur_device_type_t::DEFAULT => all.truncate(1),
-            kind => all.retain(|one| D::kind(one.driver()) == kind),
+            kind => all.retain(|one| device_info::kind(D::kind(one.driver())) == kind),
         }
         Ok(all)
     }
@@ -42,7 +42,9 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
     ) -> Result<()> {
         let told = D::tell(device.driver(), name, answer)?
             || device_info::answer::<D>(device, name, answer)?;
-        if told { Ok(()) } else { Err(untold(name)) }
+        Error::unless(told, ErrorCode::UnsupportedEnumeration, || {
+            format!("this device has no answer to {name:?}")
+        })
     }
     fn device_partition(
         device: Borrowed<'_, Device<D>>,
@@ -91,7 +93,7 @@ impl<D: HasDevices> DeviceApi for OverDriver<D> {
 }
 impl<D: HasDevices> DeviceExpApi for OverDriver<D> {
     fn device_wait_exp(device: Owned<Device<D>>) -> Result<()> {
-        D::wait_for_device(&device)?;
+        D::finish_device(device.driver())?;
         sweep_after_wait::<D>();
         Ok(())
     }

@@ -44,6 +44,9 @@ pub struct OverDriver<D>(PhantomData<fn() -> D>);
 /// Implements families that a driver lacks: every entry returns `UNSUPPORTED_FEATURE`.
 #[derive(Debug)]
 pub struct Lacking<D>(PhantomData<fn() -> D>);
+/// Implements the entries of adapters for a driver whose adapter is loaded under the name of a version.
+#[derive(Debug)]
+pub struct OfVersion<D, const NUMBER: u32>(PhantomData<fn() -> D>);
 impl<D: Contexts> BindlessImagesExpApi for Lacking<D> {}
 impl<D: Contexts> MemoryExportExpApi for Lacking<D> {}
 
@@ -63,8 +66,8 @@ pub trait CoreBackend: Contexts + fmt::Debug {
     /// If the driver cannot wait now, for example during a capture.
     fn wait(context: usize) -> Result<()>;
 }
-macro_rules! objects_of_driver { ($($t:ident)*) => { $(
-impl<D: Contexts> Objects for $t<D> {
+macro_rules! objects_of_driver { ($($t:ident $(, const $number:ident)?;)*) => { $(
+impl<D: Contexts $(, const $number: u32)?> Objects for $t<D $(, $number)?> {
     type Adapter = <D as Objects>::Adapter;
     type Platform = <D as Objects>::Platform;
     type Device = <D as Objects>::Device;
@@ -89,4 +92,4 @@ impl<D: Contexts> Objects for $t<D> {
     }
 }
 )* } }
-objects_of_driver!(OverDriver Lacking);
+objects_of_driver! { OverDriver; Lacking; OfVersion, const NUMBER; }

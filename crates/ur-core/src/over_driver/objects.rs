@@ -51,6 +51,11 @@ pub trait Contexts:
     fn adapter_version() -> u32 {
         1
     }
+    /// Called before anything else under the name of this version, if the driver's adapter has names for several
+    /// ([`adapter_of_version`](crate::adapter_of_version)).
+    fn loaded_as(version: u32) {
+        let _ = version;
+    }
     /// Whether this adapter lists its devices, if several adapters over the same driver exist.
     fn is_chosen() -> bool {
         true
@@ -115,6 +120,8 @@ pub struct Device<D: Contexts> {
     driver: DriverDevice<D>,
     pub(super) platform: Owned<Platform<D>>,
     parent: Option<Owned<Device<D>>>,
+    /// Facts about it that were asked for already.
+    pub(super) known: TypeMap,
     /// Its parts that have handles, if the same part always has the same handle. A forked child makes handles of its own.
     parts: PerProcess<ProcessMutex<Vec<Owned<Device<D>>>>>,
 }
@@ -136,7 +143,8 @@ impl<D: Contexts> Device<D> {
         platform: Owned<Platform<D>>,
         parent: Option<Owned<Self>>,
     ) -> Owned<Self> {
-        Owned::new(Self { driver, platform, parent, parts: PerProcess::new() })
+        let (known, parts) = (TypeMap::new(), PerProcess::new());
+        Owned::new(Self { driver, platform, parent, known, parts })
     }
     /// The driver's object.
     pub fn driver(&self) -> &DriverDevice<D> {

@@ -5,8 +5,8 @@ use super::*;
 use crate::{
     backing::Behind,
     bytes,
-    device::the_device,
     mapping::{Mapping, page},
+    the_device,
 };
 use std::sync::atomic::Ordering::Relaxed;
 use ur_adapter::{

@@ -9,7 +9,7 @@ mod commands;
 mod reusable;
 mod single;
 
-use super::super::{TABLE, device::the_device};
+use super::super::{TABLE, the_device};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},

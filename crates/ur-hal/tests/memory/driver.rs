@@ -297,6 +297,9 @@ impl Modules for InMemory {
 }
 impl Streams for InMemory {
     type ArrivedPoint = Infallible;
+    fn finish_device(_: &u32) -> Result<()> {
+        Ok(())
+    }
     fn event_sharing(_: &u32) -> EventSharing {
         EventSharing::Words
     }
@@ -376,32 +379,24 @@ impl OpensDevices for InMemory {
     }
 }
 impl NativeHandles for InMemory {}
-impl Driver for InMemory {
+impl DescribesDevices for InMemory {
+    fn kind(_: &u32) -> DeviceKind {
+        DeviceKind::Mca
+    }
     fn facts(device: &u32) -> Result<DeviceFacts> {
         use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
         Ok(DeviceFacts {
             name: format!("invented device {device}"),
             vendor: "nobody".into(),
-            vendor_id: 0,
-            uuid: *b"in-memory device",
             driver_version: "1.0".into(),
-            kind: DeviceKind::Accelerator,
             capabilities: Capabilities::of(&[Graphs, HostCalls, NativeCommands, SharedWords]),
             compute_units: 1,
-            memory: DEVICE_BYTES as u64,
-            largest_allocation: DEVICE_BYTES as u64,
-            is_integrated: false,
-            natural_alignment: ALIGNMENT,
-            largest_alignment: ALIGNMENT,
-            launches: LaunchLimits {
-                items: 1,
-                group: [1; 3],
-                grid: [1; 3],
-                sub_group: 1,
-                local_memory: 0,
-            },
+            ..DeviceFacts::default()
         })
     }
+}
+impl PartitionsDevices for InMemory {}
+impl Driver for InMemory {
     fn mark(stream: &Stream, into: &mut Vec<Point>) -> Result<()> {
         let last = locked(&stream.last).clone();
         into.extend(last.filter(|last| !last.status().is_final()));

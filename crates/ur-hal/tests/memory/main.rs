@@ -203,7 +203,7 @@ fn memory_is_given_back_and_more_than_there_is_is_refused() {
     let range = memory(64).range();
     assert_eq!(read(range).unwrap_err().kind(), ErrorKind::InvalidValue, "it was dropped");
     let facts = D::facts(&device).unwrap();
-    let bytes = facts.largest_allocation as usize + 1;
+    let bytes = D::largest_allocation(&device).unwrap() + 1;
     let request = MemoryRequest { kind: MemoryKind::Device, bytes, align: 64, is_shareable: false };
     let refused = D::allocate(&context, &device, request).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::OutOfDeviceMemory);

@@ -12,7 +12,7 @@ use std::{
     ptr::{from_mut, null, null_mut},
     sync::{Arc, Mutex, MutexGuard},
 };
-use ur_hal::{ErrorKind, Result, listed, made, text, told};
+use ur_hal::{ErrorKind, FunctionFacts, Result, listed, made, text, told};
 use ur_lock::{Shared, locked};
 use ur_mapping::PerProcess;
 use ze_sys::*;
@@ -28,7 +28,7 @@ pub struct NativeKernel {
     /// All have it in common that name this kernel of the driver's. It goes before the kernel does, whose name another one may then have.
     set: Arc<Mutex<Set>>,
     kernel: Owned<RawKernel, Arc<NativeModule>>,
-    facts: Facts,
+    facts: FunctionFacts,
 }
 /// The number of registers of a kernel: an extension of Intel.
 #[repr(C)]
@@ -39,34 +39,6 @@ struct RegisterFile {
 }
 /// The extension's structure type `ZEX_STRUCTURE_KERNEL_REGISTER_FILE_SIZE_EXP`.
 const REGISTER_FILE: ze_structure_type_t = 0x0003_0012;
-/// The properties of a kernel.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Facts {
-    /// The number of arguments.
-    pub arguments: u32,
-    /// The required group size; zeros if none is required.
-    pub group: [usize; 3],
-    /// The largest number of work-items in a group, if the driver reports it.
-    pub most_items: Option<usize>,
-    /// A preferred multiple for the number of work-items in a group, if the driver reports it.
-    pub multiple: Option<usize>,
-    /// The required number of sub-groups in a group; 0 if none is required.
-    pub sub_groups: u32,
-    /// The required sub-group size; 0 if none is required.
-    pub sub_group: u32,
-    /// The largest sub-group size.
-    pub most_sub_group: u32,
-    /// The largest number of sub-groups in a group.
-    pub most_sub_groups: u32,
-    /// Bytes of local memory that it declares statically.
-    pub local: usize,
-    /// Bytes of private memory of a work-item.
-    pub private: usize,
-    /// Bytes of spilled registers of a work-item.
-    pub spilled: u32,
-    /// Registers of a hardware thread; 0 if the driver does not report it.
-    pub registers: u32,
-}
 /// The values that were set last.
 #[derive(Debug, Default)]
 struct Set {
@@ -119,7 +91,7 @@ impl NativeKernel {
         static SETS: PerProcess<Shared<usize, Mutex<Set>>> = PerProcess::new();
         Ok(Self { set: SETS.get().of(raw.addr()), kernel, facts })
     }
-    fn ask(raw: RawKernel) -> Result<Facts> {
+    fn ask(raw: RawKernel) -> Result<FunctionFacts> {
         let mut told = ze_kernel_properties_t::default();
         let mut most = ze_kernel_max_group_size_properties_ext_t::default();
         let mut preferred = ze_kernel_preferred_group_size_properties_t::default();
@@ -130,20 +102,22 @@ impl NativeKernel {
         // SAFETY: the kernel is live; the four structures are linked, writable, and have their types.
         unsafe { driver().kernel_get_properties(raw, &raw mut told) }.ok()?;
         let group = [told.requiredGroupSizeX, told.requiredGroupSizeY, told.requiredGroupSizeZ];
-        let told_or_not = |n: u32| (n != 0).then_some(n as usize);
-        Ok(Facts {
-            arguments: told.numKernelArgs,
-            group: group.map(|n| n as usize),
-            most_items: told_or_not(most.maxGroupSize),
-            multiple: told_or_not(preferred.preferredMultiple),
-            sub_groups: told.requiredNumSubGroups,
-            sub_group: told.requiredSubgroupSize,
+        let one = |n: u32| (n != 0).then_some(n);
+        let size = |n: u32| one(n).map(|n| n as usize);
+        Ok(FunctionFacts {
+            items: size(most.maxGroupSize),
+            required_group: (group != [0; 3]).then_some(group.map(|n| n as usize)),
+            sub_group: one(told.requiredSubgroupSize),
+            local_memory: told.localMemSize as usize,
+            private_memory: told.privateMemSize as usize,
+            arguments: Some(told.numKernelArgs),
+            multiple: size(preferred.preferredMultiple).or(size(told.requiredSubgroupSize)),
+            sub_groups: one(told.requiredNumSubGroups),
             most_sub_group: told.maxSubgroupSize,
             most_sub_groups: told.maxNumSubgroups,
-            local: told.localMemSize as usize,
-            private: told.privateMemSize as usize,
-            spilled: told.spillMemSize,
-            registers: file.registers,
+            spilled: Some(told.spillMemSize),
+            registers: one(file.registers),
+            ..FunctionFacts::default() // the driver does not report the limit of an argument
         })
     }
     /// The driver's handle.
@@ -151,7 +125,7 @@ impl NativeKernel {
         self.kernel.raw()
     }
     /// Its properties.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &FunctionFacts {
         &self.facts
     }
     /// Its name.

@@ -9,7 +9,7 @@ mod pools;
 mod sharing;
 mod virtual_memory;
 
-use crate::{TABLE, device::the_device};
+use crate::{TABLE, the_device};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
