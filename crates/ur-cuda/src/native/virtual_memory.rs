@@ -261,18 +261,6 @@ pub fn set_access<D: Dialect>(
     // SAFETY: the list has the length that is passed; the driver checks that the range is mapped.
     unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok()
 }
-/// The access of the device to `at`, as for [`set_access`].
-///
-/// # Errors
-/// Returns the driver's error.
-pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
-    let _on = device.enter()?;
-    let location = Location { kind: DEVICE, id: device.number() };
-    // SAFETY: the location is initialized, `to` is writable.
-    let flags: u64 = told(|to| unsafe { D::driver().get_access(to, &location, at) })?;
-    Ok(flags as i32)
-}
-
 /// Several physical memories, each mapped as a whole, one after the other at reserved addresses; readable and
 /// writable.
 #[derive(Debug)]
