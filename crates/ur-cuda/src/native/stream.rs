@@ -6,7 +6,7 @@ use super::{
         DriverDevice, crossing,
         driver::{
             Dialect, RawContext, RawStream,
-            layout::{Copy2d, Copy3d},
+            layout::{Copy2d, Copy3d, CopyEnd, CopyEnd2d},
         },
         staging,
     },
@@ -309,24 +309,14 @@ impl<D: Dialect> Stream<D> {
         self.copy_2d_now(to, from, (width, height))
     }
     /// The copy by the driver alone, which may block the caller.
-    fn copy_2d_now(
-        &self,
-        (to, to_pitch): (u64, usize),
-        (from, from_pitch): (u64, usize),
-        (width, height): (usize, usize),
-    ) -> Result<()> {
-        // Memory type 4: given by the address.
-        let what = Copy2d {
-            src_type: 4,
-            src_device: from,
-            src_pitch: from_pitch,
-            dst_type: 4,
-            dst_device: to,
-            dst_pitch: to_pitch,
-            width,
-            height,
-            ..Copy2d::default()
+    fn copy_2d_now(&self, to: Rows, from: Rows, (width, height): (usize, usize)) -> Result<()> {
+        let end = |(device, pitch)| CopyEnd2d {
+            kind: CopyEnd::BY_ADDRESS,
+            device,
+            pitch,
+            ..CopyEnd2d::default()
         };
+        let what = Copy2d { from: end(from), to: end(to), width, height };
         // SAFETY: as for `copy_3d`.
         unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok()
     }
