@@ -106,7 +106,8 @@ pub struct Chunk<D: Dialect> {
 }
 #[derive(Debug)]
 enum ChunkSource<D: Dialect> {
-    Virtual(Mapped<D>),
+    /// Mapped physical memory.
+    Virtual(Mapped<D>, Physical<D>),
     Piece(Piece<D>),
     /// An allocation of a driver's pool, made in stream order.
     Ordered(FromPool<D>),
@@ -158,11 +159,12 @@ impl<D: Dialect> Chunk<D> {
         let granule = granule(device)?;
         let whole = bytes.checked_next_multiple_of(granule).ok_or_else(too_large)?;
         let access = reaching(device, devices)?;
-        let memory = Arc::new(Physical::create(device, whole)?);
-        let mapped = Mapped::new(device, memory, align.max(granule))?;
+        let memory = Physical::create(device, whole)?;
+        let mapped = Mapped::new(device, whole, [Ok(&memory)], align.max(granule))?;
         let peers = &D::statics().memory.get().peers;
         peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
-        Self::of((device, MemoryKind::Device), mapped.at(), whole, ChunkSource::Virtual(mapped))
+        let (at, made) = (mapped.at(), ChunkSource::Virtual(mapped, memory));
+        Self::of((device, MemoryKind::Device), at, whole, made)
     }
     fn of(
         (device, kind): (&Arc<DriverDevice<D>>, MemoryKind),
@@ -222,8 +224,8 @@ impl<D: Dialect> Chunk<D> {
     /// `INVALID_VALUE` for memory that cannot be shared; else the driver's error.
     pub(super) fn behind(&self) -> Result<(Behind, usize)> {
         match &self.made {
-            ChunkSource::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {
-                Ok((Behind::Descriptor(mapped.memory().export(&self.device)?), 0))
+            ChunkSource::Virtual(_, memory) if virtual_memory::has_descriptors(&self.device)? => {
+                Ok((Behind::Descriptor(memory.export(&self.device)?), 0))
             }
             ChunkSource::Piece(piece) if piece.sort() == Sort::Device => {
                 let handle = ipc::handle_of(&self.device, piece.at())?;
@@ -247,7 +249,7 @@ impl<D: Dialect> Drop for Chunk<D> {
         }
         let store = D::statics().memory.get();
         store.claims.give_up(self.range.start().get()); // before the driver can give the address to another allocation
-        if let ChunkSource::Virtual(mapped) = &self.made {
+        if let ChunkSource::Virtual(mapped, _) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }
     }

@@ -5,7 +5,7 @@ use super::{
     native::{
         ipc::OpenedHandle,
         pool::{DriverPool, FromPool},
-        virtual_memory::{self, Mapped, MappedRun},
+        virtual_memory::{self, Mapped},
     },
 };
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,8 @@ use ur_lock::locked;
 #[derive(Debug)]
 #[expect(dead_code, reason = "held to be dropped")]
 pub enum Opened<D: Dialect> {
-    /// One physical allocation, by its descriptor.
+    /// Physical allocations mapped one after the other, by their descriptors.
     Mapped(Mapped<D>),
-    /// Several physical allocations mapped one after the other, by their descriptors.
-    MappedRun(MappedRun<D>),
     /// An allocation of a driver's pool.
     FromPool(FromPool<D>),
     /// A classic allocation, by the driver's IPC handle.
@@ -58,7 +56,6 @@ impl<D: Dialect> OpenedMemory<D> {
     ) -> Result<Self> {
         let reach = match &memory {
             Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
-            Opened::MappedRun(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
             Opened::FromPool(memory) => Reach::Pool(Arc::clone(memory.pool())),
             Opened::Handle(_) => Reach::Peers,
         };

@@ -12,7 +12,7 @@ use super::{
         ipc::OpenedHandle,
         memory,
         pool::{self, DriverPool, FromPool},
-        virtual_memory::{self, Mapped, MappedRun, Physical},
+        virtual_memory::{self, Mapped, Physical},
     },
     opened::{Opened, OpenedMemory},
     virtual_mem,
@@ -178,10 +178,7 @@ fn map<D: Dialect>(
             Some(1) => {
                 let base = usize::try_from(base).map_err(too_large)?;
                 let memory = physical(home, fd.as_fd(), exposes)?;
-                let granule = granule(home)?;
-                let refused = |error| refusal(home, exposes, error);
-                let mapped = Mapped::new(home, Arc::new(memory), granule).map_err(refused)?;
-                (mapped.at() as usize + base, Opened::Mapped(mapped))
+                mapped(home, exposes, [Ok(memory)], base)?
             }
             _ => {
                 let data = payload_data(Form::Pool as u8, &form)?;
@@ -200,14 +197,10 @@ fn map<D: Dialect>(
             }
             let (base, all) =
                 (usize::try_from(base).map_err(too_large)?, lengths(said, fds.len(), exposes)?);
-            let exposed = usize::try_from(exposes).map_err(too_large)?;
             // Each descriptor is closed as soon as the driver has imported it.
             let parts =
                 fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
-            let granule = granule(home)?;
-            let refused = |error| refusal(home, exposes, error);
-            let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;
-            (mapped.at() as usize + base, Opened::MappedRun(mapped))
+            mapped(home, exposes, parts, base)?
         }
         ArrivedPayload::Bytes(bytes) => {
             let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
@@ -250,6 +243,20 @@ fn physical<D: Dialect>(
         return Err(contradiction("it has a length that no memory of the device has"));
     }
     Physical::import(home, fd, bytes)
+}
+/// Maps imported `parts`, whose length in total is `exposes` as the exporter says; returns the address `base` bytes behind
+/// their start, and the mapping.
+fn mapped<D: Dialect>(
+    home: &Arc<DriverDevice<D>>,
+    exposes: u64,
+    parts: impl IntoIterator<Item = Result<Physical<D>>>,
+    base: usize,
+) -> Result<(usize, Opened<D>)> {
+    let granule = granule(home)?;
+    let bytes = usize::try_from(exposes).map_err(too_large)?;
+    let mapped = Mapped::new(home, bytes, parts, granule);
+    let mapped = mapped.map_err(|error| refusal(home, exposes, error))?;
+    Ok((mapped.at() as usize + base, Opened::Mapped(mapped)))
 }
 /// The error for a failed mapping of `bytes` of imported memory: a size larger than the device's memory is an
 /// invalid offer, not a lack of memory.

@@ -12,6 +12,7 @@ use super::{
     memory::pointer,
 };
 use std::{
+    borrow::Borrow,
     ffi::c_void,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     sync::{Arc, OnceLock},
@@ -261,24 +262,23 @@ pub fn set_access<D: Dialect>(
     // SAFETY: the list has the length that is passed; the driver checks that the range is mapped.
     unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok()
 }
-/// Several physical memories, each mapped as a whole, one after the other at reserved addresses; readable and
-/// writable.
+/// Physical memories, each mapped as a whole, one after the other at reserved addresses; readable and writable.
 #[derive(Debug)]
-pub struct MappedRun<D: Dialect> {
+pub struct Mapped<D: Dialect> {
     /// Unmapped before the reservation is freed.
     parts: Vec<Owned<Mapping, D>>,
     range: Range<D>,
 }
-impl<D: Dialect> MappedRun<D> {
-    /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Afterwards only the
-    /// mappings keep the memory alive.
+impl<D: Dialect> Mapped<D> {
+    /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Only the mappings keep the memory
+    /// of those alive that are dropped.
     ///
     /// # Errors
     /// Returns the driver's error, and those of `parts`.
-    pub fn new(
+    pub fn new<P: Borrow<Physical<D>>>(
         device: &DriverDevice<D>,
         bytes: usize,
-        parts: impl Iterator<Item = Result<Physical<D>>>,
+        parts: impl IntoIterator<Item = Result<P>>,
         align: usize,
     ) -> Result<Self> {
         let range = Range::reserve(device, 0, bytes, align)?;
@@ -286,7 +286,9 @@ impl<D: Dialect> MappedRun<D> {
         let mut done = 0;
         for part in parts {
             let part = part?;
-            whole.parts.push(mapped(device, whole.at() + done as u64, &part)?);
+            let (at, part) = (whole.at() + done as u64, part.borrow());
+            map(device, at, part.bytes(), part, 0)?;
+            whole.parts.push(Owned::made(device, Mapping(at, part.bytes()))?);
             done += part.bytes();
         }
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
@@ -299,50 +301,5 @@ impl<D: Dialect> MappedRun<D> {
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.range.bytes()
-    }
-}
-/// Maps `memory` as a whole at `at`, until this is dropped.
-fn mapped<D: Dialect>(
-    device: &DriverDevice<D>,
-    at: u64,
-    memory: &Physical<D>,
-) -> Result<Owned<Mapping, D>> {
-    let bytes = memory.bytes();
-    map(device, at, bytes, memory, 0)?;
-    Owned::made(device, Mapping(at, bytes))
-}
-
-/// Physical memory, mapped as a whole at reserved addresses; readable and writable.
-#[derive(Debug)]
-pub struct Mapped<D: Dialect> {
-    /// Unmapped before the reservation is freed.
-    _mapping: Owned<Mapping, D>,
-    range: Range<D>,
-    memory: Arc<Physical<D>>,
-}
-impl<D: Dialect> Mapped<D> {
-    /// Maps `memory` at a multiple of `align` for its own device.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn new(device: &DriverDevice<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
-        let bytes = memory.bytes();
-        let range = Range::reserve(device, 0, bytes, align)?;
-        let _mapping = mapped(device, range.at(), &memory)?;
-        let whole = Self { _mapping, range, memory };
-        set_access(device, whole.at(), bytes, &[device.number()], 3)?;
-        Ok(whole)
-    }
-    /// Its address.
-    pub fn at(&self) -> u64 {
-        self.range.at()
-    }
-    /// Its size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.range.bytes()
-    }
-    /// The physical memory.
-    pub fn memory(&self) -> &Arc<Physical<D>> {
-        &self.memory
     }
 }
