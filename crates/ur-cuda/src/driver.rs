@@ -278,7 +278,7 @@ pub enum Api {
     Hip,
 }
 /// What differs between the two drivers: names, numbers and a few prototypes.
-pub trait Dialect: Statuses<Status = i32> + Sized + Send + Sync + fmt::Debug {
+pub trait Dialect: Statuses<Status = i32> + Copy + Default + Send + Sync + fmt::Debug {
     /// Which driver it is, for what only one of them has.
     const API: Api;
     /// The name of the platform, for messages and environment variables.
@@ -354,7 +354,7 @@ impl<D: Dialect> Driver<D> {
 macro_rules! dialect {
     ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
         #[doc = concat!("The dialect of ", $name, ".")]
-        #[derive(Debug)]
+        #[derive(Clone, Copy, Default, Debug)]
         pub struct $t;
         impl Statuses for $t {
             type Status = i32;

@@ -53,19 +53,13 @@ use ur_ipc::Payload;
 use ur_lock::locked;
 
 /// One allocation, or a row of adjacent mappings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shared<D: Dialect> {
     range: Range,
     parts: Parts,
     device: Arc<DriverDevice<D>>,
     /// How importers open it; descriptors are held only as long as an export of it exists.
     way: Way,
-}
-impl<D: Dialect> Clone for Shared<D> {
-    fn clone(&self) -> Self {
-        let Self { range, parts, device, way } = self;
-        Self { range: *range, parts: parts.clone(), device: Arc::clone(device), way: way.clone() }
-    }
 }
 /// What identifies the memory.
 #[derive(Clone, Debug)]

@@ -287,16 +287,11 @@ fn is_done(said: Result<bool>) -> bool {
 }
 
 /// A point that a lane must pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Moment<D: Dialect> {
     work: Arc<QueueState<D>>,
     lane: u32,
     number: u64,
-}
-impl<D: Dialect> Clone for Moment<D> {
-    fn clone(&self) -> Self {
-        Self { work: Arc::clone(&self.work), ..*self }
-    }
 }
 impl<D: Dialect> Moment<D> {
     fn in_lane(&self) -> Option<&Lane<D>> {
