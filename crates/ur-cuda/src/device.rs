@@ -4,7 +4,7 @@ use super::{
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
-    context::DriverContext,
+    context::{ContextState, DriverContext},
     device_info,
     driver::{Dialect, RawContext},
     native::{
@@ -283,7 +283,7 @@ impl<D: Dialect> OpensDevices for Family<D> {
     }
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
-        Ok(DriverContext::new(devices.to_vec()))
+        Ok(ContextState::new(devices.to_vec()))
     }
 }
 impl<D: Dialect> HasDevices for Family<D> {

@@ -25,7 +25,6 @@ mod mem;
 pub mod native;
 mod objects;
 mod opened;
-mod ordered_pools;
 mod p2p;
 mod patience;
 mod peers;

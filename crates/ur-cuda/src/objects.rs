@@ -2,7 +2,7 @@
 use super::{
     DriverDevice, Family, backing,
     code::{Code, Kernel},
-    context::DriverContext,
+    context::{ContextState, DriverContext},
     device::all,
     driver::{Dialect, RawContext, RawModule},
     image, point, virtual_mem, work,
@@ -65,7 +65,7 @@ impl<D: Dialect> NativeHandles for Family<D> {
         for one in candidates {
             if raw.map_or(Ok(false), |raw| one.is_primary(raw))? {
                 let own = if devices.is_empty() { vec![Arc::clone(one)] } else { devices.to_vec() };
-                return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
+                return Ok(Adopted::Context(ContextState::new(own.clone()), own));
             }
         }
         Err(Error::new(
