@@ -104,14 +104,14 @@ impl Chunk {
     ) -> Result<Self> {
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let align = align.max(NATURAL);
-        let piece = Piece::new(lists.context(), device, sort, whole, align)?;
+        let piece = Piece::allocate(lists.context(), device, sort, whole, align)?;
         let (piece, at) = if (piece.at() as usize).is_multiple_of(align) {
             let at = piece.at();
             (piece, at)
         } else {
             drop(piece); // the driver aligned less strictly: allocate enough to contain an aligned range
             let more = whole.checked_add(align).ok_or_else(too_large)?;
-            let piece = Piece::new(lists.context(), device, sort, more, NATURAL)?;
+            let piece = Piece::allocate(lists.context(), device, sort, more, NATURAL)?;
             let at = (piece.at() as usize).next_multiple_of(align) as u64;
             (piece, at)
         };
@@ -145,7 +145,7 @@ impl Chunk {
             return Ok((Arc::clone(known), before));
         }
         // If two threads do this at once, one of the handles is dropped.
-        let fresh = Arc::new(Handle::of(self.piece.context(), self.piece.at())?);
+        let fresh = Arc::new(Handle::of(self.piece.within(), self.piece.at())?);
         Ok((Arc::clone(self.handle.get_or_init(|| fresh)), before))
     }
 }

@@ -41,13 +41,13 @@ impl Reservation {
     /// Maps `piece` at `at`.
     fn put(&self, at: usize, piece: Piece) -> Result<()> {
         let Piece { bytes, memory, offset, access } = piece;
-        native::map(self.reserved.context(), at as u64, bytes, memory, offset, access)?;
+        native::map(self.reserved.within(), at as u64, bytes, memory, offset, access)?;
         locked(&self.pieces).insert(at, piece);
         Ok(())
     }
     /// Unmaps the piece at `at`.
     fn take(&self, at: usize, bytes: usize) -> Result<()> {
-        native::unmap(self.reserved.context(), at as u64, bytes)?;
+        native::unmap(self.reserved.within(), at as u64, bytes)?;
         locked(&self.pieces).remove(&at);
         Ok(())
     }
@@ -164,7 +164,7 @@ impl VirtualMemory for LevelZero {
         devices: &[Arc<DriverDevice>],
         access: Access,
     ) -> Result<()> {
-        let (context, (at, size)) = (reservation.reserved.context(), numbers(part));
+        let (context, (at, size)) = (reservation.reserved.within(), numbers(part));
         let ways = devices.first().map(|device| native::ways(device)).transpose()?;
         if ways.is_some_and(|ways| !ways.keeps_offsets) {
             // Commands must not run while the memory is briefly unmapped.

@@ -5,9 +5,8 @@ use super::{
         device::DriverDevice,
         driver::{RawImage, driver},
     },
-    context::{InContext, NativeContext},
+    context::{InContext, NativeContext, pointer},
     list::List,
-    memory::pointer,
 };
 use std::sync::Arc;
 use ur_hal::{Result, made};

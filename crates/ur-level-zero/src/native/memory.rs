@@ -9,7 +9,7 @@ use super::{
         options,
     },
     call::function,
-    context::NativeContext,
+    context::{Allocated, InContext, NativeContext, pointer},
     fork::release,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
@@ -30,17 +30,13 @@ pub enum Sort {
 }
 
 /// An allocation, freed on drop.
-#[derive(Debug)]
-pub struct Piece {
-    at: u64,
-    context: Arc<NativeContext>,
-}
+pub type Piece = InContext<Allocated>;
 impl Piece {
     /// Allocates `bytes` for `device` at a multiple of `align`. The driver may align less strictly.
     ///
     /// # Errors
     /// Returns the driver's error, typically out of memory.
-    pub fn new(
+    pub fn allocate(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
         sort: Sort,
@@ -87,7 +83,7 @@ impl Piece {
             }
             _ => error,
         })?;
-        Ok(Self::adopted(context, at))
+        Ok(Self::at_address(context, at))
     }
     /// Imports `bytes` of memory by a descriptor, possibly of another process: `flags` is its kind
     /// (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`), `fd` its number. The driver may take ownership of the descriptor.
@@ -113,32 +109,18 @@ impl Piece {
         let at = placed(|to| unsafe {
             driver().mem_alloc_device(context.raw(), &desc, bytes, 0, device.raw(), to)
         });
-        at.map(|at| Self::adopted(context, at))
+        at.map(|at| Self::at_address(context, at))
     }
-    /// Takes ownership of memory that the application allocated in the context: it is freed on drop.
-    pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
-        Self { at, context: Arc::clone(context) }
+    /// Takes ownership of memory that the driver allocated in the context: it is freed on drop.
+    pub fn at_address(context: &Arc<NativeContext>, at: u64) -> Self {
+        Self::new(Allocated(at), Arc::clone(context))
     }
     /// Its address.
     pub fn at(&self) -> u64 {
-        self.at
-    }
-    /// The context that it was allocated in.
-    pub fn context(&self) -> &Arc<NativeContext> {
-        &self.context
-    }
-}
-impl Drop for Piece {
-    fn drop(&mut self) {
-        // SAFETY: owned; the owner guarantees that nothing uses it any more.
-        release(|| unsafe { driver().mem_free(self.context.raw(), pointer(self.at)) });
+        self.raw().0
     }
 }
 
-/// The address as a pointer.
-pub(super) fn pointer(at: u64) -> *mut c_void {
-    ptr::with_exposed_provenance_mut(at as usize)
-}
 /// The descriptor that allows an allocation to exceed the device's normal limit; `None` if it does not, or if
 /// the application did not request this (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`).
 fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {
