@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 use ur_adapter::{error, info::Answer, object::Object};
 use ur_core::over_driver::device::HasDevices;
 use ur_hal::{Clocks, Error, ErrorKind, OpensDevices, PlatformFacts, Result, Severity};
+use ur_lock::once;
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A device. It lives as long as the process.
@@ -138,13 +139,13 @@ impl<D: Dialect> DriverDevice<D> {
     /// Returns the driver's error; `UNINITIALIZED` in a forked child.
     pub fn context(&self) -> Result<RawContext> {
         check_fork::<D>()?;
-        if let Some(context) = self.context.get() {
-            return Ok(*context);
-        }
-        let retained = context::retain_primary::<D>(self.number)?;
-        // Before the first use of the context: gives it the peer accesses that were requested earlier.
-        D::statics().memory.get().peers.started(self.number)?;
-        Ok(*self.context.get_or_init(|| retained))
+        let retain = || {
+            let retained = context::retain_primary::<D>(self.number)?;
+            // Before the first use of the context: gives it the peer accesses that were requested earlier.
+            D::statics().memory.get().peers.started(self.number)?;
+            Ok(retained)
+        };
+        once(&self.context, retain).copied()
     }
     /// Whether `context` is its primary context. A primary context that is not active is not activated by
     /// this query.
@@ -176,48 +177,37 @@ impl<D: Dialect> DriverDevice<D> {
     /// # Errors
     /// Returns the driver's error.
     pub fn local_memory(&self) -> Result<u32> {
-        if let Some(bytes) = self.local_memory.get() {
-            return Ok(*bytes);
-        }
-        let most = self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.kind() {
-            ErrorKind::UnknownOption => self.get(Attribute::LocalMemory),
-            _ => Err(error),
-        })?;
-        let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
-        Ok(*self.local_memory.get_or_init(|| bytes.max(0) as u32))
+        let ask = || {
+            let most =
+                self.get(Attribute::LocalMemoryOptIn).or_else(|error| match error.kind() {
+                    ErrorKind::UnknownOption => self.get(Attribute::LocalMemory),
+                    _ => Err(error),
+                })?;
+            let bytes = wished_local_memory::<D>().map_or(most, |wished| wished.min(most));
+            Ok(bytes.max(0) as u32)
+        };
+        once(&self.local_memory, ask).copied()
     }
     /// Bytes of its memory. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn memory(&self) -> Result<usize> {
-        if let Some(bytes) = self.memory.get() {
-            return Ok(*bytes);
-        }
-        let bytes = native::memory::<D>(self.number)?;
-        Ok(*self.memory.get_or_init(|| bytes))
+        once(&self.memory, || native::memory::<D>(self.number)).copied()
     }
     /// Whether it has pools that can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn has_pools(&self) -> Result<bool> {
-        if let Some(has) = self.has_pools.get() {
-            return Ok(*has);
-        }
-        let has = DriverPool::is_supported(self)?;
-        Ok(*self.has_pools.get_or_init(|| has))
+        once(&self.has_pools, || DriverPool::is_supported(self)).copied()
     }
     /// Whether memory allocated on it can be shared with other processes. The driver is queried once.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn is_shared(&self) -> Result<bool> {
-        if let Some(is) = self.is_shared.get() {
-            return Ok(*is);
-        }
-        let is = backing::is_shared(self)?;
-        Ok(*self.is_shared.get_or_init(|| is))
+        once(&self.is_shared, || backing::is_shared(self)).copied()
     }
     /// Its pool of driver events for reuse.
     pub fn events(&self) -> &Arc<EventPool<D>> {
@@ -228,11 +218,7 @@ impl<D: Dialect> DriverDevice<D> {
         &self.sleepers
     }
     fn clock(&self) -> Result<&Clock<D>> {
-        if let Some(clock) = self.clock.get() {
-            return Ok(clock);
-        }
-        let started = Clock::start(self)?;
-        Ok(self.clock.get_or_init(|| started))
+        once(&self.clock, || Clock::start(self))
     }
     /// The reference point for the times of events recorded from now on.
     ///

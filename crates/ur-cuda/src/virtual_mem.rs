@@ -11,6 +11,7 @@ use std::{os::fd::OwnedFd, sync::Arc};
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
+use ur_lock::once;
 
 /// Physical memory and its device.
 #[derive(Debug)]
@@ -61,18 +62,17 @@ impl<D: Dialect> Drop for Reservation<D> {
 
 /// Whether the driver can map physical memory at an offset; tried once in a process.
 fn takes_offsets<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
-    let known = &D::statics().memory.get().takes_offsets;
-    if let Some(known) = known.get() {
-        return Ok(*known);
-    }
-    let granule = backing::granule(device)?;
-    let memory = Handle::create(device, 2 * granule)?;
-    let range = Reserved::reserve(device, 0, granule, granule)?;
-    let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
-    if takes {
-        native::unmap(device, range.at(), granule)?;
-    }
-    Ok(*known.get_or_init(|| takes))
+    let try_out = || {
+        let granule = backing::granule(device)?;
+        let memory = Handle::create(device, 2 * granule)?;
+        let range = Reserved::reserve(device, 0, granule, granule)?;
+        let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
+        if takes {
+            native::unmap(device, range.at(), granule)?;
+        }
+        Ok(takes)
+    };
+    once(&D::statics().memory.get().takes_offsets, try_out).copied()
 }
 /// The driver's access flags.
 fn rights(access: Access) -> i32 {

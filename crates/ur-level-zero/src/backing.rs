@@ -12,6 +12,7 @@ use super::{
 };
 use std::sync::{Arc, OnceLock};
 use ur_hal::{Address, Error, ErrorKind, Memory, MemoryKind, Range, Result};
+use ur_lock::once;
 
 /// The largest alignment in bytes that can be requested.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -141,12 +142,8 @@ impl Chunk {
     /// Returns the driver's error.
     pub(super) fn behind(&self) -> Result<(Arc<Handle>, usize)> {
         let before = self.range.start().get() - self.piece.at() as usize;
-        if let Some(known) = self.handle.get() {
-            return Ok((Arc::clone(known), before));
-        }
-        // If two threads do this at once, one of the handles is dropped.
-        let fresh = Arc::new(Handle::of(self.piece.within(), self.piece.at())?);
-        Ok((Arc::clone(self.handle.get_or_init(|| fresh)), before))
+        let fresh = || Handle::of(self.piece.within(), self.piece.at()).map(Arc::new);
+        Ok((Arc::clone(once(&self.handle, fresh)?), before))
     }
 }
 impl Drop for Chunk {

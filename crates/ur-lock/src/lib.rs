@@ -1,4 +1,4 @@
-//! Locks of the standard library, taken also after a thread panicked while it held one, and code whose panic ends nothing else. Panics become result codes
+//! Locks of the standard library, taken also after a thread panicked while it held one, values that are made once, and code whose panic ends nothing else. Panics become result codes
 //! where C called (`ur_adapter::entry`), so a panic must not turn every later call into another one: whoever holds
 //! one of these locks keeps what it guards consistent after each statement that can panic.
 mod per_key;
@@ -6,7 +6,10 @@ mod shared;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{LockResult, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        LockResult, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard,
+        RwLockWriteGuard,
+    },
 };
 
 pub use per_key::PerKey;
@@ -27,6 +30,19 @@ pub fn read_locked<T: ?Sized>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 /// Waits until no other thread reads or writes.
 pub fn write_locked<T: ?Sized>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     unpoisoned(lock.write())
+}
+
+/// What `cell` has, which `make` makes if there is nothing. No lock is held meanwhile: if another thread was faster, its
+/// value is returned, and the new one is dropped.
+///
+/// # Errors
+/// Those of `make`, which are not kept.
+pub fn once<T, E>(cell: &OnceLock<T>, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+    if let Some(known) = cell.get() {
+        return Ok(known);
+    }
+    let made = make()?;
+    Ok(cell.get_or_init(|| made))
 }
 
 /// Runs `act`; `None` if it panicked. The payload of the panic is dropped here; if that drop panics too, what it throws is
@@ -61,6 +77,13 @@ mod tests {
         for depth in 0..3 {
             assert_eq!(caught(|| std::panic::panic_any(Again(depth))), None::<()>);
         }
+    }
+    #[test]
+    fn what_was_made_once_is_not_made_again_and_an_error_is_not_kept() {
+        let cell = OnceLock::new();
+        assert_eq!(once(&cell, || Err::<u32, _>("not yet")), Err("not yet"));
+        assert_eq!(once(&cell, || Ok::<_, ()>(7)), Ok(&7));
+        assert_eq!(once(&cell, || Err(())), Ok(&7));
     }
     #[test]
     fn a_lock_is_taken_after_a_thread_panicked_with_it() {

@@ -14,6 +14,7 @@ use super::{
 };
 use std::sync::OnceLock;
 use ur_hal::{Result, made, told};
+use ur_lock::once;
 
 /// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
@@ -71,15 +72,13 @@ impl<D: Dialect> Array<D> {
     /// # Errors
     /// Returns the driver's error, also for an array that was created without surface support.
     pub fn surface(&self) -> Result<u64> {
-        if let Some(surface) = self.surface.get() {
-            return Ok(surface.raw().0);
-        }
-        let (_on, resource) = (self.array.enter()?, ArrayResource::of(self.raw()));
-        // SAFETY: `to` is writable, and the array outlives it.
-        let surface = told(|to| unsafe { D::driver().surface_create(to, &resource) })?;
-        let ours = Owned::of(Surface(surface), true, self.context());
-        drop(self.surface.set(ours)); // if another thread was faster, this one is destroyed
-        Ok(self.surface.get().expect("it was just set").raw().0)
+        let create = || {
+            let (_on, resource) = (self.array.enter()?, ArrayResource::of(self.raw()));
+            // SAFETY: `to` is writable, and the array outlives it.
+            let surface = told(|to| unsafe { D::driver().surface_create(to, &resource) })?;
+            Ok(Owned::of(Surface(surface), true, self.context()))
+        };
+        once(&self.surface, create).map(|surface| surface.raw().0)
     }
 }
 

@@ -18,6 +18,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 use ur_hal::{Error, ErrorKind, Result, told};
+use ur_lock::once;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: i32 = 1;
@@ -137,13 +138,12 @@ pub(super) fn exported<D: Dialect>(
     kept: &OnceLock<Arc<OwnedFd>>,
     export: impl FnOnce(*mut c_void) -> Outcome<D>,
 ) -> Result<Arc<OwnedFd>> {
-    if let Some(fd) = kept.get() {
-        return Ok(Arc::clone(fd));
-    }
-    let (_on, mut number) = (device.enter()?, -1_i32);
-    export((&raw mut number).cast()).ok()?;
-    let fd = Arc::new(adopt(number)?);
-    Ok(Arc::clone(kept.get_or_init(|| fd)))
+    let fresh = || {
+        let (_on, mut number) = (device.enter()?, -1_i32);
+        export((&raw mut number).cast()).ok()?;
+        adopt(number).map(Arc::new)
+    };
+    once(kept, fresh).cloned()
 }
 /// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
 fn adopt(number: i32) -> Result<OwnedFd> {
