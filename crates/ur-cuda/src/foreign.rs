@@ -295,7 +295,7 @@ fn share_run<D: Dialect>(
         )
     })?;
     let descriptor = |one: &Mapping| {
-        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
+        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export());
         exported.map_err(|error| match ur_mapping::soft_limit(rustix::process::Resource::Nofile) {
             // The driver only reports "operating system call failed".
             Some(most) if run.len() as u64 + 16 > most => Error::new(

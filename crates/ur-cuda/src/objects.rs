@@ -5,7 +5,9 @@ use super::{
     context::{ContextState, DriverContext},
     device::all,
     driver::{Dialect, RawContext, RawModule},
-    image, point, virtual_mem, work,
+    image,
+    native::virtual_memory::Physical,
+    point, virtual_mem, work,
 };
 use std::{convert::Infallible, sync::Arc};
 use ur_hal::{
@@ -18,7 +20,7 @@ impl<D: Dialect> Types for Family<D> {
     type Context = DriverContext<D>;
     type Allocation = backing::Chunk<D>;
     type Reservation = virtual_mem::Reservation<D>;
-    type Physical = virtual_mem::Physical<D>;
+    type Physical = Physical<D>;
     type Stream = work::Lanes<D>;
     type Point = point::Point<D>;
     type Module = Arc<Code<D>>;

@@ -66,6 +66,9 @@ pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> R
 pub struct Physical<D: Dialect> {
     handle: Owned<PhysicalHandle, D>,
     bytes: usize,
+    device: Arc<DriverDevice<D>>,
+    /// Whether it was imported from another process.
+    is_opened: bool,
     /// Exported at most once, because an export takes as long as hundreds of other driver calls.
     exported: OnceLock<Arc<OwnedFd>>,
 }
@@ -74,23 +77,24 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// Returns the driver's error, typically out of memory.
-    pub fn create(device: &DriverDevice<D>, bytes: usize) -> Result<Self> {
+    pub fn create(device: &Arc<DriverDevice<D>>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let properties = properties(device)?;
         // SAFETY: `to` is writable, the properties are initialized.
         let handle = told(|to| unsafe { D::driver().physical_create(to, bytes, &properties, 0) })?;
         Self::of(device, handle, bytes)
     }
-    fn of(device: &DriverDevice<D>, handle: u64, bytes: usize) -> Result<Self> {
+    fn of(device: &Arc<DriverDevice<D>>, handle: u64, bytes: usize) -> Result<Self> {
         let handle = Owned::made(device, PhysicalHandle(handle))?;
-        Ok(Self { handle, bytes, exported: OnceLock::new() })
+        let (device, exported) = (Arc::clone(device), OnceLock::new());
+        Ok(Self { handle, bytes, device, is_opened: false, exported })
     }
     /// Imports memory of another process by its descriptor. `bytes` is the exporter's claim, which is
     /// verified only by mapping the memory.
     ///
     /// # Errors
     /// `INVALID_VALUE` if the descriptor is not of device memory.
-    pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
+    pub fn import(device: &Arc<DriverDevice<D>>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let number = pointer(fd.as_raw_fd() as u64);
         // SAFETY: the driver checks the descriptor, and does not keep it.
@@ -101,18 +105,27 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
+    pub fn retain(device: &Arc<DriverDevice<D>>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         // SAFETY: the driver checks the address.
         let handle = told(|to| unsafe { D::driver().physical_retain(to, pointer(at)) })?;
         Self::of(device, handle, bytes)
     }
-    /// Keeps the descriptor with which it was imported, for further exports: the driver cannot export
-    /// imported memory.
+    /// Marks it as another process's, and keeps the descriptor with which it was imported, for further exports: the
+    /// driver cannot export imported memory.
     #[must_use]
     pub fn passing_on(mut self, fd: OwnedFd) -> Self {
         self.exported = OnceLock::from(Arc::new(fd));
+        self.is_opened = true;
         self
+    }
+    /// Whether it was imported from another process.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
+    }
+    /// The device whose memory it is.
+    pub fn device(&self) -> &Arc<DriverDevice<D>> {
+        &self.device
     }
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
@@ -122,8 +135,8 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
-    pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
-        exported(device, &self.exported, |to| {
+    pub fn export(&self) -> Result<Arc<OwnedFd>> {
+        exported(&self.device, &self.exported, |to| {
             // SAFETY: `to` is for a descriptor.
             unsafe { D::driver().physical_export(to, self.handle.raw().0, DESCRIPTOR, 0) }
         })
