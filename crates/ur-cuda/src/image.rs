@@ -88,14 +88,11 @@ pub(super) fn copy<D: Dialect>(
                 }
             })
         }
-        ImageEnd::FromMemory(at, pitches) => {
+        ImageEnd::FromMemory(at, pitches) | ImageEnd::ToMemory(at, pitches) => {
+            let is_written = matches!(other, ImageEnd::ToMemory(..));
             pieces(image, (origin, region), (at, pitches), |there, host, size| {
-                stream.copy_3d(&Copy3d::new(there, host, size))
-            })
-        }
-        ImageEnd::ToMemory(at, pitches) => {
-            pieces(image, (origin, region), (at, pitches), |there, host, size| {
-                stream.copy_3d(&Copy3d::new(host, there, size))
+                let (to, from) = if is_written { (host, there) } else { (there, host) };
+                stream.copy_3d(&Copy3d::new(to, from, size))
             })
         }
     }

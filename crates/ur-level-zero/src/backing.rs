@@ -122,7 +122,7 @@ impl Chunk {
         let kind = match sort {
             Sort::Host => MemoryKind::Host,
             Sort::Shared => MemoryKind::Managed,
-            Sort::Device | Sort::Exportable(_) => MemoryKind::Device,
+            Sort::Device | Sort::Exportable(_) | Sort::Imported(..) => MemoryKind::Device,
         };
         let place = Place { kind, device: Arc::clone(device), lists: Arc::clone(lists) };
         registry().claims.claim(base.get(), whole, Some(place));

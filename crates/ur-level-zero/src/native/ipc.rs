@@ -199,14 +199,17 @@ impl OpenedHandle {
             let (sort, bytes) = (Sort::Exportable(DMA_BUF), 64 << 10);
             let piece = Piece::allocate(&context, device, sort, bytes, 0)?;
             let ours = exported(&piece, DMA_BUF)?;
-            was_kept(&ours, |number| Piece::imported(&context, device, (DMA_BUF, number), bytes))
+            was_kept(&ours, |number| {
+                Piece::allocate(&context, device, Sort::Imported(DMA_BUF, number), bytes, 0)
+            })
         });
         let types = super::device::external(device.raw())?.memoryAllocationImportTypes;
         let Ok(bytes) = usize::try_from(bytes) else { return Ok(None) };
         if types & DMA_BUF == 0 || !is_all(fd, bytes as u64) {
             return Ok(None);
         }
-        let import = |number| Piece::imported(context, device, (DMA_BUF, number), bytes);
+        let import =
+            |number| Piece::allocate(context, device, Sort::Imported(DMA_BUF, number), bytes, 0);
         match KEEPERS.give(device, fd.as_fd(), import) {
             Ok(piece) => Ok(Some(Self::Imported(piece))),
             Err(error) if error.kind().is_want() => Err(error),
