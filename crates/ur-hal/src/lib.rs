@@ -73,7 +73,9 @@ pub use memory::{
 pub use modules::{Modules, Piece};
 pub use moments::{Moment, new_object, objects_so_far};
 pub use notice::Severity;
-pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
+pub use pattern::{
+    KeptPattern, Pattern, PatternLength, RowPattern, doubled, greatest_common_divisor,
+};
 pub use peers::ReachesPeers;
 pub use placement::Placement;
 pub use rows::Rows;
