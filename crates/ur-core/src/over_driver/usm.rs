@@ -6,7 +6,6 @@ use super::{
 use crate::memory::{
     allocation::{self, Allocation, Home, Usm},
     policy::Policy,
-    pools::Identified,
     ranges::check_range,
     usm::{alignment, check_hints, rows},
 };
@@ -233,7 +232,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<UsmPool<D>>> {
         context.check(device)?;
-        context.pools().by_device().default_of(device, || Ok(UsmPool::initial(context)))
+        UsmPool::default_of(context, device)
     }
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Context<D>>,
@@ -248,7 +247,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
         pool.check(context, device)?;
-        context.pools().by_device().choose(device, pool, || Ok(UsmPool::initial(context)))
+        UsmPool::choose(context, device, pool)
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context<D>>,

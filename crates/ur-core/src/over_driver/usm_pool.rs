@@ -6,13 +6,16 @@ use crate::{
     memory::{
         allocation::{Allocation, Counted, Home, Memory, Usm},
         deferred_free::{self, is_for_room},
-        pools::{ByDevice, Identified, Identity},
+        pools::Identity,
         totals::Totals,
         usm::limits,
     },
     process_mutex::ProcessMutex,
 };
-use std::sync::{Arc, OnceLock, atomic::Ordering::*};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock, atomic::Ordering::*},
+};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
@@ -166,15 +169,47 @@ impl<D: HasUsm> UsmPool<D> {
         let pool = Self::new(context, [Limits::default(); 2]);
         Self { identity: Identity::of_default(handle(&context)), ..pool }
     }
-    /// The pool that a device uses if the caller passes none.
+    /// The default pool of a device.
     ///
     /// # Errors
-    /// None: a new pool has no memory.
+    /// `UNINITIALIZED` in a forked child that inherited the context.
+    pub fn default_of(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+    ) -> Result<Owned<Self>> {
+        DevicePool::of(context, device, |pools| pools.default.clone())
+    }
+    /// The pool that a device uses if the caller passes none: what the caller set, if that still exists; otherwise the
+    /// default pool.
+    ///
+    /// # Errors
+    /// As for [`default_of`](Self::default_of).
     pub fn current(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<Self>> {
-        context.pools().by_device().current_of(device, || Ok(Self::initial(context)))
+        let both = |pools: &mut DevicePool<D>| (pools.default.clone(), pools.chosen);
+        let (default, chosen) = DevicePool::of(context, device, both)?;
+        let found = chosen.and_then(|(handle, number)| {
+            Owned::<Self>::find(handle).ok().filter(|pool| pool.identity.number() == number)
+        });
+        Ok(found.unwrap_or(default))
+    }
+    /// Makes a device use `pool` from now on.
+    ///
+    /// # Errors
+    /// As for [`default_of`](Self::default_of).
+    pub fn choose(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        pool: Borrowed<'_, Self>,
+    ) -> Result<()> {
+        let chosen = (!pool.identity.is_default()).then(|| (handle(&pool), pool.identity.number()));
+        DevicePool::of(context, device, |pools| pools.chosen = chosen)
+    }
+    /// What it belongs to.
+    pub fn identity(&self) -> &Identity<Context<D>, Device<D>> {
+        &self.identity
     }
     /// Its counters.
     pub fn totals(&self) -> &Arc<Totals> {
@@ -304,12 +339,42 @@ fn handle<T>(object: &Object<T>) -> usize {
 pub struct DevicePools<D: HasUsm> {
     /// For `urUSM*Alloc`: a pool without a handle.
     own: OnceLock<Arc<UsmPool<D>>>,
-    /// The devices' pools, which callers can query and set.
-    devices: ByDevice<UsmPool<D>>,
+    /// The devices' pools, which callers can query and set, by the address of the device's handle.
+    devices: ProcessMutex<HashMap<usize, DevicePool<D>>>,
+}
+#[derive(Debug)]
+struct DevicePool<D: HasUsm> {
+    device: DriverDevice<D>,
+    default: Owned<UsmPool<D>>,
+    /// The pool that the caller set instead: the address of its handle, and its number. Not kept alive: the caller may
+    /// destroy it.
+    chosen: Option<(usize, u64)>,
+}
+impl<D: HasUsm> DevicePool<D> {
+    /// Looks at the pools of a device.
+    fn of<R>(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        look: impl FnOnce(&mut Self) -> R,
+    ) -> Result<R> {
+        let (handle, device) = (handle(&device), device.driver());
+        let mut all = context.pools().devices.lock()?;
+        // Nothing is known of it, or the pools of a sub-device that was released and whose handle this one has now.
+        let is_new = all.get(&handle).is_none_or(|known| known.device != *device);
+        let mut ended = None;
+        if is_new {
+            let default = Owned::new(UsmPool::initial(context));
+            ended = all.insert(handle, Self { device: device.clone(), default, chosen: None });
+        }
+        let answer = look(all.get_mut(&handle).expect("it was inserted"));
+        drop(all); // before `ended`, whose memory the driver takes back
+        drop(ended);
+        Ok(answer)
+    }
 }
 impl<D: HasUsm> Default for DevicePools<D> {
     fn default() -> Self {
-        Self { own: OnceLock::new(), devices: ByDevice::default() }
+        Self { own: OnceLock::new(), devices: ProcessMutex::default() }
     }
 }
 impl<D: HasUsm> DevicePools<D> {
@@ -321,24 +386,12 @@ impl<D: HasUsm> DevicePools<D> {
         });
         self.own.get_or_init(|| Arc::new(UsmPool::new(context, limits)))
     }
-    /// The devices' pools, which callers can query and set.
-    pub fn by_device(&self) -> &ByDevice<UsmPool<D>> {
-        &self.devices
-    }
-}
-impl<D: HasUsm> Identified for UsmPool<D> {
-    type Context = Context<D>;
-    type Device = Device<D>;
-    type DriverDevice = DriverDevice<D>;
-    fn identity(&self) -> &Identity<Context<D>, Device<D>> {
-        &self.identity
-    }
 }
 impl<D: HasUsm> Drop for DevicePools<D> {
     /// A handle of a default pool that a caller still holds must not keep memory alive.
     fn drop(&mut self) {
-        for one in self.devices.defaults() {
-            let kept = one.set_keep(0);
+        for one in self.devices.get_mut().into_iter().flat_map(|pools| pools.values()) {
+            let kept = one.default.set_keep(0);
             debug_assert!(kept.is_ok(), "a forked child lists no default pools");
         }
     }
