@@ -1,6 +1,8 @@
 //! USM: what callers request is checked here, and taken from the pools of `usm_pool.rs` or from the driver.
 use super::{
-    OverDriver, usm_host,
+    OverDriver,
+    objects::handle,
+    usm_host,
     usm_pool::{Context, Device, HasUsm, UsmPool, check_size, take, take_alone},
 };
 use crate::memory::{
@@ -24,9 +26,6 @@ use ur_sys::{
     ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
 };
 
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
-}
 /// What a caller requests of memory besides its size.
 pub struct Wish<'call, D: HasUsm> {
     /// The device for which it is allocated; the context's first if `None`.

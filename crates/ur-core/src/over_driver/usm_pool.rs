@@ -1,7 +1,9 @@
 //! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
 //! `ur_adapter::pool`, and requests of callers are checked in `usm.rs`.
 pub(super) use super::objects::{Context, Device};
-use super::{DriverContext, DriverDevice, leaving::Leaving, usm_host::HostRegistration};
+use super::{
+    DriverContext, DriverDevice, leaving::Leaving, objects::handle, usm_host::HostRegistration,
+};
 use crate::{
     memory::{
         allocation::{Allocation, Counted, Home, Memory, Usm},
@@ -20,7 +22,7 @@ use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned},
+    object::{Borrowed, Owned},
     pool::{self, Limits, Pool, Source},
 };
 use ur_hal::{Allocates, Memory as _, MemoryRequest, Range, Shares, Types};
@@ -328,10 +330,6 @@ impl<D: HasUsm> UsmPool<D> {
             name => self.totals.set(name, number),
         }
     }
-}
-
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
 }
 
 /// The pools from which the devices of one context allocate if the caller passes none.
