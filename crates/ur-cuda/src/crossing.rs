@@ -5,7 +5,7 @@
 //! blocks, and no peer access is enabled.
 use super::DriverDevice;
 use super::{
-    device,
+    device::{self, numbered},
     driver::{
         Dialect,
         layout::{Copy3d, CopyEnd},
@@ -20,9 +20,6 @@ use ur_hal::Result;
 /// addresses alone.
 pub(super) fn is_possible<D: Dialect>() -> bool {
     device::all::<D>().len() > 1 && D::driver().has_peer_copies()
-}
-fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
-    device::all::<D>().iter().find(|one| one.number() == number)
 }
 /// The device whose memory is at `at`, if it is another than `device` and `device` has no access to it.
 ///

@@ -101,6 +101,10 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
 pub fn all<D: Dialect>() -> &'static [Arc<DriverDevice<D>>] {
     &D::statics().system.found().devices
 }
+/// The device with this number of the driver's.
+pub(super) fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
+    all::<D>().iter().find(|device| device.number == number)
+}
 /// # Errors
 /// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
 /// work there.

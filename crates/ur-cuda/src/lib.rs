@@ -38,7 +38,6 @@ mod streams;
 mod submission;
 mod usm;
 mod usm_async;
-mod usm_host;
 mod virtual_mem;
 mod work;
 
