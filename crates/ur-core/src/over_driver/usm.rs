@@ -54,7 +54,7 @@ pub fn allocate<D: HasUsm>(
     let align = alignment(wished, natural, D::LARGEST_ALIGNMENT)?;
     pool.map_or(Ok(()), |pool| match device {
         Some(device) => pool.check(context, device),
-        None => pool.identity().check_context(context),
+        None => pool.check_context(context),
     })?;
     let policy = desc.map_or(Ok(None), Policy::of)?;
     let home = Home {
@@ -254,7 +254,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
         pool.check(context, device)?; // the generated shim then releases the caller's reference
-        match pool.identity().is_default() {
+        match pool.is_default() {
             false => Ok(()),
             true => Error::refuse(
                 ErrorCode::InvalidValue,

@@ -8,7 +8,6 @@ use crate::{
     memory::{
         allocation::{Allocation, Counted, Home, Memory, Usm},
         deferred_free::{self, is_for_room},
-        pools::Identity,
         totals::Totals,
         usm::limits,
     },
@@ -16,7 +15,10 @@ use crate::{
 };
 use std::{
     collections::HashMap,
-    sync::{Arc, OnceLock, atomic::Ordering::*},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering::*},
+    },
 };
 use ur_adapter::{
     api::Objects,
@@ -115,7 +117,15 @@ impl<D: HasUsm> Counted for Chunks<D> {
 /// memory stays in use until its blocks are freed, even after the handle is released.
 #[derive(Debug)]
 pub struct UsmPool<D: HasUsm> {
-    identity: Identity<Context<D>, Device<D>>,
+    /// The address of its context's handle.
+    handle: usize,
+    /// Keeps the context alive; `None` for the context's own pools, which would otherwise keep it forever.
+    _kept: Option<Owned<Context<D>>>,
+    /// The device for which it was made; `None` for all devices of the context.
+    device: Option<Owned<Device<D>>>,
+    /// Its number among the pools of this process, which is never reused.
+    number: u64,
+    is_default: bool,
     context: Arc<DriverContext<D>>,
     /// The context's first device. Its memory size is the reported limit of a pool for all devices.
     first: Owned<Device<D>>,
@@ -153,12 +163,18 @@ impl<D: HasUsm> UsmPool<D> {
         let limits = limits(desc)?;
         let mut pool = Self::new(context, [limits; 2]);
         pool.zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
-        pool.identity = Identity::of_pool(context, device)?;
+        pool._kept = Some(context.own()?);
+        pool.device = device.map(Borrowed::own).transpose()?;
         Ok(Owned::new(pool))
     }
     fn new(context: Borrowed<'_, Context<D>>, limits: [Limits; 2]) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
-            identity: Identity::of_context(handle(&context)),
+            handle: handle(&context),
+            _kept: None,
+            device: None,
+            number: NEXT.fetch_add(1, Relaxed), // only uniqueness matters, so any ordering will do
+            is_default: false,
             context: Arc::clone(context.driver()),
             first: context.devices()[0].clone(),
             zeroed: false,
@@ -168,8 +184,7 @@ impl<D: HasUsm> UsmPool<D> {
     }
     /// A default pool of a device.
     pub fn initial(context: Borrowed<'_, Context<D>>) -> Self {
-        let pool = Self::new(context, [Limits::default(); 2]);
-        Self { identity: Identity::of_default(handle(&context)), ..pool }
+        Self { is_default: true, ..Self::new(context, [Limits::default(); 2]) }
     }
     /// The default pool of a device.
     ///
@@ -193,7 +208,7 @@ impl<D: HasUsm> UsmPool<D> {
         let both = |pools: &mut DevicePool<D>| (pools.default.clone(), pools.chosen);
         let (default, chosen) = DevicePool::of(context, device, both)?;
         let found = chosen.and_then(|(handle, number)| {
-            Owned::<Self>::find(handle).ok().filter(|pool| pool.identity.number() == number)
+            Owned::<Self>::find(handle).ok().filter(|pool| pool.number == number)
         });
         Ok(found.unwrap_or(default))
     }
@@ -206,12 +221,12 @@ impl<D: HasUsm> UsmPool<D> {
         device: Borrowed<'_, Device<D>>,
         pool: Borrowed<'_, Self>,
     ) -> Result<()> {
-        let chosen = (!pool.identity.is_default()).then(|| (handle(&pool), pool.identity.number()));
+        let chosen = (!pool.is_default).then(|| (handle(&pool), pool.number));
         DevicePool::of(context, device, |pools| pools.chosen = chosen)
     }
-    /// What it belongs to.
-    pub fn identity(&self) -> &Identity<Context<D>, Device<D>> {
-        &self.identity
+    /// Whether it is a device's default pool.
+    pub fn is_default(&self) -> bool {
+        self.is_default
     }
     /// Its counters.
     pub fn totals(&self) -> &Arc<Totals> {
@@ -299,7 +314,18 @@ impl<D: HasUsm> UsmPool<D> {
         device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
         context.check(device)?;
-        self.identity.check(context, device)
+        self.check_context(context)?;
+        let why = || "the pool was made for another device: name that one";
+        let is_for = self.device.as_ref().is_none_or(|own| own.same(&device));
+        Error::unless(is_for, ErrorCode::InvalidValue, why)
+    }
+    /// Checks that it belongs to a context.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a pool of another context.
+    pub fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
+        let why = || "the pool belongs to another context: make one in this context";
+        Error::unless(self.handle == handle(&context), ErrorCode::InvalidValue, why)
     }
     /// The value of a property that is a size.
     ///
@@ -310,10 +336,10 @@ impl<D: HasUsm> UsmPool<D> {
         // Memory is no longer in use once the commands that used it are complete.
         deferred_free::sweep_all::<D::Memory>();
         match name {
-            I::CONTEXT => Ok(self.identity.context()),
+            I::CONTEXT => Ok(self.handle),
             I::RELEASE_THRESHOLD_EXP => Ok(self.parts.lock()?.limits[0].keep),
             I::MAXIMUM_SIZE_EXP => {
-                let most = D::memory_size(self.identity.device().unwrap_or(&self.first))?;
+                let most = D::memory_size(self.device.as_ref().unwrap_or(&self.first))?;
                 Ok(self.totals.maximum.load(Relaxed).min(most))
             }
             name => self.totals.size(name).ok_or(ErrorCode::UnsupportedEnumeration.into()),

@@ -26,7 +26,7 @@ pub(super) fn is_for_queue<D: HasStreams>(
     queue: Borrowed<'_, Queue<D>>,
     pool: Borrowed<'_, UsmPool<D>>,
 ) -> Result<bool> {
-    let is_default = usm == Usm::Device && pool.identity().is_default();
+    let is_default = usm == Usm::Device && pool.is_default();
     Ok(is_default && D::allocates(queue.device().driver())?)
 }
 /// Allocates device memory in queue order, counted in `pool`.
