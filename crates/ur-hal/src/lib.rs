@@ -80,7 +80,8 @@ pub use peers::ReachesPeers;
 pub use placement::Placement;
 pub use rows::Rows;
 pub use shares::{
-    Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, too_large,
+    Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, refused_import,
+    too_large,
 };
 pub use stream_states::{StreamState, StreamStates};
 pub use streams::{AdoptedStream, EventSharing, Notification, Streams};

@@ -160,10 +160,6 @@ impl DriverDevice {
         let (architecture, release) = (ip >> 22, ip >> 14 & 0xff);
         !self.is_integrated() && (architecture != 12 || (60..70).contains(&release))
     }
-    /// Its engine groups, by ordinal.
-    pub fn queue_groups(&self) -> &[Told<ze_command_queue_group_properties_t>] {
-        &self.groups
-    }
     fn group(&self, fits: impl Fn(u32, u32) -> bool) -> Option<Group> {
         let found = self.groups.iter().position(|one| fits(one.flags, one.numQueues))?;
         let one = &self.groups[found];

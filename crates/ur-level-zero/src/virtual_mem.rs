@@ -4,7 +4,6 @@ use super::{
     context::DriverContext,
     driver::RawPhysical,
     native::{
-        ipc::foreign,
         physical_memory::{self, Physical},
         virtual_memory as native,
     },
@@ -17,6 +16,7 @@ use std::{
 };
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
+    refused_import,
 };
 use ur_lock::locked;
 
@@ -155,7 +155,7 @@ impl VirtualMemory for LevelZero {
             memory.discount_mapping();
         }
         // The size of imported memory comes from the exporter; mapping it shows whether it is true.
-        mapped.map_err(|error| if memory.is_opened() { foreign(error) } else { error })
+        mapped.map_err(|error| if memory.is_opened() { refused_import(error) } else { error })
     }
     fn protect(
         reservation: &Reservation,

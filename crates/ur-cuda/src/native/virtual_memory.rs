@@ -17,7 +17,7 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     sync::{Arc, OnceLock},
 };
-use ur_hal::{Error, ErrorKind, Result, told};
+use ur_hal::{Error, ErrorKind, Result, refused_import, told};
 use ur_lock::once;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
@@ -170,17 +170,9 @@ fn adopt(number: i32) -> Result<OwnedFd> {
     })?;
     Ok(fd)
 }
-/// The error for something that another process sent and the driver refused: the exporter's fault, unless
-/// memory ran out, the device failed, or the driver does not have the function.
+/// The error for something that another process sent and the driver refused, as for [`refused_import`], with an
+/// explanation of the refusals that have one.
 pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.kind() {
-        kind if kind.is_want() => error,
-        _ if error.status().is_none() => error,
-        _ => foreign_refusal(error),
-    }
-}
-/// Explains the driver's refusal of another process's memory.
-fn foreign_refusal(error: Error) -> Error {
     const MAPPED: i32 = 208;
     const NOT_PERMITTED: i32 = 800;
     match error.status() {
@@ -198,10 +190,7 @@ fn foreign_refusal(error: Error) -> Error {
                  handles the right to look at the exporter (ptrace): {error}"
             ),
         ),
-        _ => Error::new(
-            ErrorKind::InvalidValue,
-            format!("the driver refuses what the exporter sent: {error}"),
-        ),
+        _ => refused_import(error),
     }
 }
 

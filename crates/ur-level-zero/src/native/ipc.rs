@@ -22,7 +22,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::Arc,
 };
-use ur_hal::{Error, ErrorKind, Result, placed, told};
+use ur_hal::{Error, ErrorKind, Result, placed, refused_import, told};
 use ze_sys::*;
 
 /// The bytes of a driver's handle.
@@ -268,7 +268,7 @@ impl OpenedHandle {
             driver().mem_open_ipc_handle(context.raw(), device.raw(), handle, 0, to)
         });
         let opened = |at| Self::Opened(InContext::new(Opened(at), Arc::clone(context)));
-        at.map(opened).map_err(foreign)
+        at.map(opened).map_err(refused_import)
     }
     /// Its address.
     pub fn at(&self) -> u64 {
@@ -278,19 +278,6 @@ impl OpenedHandle {
         }
     }
 }
-/// The error for something that another process sent and the driver refused: the exporter's fault, unless
-/// memory ran out, the device failed, or the driver does not have the function.
-pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.kind() {
-        kind if kind.is_want() => error,
-        _ if error.status().is_none() => error,
-        _ => Error::new(
-            ErrorKind::InvalidValue,
-            format!("the driver refuses what the exporter sent: {error}"),
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
