@@ -5,14 +5,14 @@ use super::{
     device::DriverDevice,
     driver::{Dialect, RawStream},
     native::{
-        device as native, ipc,
+        device as native,
         memory::{Piece, Sort},
-        pool::{DriverPool, FromPool},
+        pool::FromPool,
         virtual_memory::{self, Mapped, Physical},
     },
 };
 use crate::notice;
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::sync::Arc;
 use ur_hal::{Address, Error, ErrorKind, Granularity, Memory, MemoryKind, Range, Result, Severity};
 
 /// The largest alignment in bytes that can be requested: the granularity of virtual memory.
@@ -88,15 +88,6 @@ pub(super) fn granule<D: Dialect>(device: &DriverDevice<D>) -> Result<usize> {
     Ok(granularity(device)?.minimum)
 }
 
-/// What another process needs to open a chunk.
-#[derive(Clone, Debug)]
-pub enum Behind {
-    /// A file descriptor.
-    Descriptor(Arc<OwnedFd>),
-    /// A driver's IPC handle.
-    Handle([u8; 64]),
-}
-
 /// A contiguous range of memory.
 #[derive(Debug)]
 pub struct Chunk<D: Dialect> {
@@ -104,9 +95,12 @@ pub struct Chunk<D: Dialect> {
     made: ChunkSource<D>,
     device: Arc<DriverDevice<D>>,
 }
+/// What a chunk consists of.
 #[derive(Debug)]
-enum ChunkSource<D: Dialect> {
-    Virtual(Mapped<D>),
+pub(super) enum ChunkSource<D: Dialect> {
+    /// Mapped physical memory.
+    Virtual(Mapped<D>, Physical<D>),
+    /// An allocation of the driver's, or the aligned part of one.
     Piece(Piece<D>),
     /// An allocation of a driver's pool, made in stream order.
     Ordered(FromPool<D>),
@@ -158,11 +152,12 @@ impl<D: Dialect> Chunk<D> {
         let granule = granule(device)?;
         let whole = bytes.checked_next_multiple_of(granule).ok_or_else(too_large)?;
         let access = reaching(device, devices)?;
-        let memory = Arc::new(Physical::create(device, whole)?);
-        let mapped = Mapped::new(device, memory, align.max(granule))?;
+        let memory = Physical::create(device, whole)?;
+        let mapped = Mapped::new(device, whole, [Ok(&memory)], align.max(granule))?;
         let peers = &D::statics().memory.get().peers;
         peers.enter_mapping(device, (mapped.at(), whole), access, 3)?;
-        Self::of((device, MemoryKind::Device), mapped.at(), whole, ChunkSource::Virtual(mapped))
+        let (at, made) = (mapped.at(), ChunkSource::Virtual(mapped, memory));
+        Self::of((device, MemoryKind::Device), at, whole, made)
     }
     fn of(
         (device, kind): (&Arc<DriverDevice<D>>, MemoryKind),
@@ -191,13 +186,6 @@ impl<D: Dialect> Chunk<D> {
     ) -> Result<Self> {
         Self::of((device, MemoryKind::Device), memory.at(), bytes, ChunkSource::Ordered(memory))
     }
-    /// The driver's pool, if it was allocated in stream order.
-    pub(super) fn pool(&self) -> Option<&Arc<DriverPool<D>>> {
-        match &self.made {
-            ChunkSource::Ordered(memory) => Some(memory.pool()),
-            _ => None,
-        }
-    }
     /// Frees it in the order of `stream`, if it was allocated so; a context must be current.
     ///
     /// # Errors
@@ -216,28 +204,9 @@ impl<D: Dialect> Chunk<D> {
     pub(super) fn goes_when_idle(&self) -> bool {
         matches!(self.made, ChunkSource::Piece(_))
     }
-    /// What another process needs to open it, and the chunk's offset in bytes in what it opens.
-    ///
-    /// # Errors
-    /// `INVALID_VALUE` for memory that cannot be shared; else the driver's error.
-    pub(super) fn behind(&self) -> Result<(Behind, usize)> {
-        match &self.made {
-            ChunkSource::Virtual(mapped) if virtual_memory::has_descriptors(&self.device)? => {
-                Ok((Behind::Descriptor(mapped.memory().export(&self.device)?), 0))
-            }
-            ChunkSource::Piece(piece) if piece.sort() == Sort::Device => {
-                let handle = ipc::handle_of(&self.device, piece.at())?;
-                Ok((Behind::Handle(handle), self.range.start().get() - piece.at() as usize))
-            }
-            _ => Err(Error::new(
-                ErrorKind::InvalidValue,
-                format!(
-                    "this device exports no descriptors of its memory: set UR_{}_USM=legacy and \
-                     allocate again, which shares by the driver's old handles",
-                    D::NAME
-                ),
-            )),
-        }
+    /// What it consists of.
+    pub(super) fn source(&self) -> &ChunkSource<D> {
+        &self.made
     }
 }
 impl<D: Dialect> Drop for Chunk<D> {
@@ -247,7 +216,7 @@ impl<D: Dialect> Drop for Chunk<D> {
         }
         let store = D::statics().memory.get();
         store.claims.give_up(self.range.start().get()); // before the driver can give the address to another allocation
-        if let ChunkSource::Virtual(mapped) = &self.made {
+        if let ChunkSource::Virtual(mapped, _) = &self.made {
             store.peers.leave_mapping(mapped.at());
         }
     }

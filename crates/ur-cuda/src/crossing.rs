@@ -5,25 +5,21 @@
 //! blocks, and no peer access is enabled.
 use super::DriverDevice;
 use super::{
-    device,
-    driver::{Dialect, layout::Copy3d},
+    device::{self, numbered},
+    driver::{
+        Dialect,
+        layout::{Copy3d, CopyEnd},
+    },
     lane::captured,
     native::{memory, stream::Stream},
-    staging::{BY_ADDRESS, source, target},
 };
 use std::sync::Arc;
 use ur_hal::Result;
-
-/// `CU_MEMORYTYPE_DEVICE`: an end of a copy that is given by its address and its context.
-const BY_CONTEXT: i32 = 2;
 
 /// Whether there can be memory that a device cannot access. Drivers without peer copies decide by the
 /// addresses alone.
 pub(super) fn is_possible<D: Dialect>() -> bool {
     device::all::<D>().len() > 1 && D::driver().has_peer_copies()
-}
-fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
-    device::all::<D>().iter().find(|one| one.number() == number)
 }
 /// The device whose memory is at `at`, if it is another than `device` and `device` has no access to it.
 ///
@@ -53,33 +49,34 @@ pub(super) fn copy_3d<D: Dialect>(
     what: &Copy3d,
     away: &Arc<DriverDevice<D>>,
 ) -> Result<()> {
-    let to = home_of(device, what.dst_type, what.dst_device)?;
-    let from = home_of(device, what.src_type, what.src_device)?;
+    let (to, from) = (home_of(device, &what.to)?, home_of(device, &what.from)?);
     match (to, from) {
         (Some(to), Some(from)) if to == device || from == device => {
             by_contexts(stream, what, to, from)
         }
         _ => elsewhere(device, stream, away, |aside| match is_line(what) {
-            true => aside.copy(target(what).0, source(what).0, what.width),
+            true => aside.copy(what.to.start(), what.from.start(), what.width),
             false => aside.copy_3d(what),
         }),
     }
 }
 /// The device that has the memory of an end; `None` for memory that every device can access. Arrays belong to
 /// the stream's own device.
-fn home_of<D: Dialect>(
-    device: &Arc<DriverDevice<D>>,
-    sort: i32,
-    at: u64,
-) -> Result<Option<&Arc<DriverDevice<D>>>> {
-    match sort {
-        BY_ADDRESS => Ok(memory::home_of(&device.enter()?, at)?.and_then(numbered)),
+fn home_of<'d, D: Dialect>(
+    device: &'d Arc<DriverDevice<D>>,
+    end: &CopyEnd,
+) -> Result<Option<&'d Arc<DriverDevice<D>>>> {
+    match end.kind {
+        CopyEnd::BY_ADDRESS => {
+            Ok(memory::home_of(&device.enter()?, end.device)?.and_then(numbered))
+        }
         _ => Ok(Some(device)),
     }
 }
 /// Whether it is a single row in linear memory. Such a copy may have any length, while pitches are limited.
 fn is_line(what: &Copy3d) -> bool {
-    (what.height, what.depth, what.src_type, what.dst_type) == (1, 1, BY_ADDRESS, BY_ADDRESS)
+    let is_memory = |end: &CopyEnd| end.kind == CopyEnd::BY_ADDRESS;
+    (what.height, what.depth) == (1, 1) && is_memory(&what.from) && is_memory(&what.to)
 }
 fn by_contexts<D: Dialect>(
     stream: &Stream<D>,
@@ -89,11 +86,14 @@ fn by_contexts<D: Dialect>(
 ) -> Result<()> {
     let (to, from) = (to.context()?, from.context()?);
     if is_line(what) {
-        return stream.copy_peer((target(what).0, to), (source(what).0, from), what.width);
+        return stream.copy_peer((what.to.start(), to), (what.from.start(), from), what.width);
     }
-    let sort = |sort| if sort == BY_ADDRESS { BY_CONTEXT } else { sort };
-    let (dst_type, src_type) = (sort(what.dst_type), sort(what.src_type));
-    stream.copy_3d_peer(&Copy3d { dst_type, src_type, ..*what }, to, from)
+    let named = |end: CopyEnd| match end.kind {
+        CopyEnd::BY_ADDRESS => CopyEnd { kind: CopyEnd::BY_CONTEXT, ..end },
+        _ => end,
+    };
+    let what = Copy3d { to: named(what.to), from: named(what.from), ..*what };
+    stream.copy_3d_peer(&what, to, from)
 }
 /// Enqueues `work` on a stream of `home`, ordered as a command of `stream`, which belongs to `device`.
 ///

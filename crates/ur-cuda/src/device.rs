@@ -4,7 +4,7 @@ use super::{
     attribute::Attribute,
     backing,
     clock::{Base, Clock},
-    context::DriverContext,
+    context::{ContextState, DriverContext},
     driver::{Dialect, RawContext},
     native::{
         context::{self, Entered},
@@ -88,6 +88,10 @@ fn find<D: Dialect>() -> Result<Vec<Arc<DriverDevice<D>>>> {
 /// All devices that are visible to this process, in the driver's order. Initialises the driver.
 pub fn all<D: Dialect>() -> &'static [Arc<DriverDevice<D>>] {
     &D::statics().system.found().devices
+}
+/// The device with this number of the driver's.
+pub(super) fn numbered<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
+    all::<D>().iter().find(|device| device.number == number)
 }
 /// # Errors
 /// `UNINITIALIZED` in a child process that was forked after the driver was initialised: the driver does not
@@ -256,6 +260,6 @@ impl<D: Dialect> OpensDevices for Family<D> {
     }
     /// Creates no driver context: a device's primary context is retained at its first use.
     fn open(devices: &[Arc<DriverDevice<D>>]) -> Result<DriverContext<D>> {
-        Ok(DriverContext::new(devices.to_vec()))
+        Ok(ContextState::new(devices.to_vec()))
     }
 }

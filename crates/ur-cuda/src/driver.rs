@@ -87,19 +87,19 @@ impl<D: Dialect> Drop for Relaxed<'_, D> {
         self.before.map(|before| self.driver.exchange(before));
     }
 }
-/// Whether a function is called under [`Relaxed`], which costs two short calls more: all but those that the drivers document
-/// as allowed while streams are captured, whose rows say `always`. These enqueue commands, or are queries that do not access
-/// a device.
+/// Whether a function is called under [`Relaxed`], which costs two short calls more: not if the drivers document it as
+/// allowed while streams are captured. Those are functions that enqueue commands, and queries that do not access a device.
 macro_rules! is_relaxed {
     () => {
         true
     };
-    (always) => {
+    (in_capture) => {
         false
     };
 }
+
 macro_rules! driver_table {
-    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*) $(, $always:ident)?;)*) => {
+    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*) $($in_capture:ident)?;)*) => {
         /// The functions of a driver. A function that the driver does not have is `None`; calling it gives an
         /// [`Outcome`] without a status.
         pub struct Driver<D> {
@@ -137,7 +137,7 @@ macro_rules! driver_table {
                 /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome<D> {
-                    let relaxed = is_relaxed!($($always)?).then(|| Relaxed::new(self));
+                    let relaxed = is_relaxed!($($in_capture)?).then(|| Relaxed::new(self));
                     // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     drop(relaxed);
@@ -151,42 +151,42 @@ macro_rules! driver_table {
 // with "" for the other driver, and `Dialect` chooses.
 driver_table! {
     //                    CUDA                          HIP
-    init:                "cuInit"                     | "hipInit",                      fn(flags: u32), always;
-    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32), always;
-    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char), always;
-    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32), always;
-    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32), always;
-    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32), always;
-    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32), always;
-    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32), always;
-    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32), always;
+    init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in_capture;
+    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32) in_capture;
+    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char) in_capture;
+    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32) in_capture;
+    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32) in_capture;
+    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32) in_capture;
+    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32) in_capture;
+    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32) in_capture;
+    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32) in_capture;
     device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
     primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
     primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
-    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext), always;
-    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>), always;
-    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>), always;
+    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext) in_capture;
+    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>) in_capture;
+    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>) in_capture;
     context_priorities:  "cuCtxGetStreamPriorityRange" | "hipDeviceGetStreamPriorityRange", fn(least: *mut i32, greatest: *mut i32);
     memory_info:         "cuMemGetInfo_v2"            | "hipMemGetInfo",                fn(free: *mut usize, total: *mut usize);
-    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32), always;
-    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32), always;
+    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32) in_capture;
+    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32) in_capture;
     peer_enable:         "cuCtxEnablePeerAccess"      | "",                             fn(peer: RawContext, flags: u32);
     peer_disable:        "cuCtxDisablePeerAccess"     | "",                             fn(peer: RawContext);
     stream_create:       "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority",  fn(to: *mut Option<RawStream>, flags: u32, priority: i32);
     stream_destroy:      "cuStreamDestroy_v2"         | "hipStreamDestroy",             fn(stream: RawStream);
     stream_synchronize:  "cuStreamSynchronize"        | "hipStreamSynchronize",         fn(stream: Option<RawStream>);
     stream_query:        "cuStreamQuery"              | "hipStreamQuery",               fn(stream: Option<RawStream>);
-    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32), always;
-    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void), always;
-    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32), always;
-    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32), always;
-    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64), always;
-    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>), always;
-    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32), always;
-    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32), always;
-    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32), always;
+    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32) in_capture;
+    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void) in_capture;
+    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in_capture;
+    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in_capture;
+    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64) in_capture;
+    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>) in_capture;
+    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32) in_capture;
+    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32) in_capture;
+    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32) in_capture;
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
-    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>), always;
+    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>) in_capture;
     event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);
     event_synchronize:   "cuEventSynchronize"         | "hipEventSynchronize",          fn(event: RawEvent);
     event_elapsed:       "cuEventElapsedTime"         | "hipEventElapsedTime",          fn(to: *mut f32, start: RawEvent, end: RawEvent);
@@ -199,10 +199,10 @@ driver_table! {
     host_unregister:     "cuMemHostUnregister"        | "hipHostUnregister",            fn(at: *mut c_void);
     host_pointer:        "cuMemHostGetDevicePointer_v2" | "hipHostGetDevicePointer",    fn(to: *mut u64, at: *mut c_void, flags: u32);
     managed_alloc:       "cuMemAllocManaged"          | "hipMallocManaged",             fn(to: *mut u64, bytes: usize, flags: u32);
-    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>), always;
+    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>) in_capture;
     advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
-    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64), always;
-    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64), always;
+    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64) in_capture;
+    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) in_capture;
     ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
     ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
     ipc_open_memory_hip: ""                           | "hipIpcOpenMemHandle",          fn(to: *mut u64, handle: IpcBytes, flags: u32);
@@ -211,7 +211,6 @@ driver_table! {
     pool_destroy:        "cuMemPoolDestroy"           | "hipMemPoolDestroy",            fn(pool: RawPool);
     pool_default:        "cuDeviceGetDefaultMemPool"  | "hipDeviceGetDefaultMemPool",   fn(to: *mut Option<RawPool>, device: i32);
     pool_set:            "cuMemPoolSetAttribute"      | "hipMemPoolSetAttribute",       fn(pool: RawPool, attribute: i32, from: *mut c_void);
-    pool_trim:           "cuMemPoolTrimTo"            | "hipMemPoolTrimTo",             fn(pool: RawPool, keep: usize);
     pool_access:         "cuMemPoolSetAccess"         | "hipMemPoolSetAccess",          fn(pool: RawPool, map: *const AccessDesc, count: usize);
     pool_rights:         "cuMemPoolGetAccess"         | "hipMemPoolGetAccess",          fn(to: *mut i32, pool: RawPool, location: *const Location);
     pool_alloc:          "cuMemAllocFromPoolAsync"    | "hipMallocFromPoolAsync",       fn(to: *mut u64, bytes: usize, pool: RawPool, stream: Option<RawStream>);
@@ -227,24 +226,23 @@ driver_table! {
     physical_map:        "cuMemMap"                   | "hipMemMap",                    fn(at: u64, bytes: usize, offset: usize, memory: u64, flags: u64);
     physical_unmap:      "cuMemUnmap"                 | "hipMemUnmap",                  fn(at: u64, bytes: usize);
     set_access:          "cuMemSetAccess"             | "hipMemSetAccess",              fn(at: u64, bytes: usize, map: *const AccessDesc, count: usize);
-    get_access:          "cuMemGetAccess"             | "hipMemGetAccess",              fn(to: *mut u64, location: *const Location, at: u64);
     granularity:         "cuMemGetAllocationGranularity" | "hipMemGetAllocationGranularity", fn(to: *mut usize, properties: *const AllocationProp, kind: i32);
     physical_export:     "cuMemExportToShareableHandle" | "hipMemExportToShareableHandle", fn(to: *mut c_void, memory: u64, kind: i32, flags: u64);
     physical_import:     "cuMemImportFromShareableHandle" | "hipMemImportFromShareableHandle", fn(to: *mut u64, handle: *mut c_void, kind: i32);
     physical_retain:     "cuMemRetainAllocationHandle" | "hipMemRetainAllocationHandle", fn(to: *mut u64, at: *mut c_void);
-    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>), always;
-    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>), always;
-    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>), always;
-    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>), always;
+    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) in_capture;
+    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>) in_capture;
+    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>) in_capture;
+    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in_capture;
     // Takes the structure of `copy_3d`, with the contexts of both ends in the reserved fields.
-    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>), always;
-    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>), always;
-    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>), always;
-    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>), always;
-    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>), always;
-    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>), always;
-    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>), always;
-    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>), always;
+    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in_capture;
+    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>) in_capture;
+    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>) in_capture;
+    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>) in_capture;
+    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>) in_capture;
+    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>) in_capture;
+    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>) in_capture;
+    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>) in_capture;
     module_load:         "cuModuleLoadDataEx"         | "hipModuleLoadDataEx",          fn(to: *mut Option<RawModule>, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void);
     module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
     module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
@@ -262,8 +260,8 @@ driver_table! {
     function_parameter:  "cuFuncGetParamInfo"         | "",                             fn(function: RawFunction, index: usize, offset: *mut usize, bytes: *mut usize);
     occupancy_groups:    "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", fn(to: *mut i32, function: RawFunction, items: i32, shared: usize);
     occupancy_size:      "cuOccupancyMaxPotentialBlockSize" | "",                       fn(groups: *mut i32, items: *mut i32, function: RawFunction, shared_of: Option<unsafe extern "C" fn(i32) -> usize>, shared: usize, most: i32);
-    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void), always;
-    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void), always;
+    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void) in_capture;
+    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void) in_capture;
     array_create:        "cuArray3DCreate_v2"         | "",                             fn(to: *mut Option<RawArray>, what: *const ArrayDesc);
     array_describe:      "cuArray3DGetDescriptor_v2"  | "",                             fn(to: *mut ArrayDesc, array: RawArray);
     array_destroy:       "cuArrayDestroy"             | "hipArrayDestroy",              fn(array: RawArray);
@@ -280,7 +278,7 @@ pub enum Api {
     Hip,
 }
 /// What differs between the two drivers: names, numbers and a few prototypes.
-pub trait Dialect: Statuses<Status = i32> + Sized + Send + Sync + fmt::Debug {
+pub trait Dialect: Statuses<Status = i32> + Copy + Default + Send + Sync + fmt::Debug {
     /// Which driver it is, for what only one of them has.
     const API: Api;
     /// The name of the platform, for messages and environment variables.
@@ -356,7 +354,7 @@ impl<D: Dialect> Driver<D> {
 macro_rules! dialect {
     ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
         #[doc = concat!("The dialect of ", $name, ".")]
-        #[derive(Debug)]
+        #[derive(Clone, Copy, Default, Debug)]
         pub struct $t;
         impl Statuses for $t {
             type Status = i32;

@@ -53,19 +53,12 @@ use ur_ipc::Payload;
 use ur_lock::locked;
 
 /// One allocation, or a row of adjacent mappings.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Shared<D: Dialect> {
     range: Range,
     parts: Parts,
     device: Arc<DriverDevice<D>>,
-    /// How importers open it; descriptors are held only as long as an export of it exists.
     way: Way,
-}
-impl<D: Dialect> Clone for Shared<D> {
-    fn clone(&self) -> Self {
-        let Self { range, parts, device, way } = self;
-        Self { range: *range, parts: parts.clone(), device: Arc::clone(device), way: way.clone() }
-    }
 }
 /// What identifies the memory.
 #[derive(Clone, Debug)]
@@ -91,46 +84,34 @@ impl Parts {
         }
     }
 }
-/// How importers open the memory. The export owns the descriptors; when it is gone they are created anew.
+/// How importers open the memory: what the driver reads, and the descriptors.
 #[derive(Clone, Debug)]
-enum Way {
-    /// A driver's pool, and the export data of the allocation in it.
-    Pool(Weak<OwnedFd>, Arc<[u8]>),
-    /// A driver's IPC handle.
-    Handle(Arc<[u8]>),
-    /// Several physical allocations, each with a descriptor, and their lengths.
-    Run(Weak<[Arc<OwnedFd>]>, Arc<[u8]>),
+struct Way {
+    bytes: Arc<[u8]>,
+    descriptors: Descriptors,
+}
+/// Descriptors that the export owns; when it is gone they are created anew.
+#[derive(Clone, Debug)]
+enum Descriptors {
+    /// None: the bytes are a driver's IPC handle.
+    None,
+    /// A driver's pool's.
+    One(Weak<OwnedFd>),
+    /// One of each of several physical allocations.
+    Several(Weak<[Arc<OwnedFd>]>),
 }
 impl Way {
-    /// A pool's allocation: what to keep, and the payload of the export.
-    fn pool(fd: Arc<OwnedFd>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
-        let way = Self::Pool(Arc::downgrade(&fd), Arc::clone(&bytes));
-        (way, Payload::Driver { fd, base: 0, exposes, bytes })
-    }
-    fn handle(bytes: Arc<[u8]>) -> (Self, Payload) {
-        (Self::Handle(Arc::clone(&bytes)), Payload::Bytes(bytes))
-    }
-    fn run(fds: Arc<[Arc<OwnedFd>]>, bytes: Arc<[u8]>, exposes: u64) -> (Self, Payload) {
-        let way = Self::Run(Arc::downgrade(&fds), Arc::clone(&bytes));
-        (way, Payload::DriverRun { fds, base: 0, exposes, bytes })
-    }
-    fn again(&self, exposes: u64) -> Option<Payload> {
-        Some(match self {
-            Self::Pool(fd, bytes) => {
-                Payload::Driver { fd: fd.upgrade()?, base: 0, exposes, bytes: Arc::clone(bytes) }
+    /// The payload, if the descriptors still exist.
+    fn payload(&self, exposes: u64) -> Option<Payload> {
+        let (base, bytes) = (0, Arc::clone(&self.bytes));
+        Some(match &self.descriptors {
+            Descriptors::None => Payload::Bytes(bytes),
+            Descriptors::One(fd) => Payload::Driver { fd: fd.upgrade()?, base, exposes, bytes },
+            Descriptors::Several(fds) => {
+                Payload::DriverRun { fds: fds.upgrade()?, base, exposes, bytes }
             }
-            Self::Handle(bytes) => Payload::Bytes(Arc::clone(bytes)),
-            Self::Run(fds, bytes) => Payload::DriverRun {
-                fds: fds.upgrade()?,
-                base: 0,
-                exposes,
-                bytes: Arc::clone(bytes),
-            },
         })
     }
-}
-fn device_of<D: Dialect>(number: i32) -> Option<&'static Arc<DriverDevice<D>>> {
-    device::all::<D>().iter().find(|device| device.number() == number)
 }
 
 /// What the driver reports for `at`, as one piece that can be shared: of virtual memory a single mapping.
@@ -210,7 +191,7 @@ impl<D: Dialect> Foreign<Family<D>> for Shared<D> {
             })
     }
     fn payload(&self) -> Option<Payload> {
-        self.way.again(self.range.bytes() as u64)
+        self.way.payload(self.range.bytes() as u64)
     }
 }
 fn gone() -> Error {
@@ -225,9 +206,11 @@ fn share<D: Dialect>(
     let on = device.enter()?;
     let (base, bytes) = (range.start().get() as u64, range.bytes());
     let identity = || memory::identity(&on, base)?.ok_or_else(gone);
-    let whole = |identity, (way, payload)| {
-        let (parts, device) = (Parts::Whole(identity), Arc::clone(device));
-        (Shared { range, parts, device, way }, payload)
+    let whole = |identity, bytes, descriptors| {
+        let (parts, way) = (Parts::Whole(identity), Way { bytes, descriptors });
+        let shared = Shared { range, parts, device: Arc::clone(device), way };
+        let payload = shared.payload().ok_or_else(gone)?;
+        Ok((shared, payload))
     };
     if let Some(raw) = memory::pool_of(&on, at)? {
         let identity = identity()?;
@@ -241,12 +224,13 @@ fn share<D: Dialect>(
             )
         })?;
         let said = payload_bytes(Form::Pool as u8, &pool::export_pointer(device, base)?);
-        return Ok(whole(identity, Way::pool(fd, said, bytes as u64)));
+        return whole(identity, said, Descriptors::One(Arc::downgrade(&fd)));
     }
     if memory::is_legacy_shareable(&on, at)? {
         let identity = identity()?;
         let said = [&ipc::handle_of(device, base)?[..], &[0; 8]].concat();
-        return Ok(whole(identity, Way::handle(payload_bytes(Form::Handle as u8, &said))));
+        let said = payload_bytes(Form::Handle as u8, &said);
+        return whole(identity, said, Descriptors::None);
     }
     share_run(device, &on, (base, bytes))
 }
@@ -301,7 +285,7 @@ fn share_run<D: Dialect>(
         )
     })?;
     let descriptor = |one: &Mapping| {
-        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export(device));
+        let exported = Physical::retain(device, one.at, one.bytes).and_then(|p| p.export());
         exported.map_err(|error| match ur_mapping::soft_limit(rustix::process::Resource::Nofile) {
             // The driver only reports "operating system call failed".
             Some(most) if run.len() as u64 + 16 > most => Error::new(
@@ -319,11 +303,14 @@ fn share_run<D: Dialect>(
     let fds: Arc<[_]> = run.iter().map(descriptor).collect::<Result<Vec<_>>>()?.into();
     let bytes = run.iter().map(|one| one.bytes).sum();
     let range = Range::new(Address::new(first.0 as usize).ok_or_else(gone)?, bytes)?;
-    let (way, payload) = Way::run(fds, payload_bytes(Form::Run as u8, &said), bytes as u64);
+    let descriptors = Descriptors::Several(Arc::downgrade(&fds));
+    let way = Way { bytes: payload_bytes(Form::Run as u8, &said), descriptors };
     let ids = run.iter().map(|one| (one.at, one.id)).collect();
     let behind = memory::buffer_id_if_any(on, range.end() as u64)?;
     let (parts, device) = (Parts::Run { ids, behind }, Arc::clone(device));
-    Ok((Shared { range, parts, device, way }, payload))
+    let shared = Shared { range, parts, device, way };
+    let payload = shared.payload().ok_or_else(gone)?;
+    Ok((shared, payload))
 }
 fn cannot(why: &str, advice: &str, said: &dyn std::fmt::Display) -> Error {
     let text = format!(
@@ -341,7 +328,7 @@ pub(super) fn recognise<D: Dialect>(
     at: Address,
 ) -> Result<Option<KnownMemory<Arc<DriverDevice<D>>>>> {
     let Some(known) = known(context, at)? else { return Ok(None) };
-    let Some(device) = device_of::<D>(known.device) else { return Ok(None) };
+    let Some(device) = device::numbered::<D>(known.device) else { return Ok(None) };
     let kind = match known {
         Known { is_managed: true, .. } => MemoryKind::Managed,
         Known { is_device: true, .. } => MemoryKind::Device,

@@ -6,9 +6,12 @@ use super::{
     DriverDevice, Family,
     context::DriverContext,
     device::has_images,
-    driver::{Dialect, RawArray, layout::ArrayDesc},
+    driver::{
+        Dialect, RawArray,
+        layout::{ArrayDesc, Copy3d, CopyEnd},
+    },
     native::{
-        array::{Array, End, LAYERED, SURFACES},
+        array::{Array, LAYERED, SURFACES},
         stream::Stream,
     },
 };
@@ -59,9 +62,9 @@ impl<D: Dialect> Pixels<D> {
         &self.array
     }
     /// A position in the array as one end of a copy.
-    fn end(&self, origin: [usize; 3]) -> End {
+    fn end(&self, origin: [usize; 3]) -> CopyEnd {
         let [x, y, z] = driver_order(self.layout, origin, 0);
-        End::of(&self.array, [x * self.layout.pixel, y, z])
+        self.array.at([x * self.layout.pixel, y, z])
     }
 }
 /// Enqueues a copy of pixels between arrays, or between an array and memory.
@@ -78,21 +81,18 @@ pub(super) fn copy<D: Dialect>(
             let (to_part, from_part) = ((image.layout, origin), (from.layout, out));
             copy_between(to_part, from_part, region, |into, out| {
                 let (to, from) = (image.end(into.origin), from.end(out.origin));
-                let region = extent(image.layout, into.region);
+                let what = Copy3d::new(to, from, extent(image.layout, into.region));
                 match contexts.0 == contexts.1 {
-                    true => stream.copy_box(to, from, region),
-                    false => stream.copy_box_between((contexts.0, to), (contexts.1, from), region),
+                    true => stream.copy_3d(&what),
+                    false => stream.copy_3d_peer(&what, contexts.0, contexts.1),
                 }
             })
         }
-        ImageEnd::FromMemory(at, pitches) => {
+        ImageEnd::FromMemory(at, pitches) | ImageEnd::ToMemory(at, pitches) => {
+            let is_written = matches!(other, ImageEnd::ToMemory(..));
             pieces(image, (origin, region), (at, pitches), |there, host, size| {
-                stream.copy_box(there, host, size)
-            })
-        }
-        ImageEnd::ToMemory(at, pitches) => {
-            pieces(image, (origin, region), (at, pitches), |there, host, size| {
-                stream.copy_box(host, there, size)
+                let (to, from) = if is_written { (host, there) } else { (there, host) };
+                stream.copy_3d(&Copy3d::new(to, from, size))
             })
         }
     }
@@ -103,17 +103,17 @@ fn pieces<D: Dialect>(
     image: &Pixels<D>,
     ([x, y, z], region): ([usize; 3], [usize; 3]),
     (at, [row, slice]): (Address, [usize; 2]),
-    mut copy: impl FnMut(End, End, [usize; 3]) -> Result<()>,
+    mut copy: impl FnMut(CopyEnd, CopyEnd, [usize; 3]) -> Result<()>,
 ) -> Result<()> {
     let [width, rows, slices] = extent(image.layout, region);
     // If slices have one row each, the rows are a slice pitch apart.
     let pitch = if rows == 1 { slice } else { row };
     if slices == 1 || slice.is_multiple_of(pitch) {
-        let there = End::Memory(at.get() as u64, pitch.max(width), (slice / pitch).max(rows));
+        let there = CopyEnd::memory(at.get() as u64, pitch.max(width), (slice / pitch).max(rows));
         return copy(image.end([x, y, z]), there, [width, rows, slices]);
     }
     (0..slices).try_for_each(|n| {
-        let there = End::Memory((at.get() + n * slice) as u64, pitch, rows);
+        let there = CopyEnd::memory((at.get() + n * slice) as u64, pitch, rows);
         copy(image.end([x, y, z + n]), there, [width, rows, 1])
     })
 }

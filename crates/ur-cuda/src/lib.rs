@@ -25,7 +25,6 @@ mod mem;
 pub mod native;
 mod objects;
 mod opened;
-mod ordered_pools;
 mod p2p;
 mod patience;
 mod peers;
@@ -39,7 +38,6 @@ mod streams;
 mod submission;
 mod usm;
 mod usm_async;
-mod usm_host;
 mod virtual_mem;
 mod work;
 

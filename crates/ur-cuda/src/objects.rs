@@ -2,10 +2,12 @@
 use super::{
     DriverDevice, Family, backing,
     code::{Code, Kernel},
-    context::DriverContext,
+    context::{ContextState, DriverContext},
     device::all,
     driver::{Dialect, RawContext, RawModule},
-    image, point, virtual_mem, work,
+    image,
+    native::virtual_memory::Physical,
+    point, virtual_mem, work,
 };
 use std::{convert::Infallible, sync::Arc};
 use ur_hal::{
@@ -18,7 +20,7 @@ impl<D: Dialect> Types for Family<D> {
     type Context = DriverContext<D>;
     type Allocation = backing::Chunk<D>;
     type Reservation = virtual_mem::Reservation<D>;
-    type Physical = virtual_mem::Physical<D>;
+    type Physical = Physical<D>;
     type Stream = work::Lanes<D>;
     type Point = point::Point<D>;
     type Module = Arc<Code<D>>;
@@ -65,7 +67,7 @@ impl<D: Dialect> NativeHandles for Family<D> {
         for one in candidates {
             if raw.map_or(Ok(false), |raw| one.is_primary(raw))? {
                 let own = if devices.is_empty() { vec![Arc::clone(one)] } else { devices.to_vec() };
-                return Ok(Adopted::Context(DriverContext::new(own.clone()), own));
+                return Ok(Adopted::Context(ContextState::new(own.clone()), own));
             }
         }
         Err(Error::new(

@@ -4,46 +4,32 @@ use super::{
     driver::Dialect,
     native::{
         ipc::OpenedHandle,
-        pool::{DriverPool, FromPool},
-        virtual_memory::{self, Mapped, MappedRun},
+        pool::FromPool,
+        virtual_memory::{self, Mapped},
     },
 };
 use std::sync::{Arc, Mutex};
 use ur_hal::{Memory, MemoryKind, Range, Result};
 use ur_lock::locked;
 
-/// The memory of another process, by the mechanism of the import.
+/// The memory of another process, by the mechanism of the import, on which it depends how another device gets access.
 #[derive(Debug)]
-#[expect(dead_code, reason = "held to be dropped")]
 pub enum Opened<D: Dialect> {
-    /// One physical allocation, by its descriptor.
+    /// Physical allocations mapped one after the other, by their descriptors. The access of the mapping is set.
     Mapped(Mapped<D>),
-    /// Several physical allocations mapped one after the other, by their descriptors.
-    MappedRun(MappedRun<D>),
-    /// An allocation of a driver's pool.
+    /// An allocation of a driver's pool. The access of the pool is set.
     FromPool(FromPool<D>),
-    /// A classic allocation, by the driver's IPC handle.
-    Handle(OpenedHandle<D>),
+    /// A classic allocation, by the driver's IPC handle. The driver gives access at the first use.
+    Handle(#[expect(dead_code, reason = "held to be dropped")] OpenedHandle<D>),
 }
 
 /// Imported memory.
 #[derive(Debug)]
 pub struct OpenedMemory<D: Dialect> {
     range: Range,
-    reach: Reach<D>,
     /// The driver's numbers of the devices that have access.
     admitted: Mutex<Vec<i32>>,
-    _memory: Opened<D>,
-}
-/// How another device gets access.
-#[derive(Debug)]
-enum Reach<D: Dialect> {
-    /// By setting the access of the mapping, given by its address and its length in bytes.
-    Mapping(u64, usize),
-    /// By setting the access of the pool.
-    Pool(Arc<DriverPool<D>>),
-    /// By the driver, at the first use.
-    Peers,
+    memory: Opened<D>,
 }
 impl<D: Dialect> OpenedMemory<D> {
     /// Memory of `device` in `range`, which the devices in `admitted` can access.
@@ -56,28 +42,22 @@ impl<D: Dialect> OpenedMemory<D> {
         admitted: Vec<i32>,
         memory: Opened<D>,
     ) -> Result<Self> {
-        let reach = match &memory {
-            Opened::Mapped(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
-            Opened::MappedRun(mapped) => Reach::Mapping(mapped.at(), mapped.bytes()),
-            Opened::FromPool(memory) => Reach::Pool(Arc::clone(memory.pool())),
-            Opened::Handle(_) => Reach::Peers,
-        };
-        if let Reach::Mapping(at, bytes) = reach {
-            let store = D::statics().memory.get();
-            store.peers.enter_mapping(device, (at, bytes), admitted.clone(), 3)?;
-        }
-        let place = Some((MemoryKind::Device, device.number()));
+        let store = D::statics().memory.get();
         // Of a mapping all, also what is not of the object.
-        let (at, bytes) = match reach {
-            Reach::Mapping(at, bytes) => (at as usize, bytes),
-            _ => (range.start().get(), range.bytes()),
+        let (at, bytes) = match &memory {
+            Opened::Mapped(mapped) => {
+                let whole = (mapped.at(), mapped.bytes());
+                store.peers.enter_mapping(device, whole, admitted.clone(), 3)?;
+                (whole.0 as usize, whole.1)
+            }
+            Opened::FromPool(_) | Opened::Handle(_) => (range.start().get(), range.bytes()),
         };
-        D::statics().memory.get().claims.claim(at, bytes, place);
-        Ok(Self { range, reach, admitted: Mutex::new(admitted), _memory: memory })
+        store.claims.claim(at, bytes, Some((MemoryKind::Device, device.number())));
+        Ok(Self { range, admitted: Mutex::new(admitted), memory })
     }
     /// Whether the driver waits until the context is idle when it is closed.
     pub(super) fn goes_when_idle(&self) -> bool {
-        matches!(self.reach, Reach::Peers)
+        matches!(self.memory, Opened::Handle(_))
     }
     /// Gives another device access, if it has none yet.
     ///
@@ -89,12 +69,12 @@ impl<D: Dialect> OpenedMemory<D> {
         }
         device.context()?; // access can only be given to devices whose context exists
         let number = [device.number()];
-        match &self.reach {
-            Reach::Mapping(at, bytes) => {
-                virtual_memory::set_access(home, *at, *bytes, &number, 3)?;
+        match &self.memory {
+            Opened::Mapped(mapped) => {
+                virtual_memory::set_access(home, mapped.at(), mapped.bytes(), &number, 3)?;
             }
-            Reach::Pool(pool) => pool.admit(home, &number, true)?,
-            Reach::Peers => {}
+            Opened::FromPool(memory) => memory.pool().admit(home, &number, true)?,
+            Opened::Handle(_) => {}
         }
         locked(&self.admitted).push(device.number());
         Ok(())
@@ -103,12 +83,11 @@ impl<D: Dialect> OpenedMemory<D> {
 impl<D: Dialect> Drop for OpenedMemory<D> {
     fn drop(&mut self) {
         let store = D::statics().memory.get();
-        match self.reach {
-            Reach::Mapping(at, _) => {
-                store.claims.give_up(at as usize);
-                store.peers.leave_mapping(at);
-            }
-            _ => store.claims.give_up(self.range.start().get()),
+        if let Opened::Mapped(mapped) = &self.memory {
+            store.claims.give_up(mapped.at() as usize);
+            store.peers.leave_mapping(mapped.at());
+        } else {
+            store.claims.give_up(self.range.start().get());
         }
     }
 }

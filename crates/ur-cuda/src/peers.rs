@@ -15,16 +15,21 @@ use ur_hal::Result;
 use ur_lock::locked;
 
 /// The records of this process.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(super) struct Peers<D: Dialect>(Mutex<Known<D>>);
-#[derive(Debug)]
+#[derive(Default, Debug)]
 struct Known<D: Dialect> {
     /// Pairs (device, device whose memory it accesses), by the driver's numbers.
     enabled: HashSet<(i32, i32)>,
     /// Devices whose context exists or is about to: only these can be given access.
     started: HashSet<i32>,
-    /// By start address.
-    mappings: BTreeMap<u64, Arc<Mapping<D>>>,
+    memory: Entries<D>,
+}
+/// All memory of which the access is set.
+#[derive(Clone, Default, Debug)]
+struct Entries<D: Dialect> {
+    /// By start address, with the access flags: 1 read, 3 read and write, 0 none.
+    mappings: BTreeMap<u64, (Arc<Mapping<D>>, i32)>,
     pools: Vec<Arc<Pool<D>>>,
 }
 #[derive(Debug)]
@@ -34,21 +39,12 @@ struct Mapping<D: Dialect> {
     /// Devices that have access independent of the switch once their context exists: those of the context
     /// that the memory was allocated in.
     always: Vec<i32>,
-    /// The access flags: 1 read, 3 read and write, 0 none.
-    rights: i32,
 }
 #[derive(Debug)]
 struct Pool<D: Dialect> {
     pool: Weak<DriverPool<D>>,
     home: Arc<DriverDevice<D>>,
     always: Vec<i32>,
-}
-impl<D: Dialect> Default for Peers<D> {
-    fn default() -> Self {
-        let (enabled, started) = (HashSet::new(), HashSet::new());
-        let (mappings, pools) = (BTreeMap::new(), Vec::new());
-        Self(Mutex::new(Known { enabled, started, mappings, pools }))
-    }
 }
 impl<D: Dialect> Peers<D> {
     fn known(&self) -> MutexGuard<'_, Known<D>> {
@@ -68,9 +64,8 @@ impl<D: Dialect> Peers<D> {
         always: Vec<i32>,
         rights: i32,
     ) -> Result<()> {
-        let mapping =
-            Arc::new(Mapping { bytes, home: home.clone(), always: always.clone(), rights });
-        self.known().mappings.insert(at, mapping);
+        let mapping = Arc::new(Mapping { bytes, home: home.clone(), always: always.clone() });
+        self.known().memory.mappings.insert(at, (mapping, rights));
         let more = self.admitted(home, &always);
         if more.is_empty() || rights == 0 {
             return Ok(());
@@ -80,10 +75,8 @@ impl<D: Dialect> Peers<D> {
     }
     /// Records new rights for the mappings that start in `range`.
     pub(super) fn set_rights(&self, range: Range<u64>, rights: i32) {
-        let mut known = self.known();
-        for (_, mapping) in known.mappings.range_mut(range) {
-            let (home, always) = (mapping.home.clone(), mapping.always.clone());
-            *mapping = Arc::new(Mapping { bytes: mapping.bytes, home, always, rights });
+        for (_, (_, own)) in self.known().memory.mappings.range_mut(range) {
+            *own = rights;
         }
     }
     /// `home`, and those of `devices` whose context exists.
@@ -98,33 +91,50 @@ impl<D: Dialect> Peers<D> {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn started(&self, number: i32) -> Result<()> {
-        let (mappings, pools) = {
+        let memory = {
             let mut known = self.known();
             known.started.insert(number);
-            (known.mappings.clone(), known.pools.clone())
+            known.memory.clone()
         };
         let is_meant = |home: &DriverDevice<D>, always: &[i32]| {
             home.number() != number && always.contains(&number)
         };
-        for (at, one) in mappings {
-            if one.rights == 0 || !is_meant(&one.home, &one.always) {
+        self.set_access(memory, number, is_meant, None)
+    }
+    /// Sets the access of the device `number` to the memory that is meant, by its own device and the devices that have
+    /// access independent of the switch: switched on or off, or to what each mapping says.
+    fn set_access(
+        &self,
+        memory: Entries<D>,
+        number: i32,
+        is_meant: impl Fn(&DriverDevice<D>, &[i32]) -> bool,
+        switched: Option<bool>,
+    ) -> Result<()> {
+        for (at, (one, own)) in memory.mappings {
+            let rights = match switched {
+                Some(true) => 3,
+                Some(false) => 0,
+                None if own == 0 => continue,
+                None => own,
+            };
+            if !is_meant(&one.home, &one.always) {
                 continue;
             }
-            let set = virtual_memory::set_access(&one.home, at, one.bytes, &[number], one.rights);
-            if set.is_err() && self.known().mappings.contains_key(&at) {
+            let set = virtual_memory::set_access(&one.home, at, one.bytes, &[number], rights);
+            if set.is_err() && self.known().memory.mappings.contains_key(&at) {
                 return set; // otherwise it was unmapped meanwhile
             }
         }
-        for one in pools.iter().filter(|one| is_meant(&one.home, &one.always)) {
+        for one in memory.pools.iter().filter(|one| is_meant(&one.home, &one.always)) {
             if let Some(pool) = one.pool.upgrade() {
-                pool.admit(&one.home, &[number], true)?;
+                pool.admit(&one.home, &[number], switched != Some(false))?;
             }
         }
         Ok(())
     }
     /// To be called before the mapping is unmapped.
     pub(super) fn leave_mapping(&self, at: u64) {
-        let gone = self.known().mappings.remove(&at);
+        let gone = self.known().memory.mappings.remove(&at);
         drop(gone);
     }
     /// Registers a driver's pool, and sets its access as [`Peers::enter_mapping`] does for a mapping.
@@ -140,8 +150,8 @@ impl<D: Dialect> Peers<D> {
         let entry = Pool { pool: Arc::downgrade(pool), home: home.clone(), always };
         let always = entry.always.clone();
         let mut known = self.known();
-        known.pools.retain(|one| one.pool.strong_count() > 0);
-        known.pools.push(Arc::new(entry));
+        known.memory.pools.retain(|one| one.pool.strong_count() > 0);
+        known.memory.pools.push(Arc::new(entry));
         drop(known);
         pool.admit(home, &self.admitted(home, &always), true)
     }
@@ -166,32 +176,17 @@ impl<D: Dialect> Peers<D> {
         on: bool,
     ) -> Result<()> {
         let pair = (from.number(), peer.number());
-        let (mappings, pools) = {
+        let memory = {
             let mut known = self.known();
             let changed = if on { known.enabled.insert(pair) } else { known.enabled.remove(&pair) };
             if !changed {
                 return Ok(());
             }
-            (known.mappings.clone(), known.pools.clone())
+            known.memory.clone()
         };
         let is_meant = |home: &DriverDevice<D>, always: &[i32]| {
             home.number() == pair.1 && !always.contains(&pair.0)
         };
-        let flags = if on { 3 } else { 0 };
-        for (at, one) in mappings {
-            if !is_meant(&one.home, &one.always) {
-                continue;
-            }
-            let set = virtual_memory::set_access(&one.home, at, one.bytes, &[pair.0], flags);
-            if set.is_err() && self.known().mappings.contains_key(&at) {
-                return set; // otherwise it was unmapped meanwhile
-            }
-        }
-        for one in pools.iter().filter(|one| is_meant(&one.home, &one.always)) {
-            if let Some(pool) = one.pool.upgrade() {
-                pool.admit(&one.home, &[pair.0], on)?;
-            }
-        }
-        Ok(())
+        self.set_access(memory, pair.0, is_meant, Some(on))
     }
 }

@@ -11,6 +11,7 @@ use ur_hal::{Claims, Granularity, MemoryKind};
 use ur_lock::PerKey;
 
 /// The state in one process; a forked child gets a new, empty one.
+#[derive(Default)]
 pub(super) struct Store<D: Dialect> {
     pub(super) peers: Peers<D>,
     pub(super) is_legacy_wished: OnceLock<bool>,
@@ -23,16 +24,4 @@ pub(super) struct Store<D: Dialect> {
     pub(super) pools: Mutex<HashSet<RawPool>>,
     /// The granularity of virtual memory, by the driver's number of the device.
     pub(super) granules: PerKey<i32, Granularity>,
-}
-impl<D: Dialect> Default for Store<D> {
-    fn default() -> Self {
-        Self {
-            peers: Peers::default(),
-            is_legacy_wished: OnceLock::new(),
-            takes_offsets: OnceLock::new(),
-            claims: Claims::default(),
-            pools: Mutex::default(),
-            granules: PerKey::new(),
-        }
-    }
 }

@@ -2,22 +2,24 @@
 //! memory that other code in this process allocated is in `foreign.rs`; shared events are in `shared_words.rs`.
 use super::{
     DriverDevice, Family,
-    backing::{Behind, granule, is_physical_shared, reaching},
+    backing::{ChunkSource, granule, is_physical_shared, reaching},
     context::DriverContext,
     device,
     driver::Dialect,
     foreign,
     native::{
         device as native,
-        ipc::OpenedHandle,
-        memory,
+        ipc::{self, OpenedHandle},
+        memory::{self, Sort},
         pool::{self, DriverPool, FromPool},
-        virtual_memory::{self, Mapped, MappedRun, Physical},
+        virtual_memory::{self, Mapped, Physical},
     },
     opened::{Opened, OpenedMemory},
-    virtual_mem,
 };
-use std::{os::fd::AsFd, sync::Arc};
+use std::{
+    os::fd::{AsFd, OwnedFd},
+    sync::Arc,
+};
 use ur_hal::{
     Address, Error, ErrorKind, Export, Memory, Range, Result, Shares, Travels, contradiction,
     payload_bytes, payload_data, too_large,
@@ -84,32 +86,12 @@ impl<D: Dialect> Shares for Family<D> {
     fn export(what: Export<'_, Self>) -> Result<Travels> {
         match what {
             Export::Memory(chunk, offset) => {
-                if let Some(from) = chunk.pool() {
-                    let (device, at) = (chunk.device(), chunk.range().start().get() as u64);
-                    let (fd, data) = (from.export(device)?, pool::export_pointer(device, at)?);
-                    let bytes = payload_bytes(Form::Pool as u8, &data);
-                    let exposes = chunk.range().bytes() as u64;
-                    return Ok((Payload::Driver { fd, base: 0, exposes, bytes }, device.uuid()));
-                }
-                let ((behind, before), device) = (chunk.behind()?, chunk.device().uuid());
-                let base = (before + offset) as u64;
-                let payload = match behind {
-                    Behind::Descriptor(fd) => {
-                        let exposes = (before + chunk.range().bytes()) as u64;
-                        let bytes = payload_bytes(Form::Physical as u8, &[]);
-                        Payload::Driver { fd, base, exposes, bytes }
-                    }
-                    Behind::Handle(handle) => {
-                        let data = [&handle[..], &base.to_le_bytes()].concat();
-                        Payload::Bytes(payload_bytes(Form::Handle as u8, &data))
-                    }
-                };
-                Ok((payload, device))
+                let (device, range) = (chunk.device(), chunk.range());
+                Ok((payload(chunk.source(), device, range, offset)?, device.uuid()))
             }
             Export::Physical(memory) => {
-                let (fd, exposes) = (memory.export()?, memory.bytes() as u64);
-                let bytes = payload_bytes(Form::Physical as u8, &[]);
-                Ok((Payload::Driver { fd, base: 0, exposes, bytes }, memory.device().uuid()))
+                let payload = in_physical(memory.export()?, 0, memory.bytes());
+                Ok((payload, memory.device().uuid()))
             }
         }
     }
@@ -142,15 +124,14 @@ impl<D: Dialect> Shares for Family<D> {
         _: &DriverContext<D>,
         home: &Arc<DriverDevice<D>>,
         arrived: Arrived,
-    ) -> Result<virtual_mem::Physical<D>> {
+    ) -> Result<Physical<D>> {
         let ArrivedPayload::Driver { fd, base: 0, exposes, bytes } = arrived.payload else {
             return Err(contradiction("what arrived is no physical memory"));
         };
         if bytes.first() != Some(&(Form::Physical as u8)) || exposes != arrived.size {
             return Err(contradiction("physical memory is a whole of its own"));
         }
-        let memory = physical(home, fd.as_fd(), exposes)?;
-        Ok(virtual_mem::Physical::opened(home, memory.passing_on(fd)))
+        Ok(physical(home, fd.as_fd(), exposes)?.passing_on(fd))
     }
     /// Of a classic allocation the driver waits for the context.
     fn waits_when_closed(opened: &OpenedMemory<D>) -> bool {
@@ -165,6 +146,44 @@ impl<D: Dialect> Shares for Family<D> {
     }
 }
 
+/// The payload for what lies at an offset in a chunk, which is at `range`.
+fn payload<D: Dialect>(
+    source: &ChunkSource<D>,
+    device: &DriverDevice<D>,
+    range: Range,
+    offset: usize,
+) -> Result<Payload> {
+    let at = range.start().get() as u64;
+    match source {
+        ChunkSource::Ordered(memory) => {
+            let (fd, data) = (memory.pool().export(device)?, pool::export_pointer(device, at)?);
+            let (bytes, exposes) = (payload_bytes(Form::Pool as u8, &data), range.bytes() as u64);
+            Ok(Payload::Driver { fd, base: 0, exposes, bytes })
+        }
+        ChunkSource::Virtual(_, memory) if virtual_memory::has_descriptors(device)? => {
+            Ok(in_physical(memory.export()?, offset, range.bytes()))
+        }
+        ChunkSource::Piece(piece) if piece.sort() == Sort::Device => {
+            let handle = ipc::handle_of(device, piece.at())?;
+            let base = at - piece.at() + offset as u64;
+            let data = [&handle[..], &base.to_le_bytes()].concat();
+            Ok(Payload::Bytes(payload_bytes(Form::Handle as u8, &data)))
+        }
+        _ => Err(Error::new(
+            ErrorKind::InvalidValue,
+            format!(
+                "this device exports no descriptors of its memory: set UR_{}_USM=legacy and allocate \
+                 again, which shares by the driver's old handles",
+                D::NAME
+            ),
+        )),
+    }
+}
+/// The payload for what lies at an offset in physical memory of `bytes`.
+fn in_physical(fd: Arc<OwnedFd>, offset: usize, bytes: usize) -> Payload {
+    let (base, exposes) = (offset as u64, bytes as u64);
+    Payload::Driver { fd, base, exposes, bytes: payload_bytes(Form::Physical as u8, &[]) }
+}
 /// Maps imported memory of `home`, accessible to those of `devices` that can access `home`'s memory.
 fn map<D: Dialect>(
     arrived: Arrived,
@@ -178,10 +197,7 @@ fn map<D: Dialect>(
             Some(1) => {
                 let base = usize::try_from(base).map_err(too_large)?;
                 let memory = physical(home, fd.as_fd(), exposes)?;
-                let granule = granule(home)?;
-                let refused = |error| refusal(home, exposes, error);
-                let mapped = Mapped::new(home, Arc::new(memory), granule).map_err(refused)?;
-                (mapped.at() as usize + base, Opened::Mapped(mapped))
+                mapped(home, exposes, [Ok(memory)], base)?
             }
             _ => {
                 let data = payload_data(Form::Pool as u8, &form)?;
@@ -200,14 +216,10 @@ fn map<D: Dialect>(
             }
             let (base, all) =
                 (usize::try_from(base).map_err(too_large)?, lengths(said, fds.len(), exposes)?);
-            let exposed = usize::try_from(exposes).map_err(too_large)?;
             // Each descriptor is closed as soon as the driver has imported it.
             let parts =
                 fds.into_iter().zip(all).map(|(fd, bytes)| physical(home, fd.as_fd(), bytes));
-            let granule = granule(home)?;
-            let refused = |error| refusal(home, exposes, error);
-            let mapped = MappedRun::new(home, exposed, parts, granule).map_err(refused)?;
-            (mapped.at() as usize + base, Opened::MappedRun(mapped))
+            mapped(home, exposes, parts, base)?
         }
         ArrivedPayload::Bytes(bytes) => {
             let (named, base) = bytes.split_last_chunk::<8>().unwrap_or((&[], &[0; 8]));
@@ -240,7 +252,7 @@ fn part_before(end: u64, at: u64, base: usize, bytes: usize) -> Option<usize> {
 }
 /// Imports physical memory of `home`. The size comes from the exporter and is verified only by mapping it.
 fn physical<D: Dialect>(
-    home: &DriverDevice<D>,
+    home: &Arc<DriverDevice<D>>,
     fd: std::os::fd::BorrowedFd<'_>,
     bytes: u64,
 ) -> Result<Physical<D>> {
@@ -250,6 +262,20 @@ fn physical<D: Dialect>(
         return Err(contradiction("it has a length that no memory of the device has"));
     }
     Physical::import(home, fd, bytes)
+}
+/// Maps imported `parts`, whose length in total is `exposes` as the exporter says; returns the address `base` bytes behind
+/// their start, and the mapping.
+fn mapped<D: Dialect>(
+    home: &Arc<DriverDevice<D>>,
+    exposes: u64,
+    parts: impl IntoIterator<Item = Result<Physical<D>>>,
+    base: usize,
+) -> Result<(usize, Opened<D>)> {
+    let granule = granule(home)?;
+    let bytes = usize::try_from(exposes).map_err(too_large)?;
+    let mapped = Mapped::new(home, bytes, parts, granule);
+    let mapped = mapped.map_err(|error| refusal(home, exposes, error))?;
+    Ok((mapped.at() as usize + base, Opened::Mapped(mapped)))
 }
 /// The error for a failed mapping of `bytes` of imported memory: a size larger than the device's memory is an
 /// invalid offer, not a lack of memory.

@@ -5,7 +5,10 @@
 //! access is handled in `crossing.rs`.
 use super::{
     DriverDevice, crossing,
-    driver::{Dialect, layout::Copy3d},
+    driver::{
+        Dialect,
+        layout::{Copy3d, CopyEnd},
+    },
     native::{
         memory::{Piece, Sort},
         staging::{Place, Rows, copy_rows, place_of},
@@ -24,8 +27,6 @@ use ur_lock::locked;
 const SIZES: [usize; 2] = [64 << 10, 4 << 20];
 /// The largest number of pieces of each size. If all are in use, the driver makes the copy and may block.
 const MOST: [usize; 2] = [256, 16];
-/// `CU_MEMORYTYPE_UNIFIED`: an end of a copy that is given by its address.
-pub(super) const BY_ADDRESS: i32 = 4;
 
 /// The pinned pieces of this process, one shelf for each size.
 #[derive(Debug)]
@@ -119,7 +120,7 @@ enum End<D: Dialect> {
 }
 /// Classifies an end; `None` is an array. The driver is not queried for memory of this adapter on the same
 /// device.
-fn end<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<End<D>> {
+fn end_of<D: Dialect>(device: &Arc<DriverDevice<D>>, end: Option<u64>) -> Result<End<D>> {
     let Some(at) = end else { return Ok(End::Within(Place::Device)) };
     let place = match D::statics().memory.get().claims.find(at as usize).flatten() {
         Some((MemoryKind::Host, _)) => return Ok(End::Within(Place::Pinned)),
@@ -143,7 +144,7 @@ pub(super) fn beyond<D: Dialect>(
     at: u64,
 ) -> Result<Option<&'static Arc<DriverDevice<D>>>> {
     match crossing::is_possible::<D>() {
-        true => Ok(match end(device, Some(at))? {
+        true => Ok(match end_of(device, Some(at))? {
             End::Beyond(home) => Some(home),
             End::Within(_) => None,
         }),
@@ -162,37 +163,8 @@ pub(super) fn copy<D: Dialect>(
     (to, from): (u64, u64),
     bytes: usize,
 ) -> Result<bool> {
-    let by = |at| Corner { address: at, pitch: bytes, rows: 1, x: 0, y: 0, z: 0 };
-    let what = Copy3d { width: bytes, height: 1, depth: 1, ..between(by(to), by(from)) };
-    copy_3d(device, stream, &what)
-}
-/// One end of a copy in memory: address, pitch in bytes, rows of a slice, and the position where it starts.
-struct Corner {
-    address: u64,
-    pitch: usize,
-    rows: usize,
-    x: usize,
-    y: usize,
-    z: usize,
-}
-fn between(to: Corner, from: Corner) -> Copy3d {
-    Copy3d {
-        src_type: BY_ADDRESS,
-        src_device: from.address,
-        src_pitch: from.pitch,
-        src_height: from.rows,
-        src_x: from.x,
-        src_y: from.y,
-        src_z: from.z,
-        dst_type: BY_ADDRESS,
-        dst_device: to.address,
-        dst_pitch: to.pitch,
-        dst_height: to.rows,
-        dst_x: to.x,
-        dst_y: to.y,
-        dst_z: to.z,
-        ..Copy3d::default()
-    }
+    let end = |at| CopyEnd::memory(at, bytes, 1);
+    copy_3d(device, stream, &Copy3d::new(end(to), end(from), [bytes, 1, 1]))
 }
 /// As [`copy`], for `height` rows of `width` bytes.
 ///
@@ -204,8 +176,8 @@ pub(super) fn copy_2d<D: Dialect>(
     (to, from): (Rows, Rows),
     (width, height): (usize, usize),
 ) -> Result<bool> {
-    let by = |(address, pitch)| Corner { address, pitch, rows: height, x: 0, y: 0, z: 0 };
-    copy_3d(device, stream, &Copy3d { width, height, depth: 1, ..between(by(to), by(from)) })
+    let end = |(at, pitch)| CopyEnd::memory(at, pitch, height);
+    copy_3d(device, stream, &Copy3d::new(end(to), end(from), [width, height, 1]))
 }
 /// As [`copy`], for a box.
 ///
@@ -216,13 +188,13 @@ pub(super) fn copy_3d<D: Dialect>(
     stream: &Stream<D>,
     what: &Copy3d,
 ) -> Result<bool> {
-    let address = |sort, at| (sort == BY_ADDRESS).then_some(at);
-    let ends = (address(what.dst_type, what.dst_device), address(what.src_type, what.src_device));
+    let address = |end: &CopyEnd| (end.kind == CopyEnd::BY_ADDRESS).then_some(end.device);
+    let ends = (address(&what.to), address(&what.from));
     let is_careful = stream.never_waits() || stream.waits_before();
     if !is_careful && !crossing::is_possible::<D>() {
         return Ok(false);
     }
-    let (to, from) = match (end(device, ends.0)?, end(device, ends.1)?) {
+    let (to, from) = match (end_of(device, ends.0)?, end_of(device, ends.1)?) {
         (End::Within(to), End::Within(from)) => (to, from),
         (_, End::Beyond(home)) | (End::Beyond(home), _) => {
             return crossing::copy_3d(device, stream, what, home).map(|()| true);
@@ -260,51 +232,35 @@ fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
     let starts =
         (0..what.depth).flat_map(move |z| ys().flat_map(move |y| xs().map(move |x| (x, y, z))));
     starts.map(move |(x, y, z)| {
-        let mut part = what;
-        (part.src_x, part.src_y, part.src_z) = (what.src_x + x, what.src_y + y, what.src_z + z);
-        (part.dst_x, part.dst_y, part.dst_z) = (what.dst_x + x, what.dst_y + y, what.dst_z + z);
-        part.width = across.min(what.width - x);
-        (part.height, part.depth) = (rows.min(what.height - y), 1);
-        part
+        let at = |end: CopyEnd| CopyEnd { x: end.x + x, y: end.y + y, z: end.z + z, ..end };
+        let size = [across.min(what.width - x), rows.min(what.height - y), 1];
+        Copy3d::new(at(what.to), at(what.from), size)
     })
 }
-/// The address and the pitch of the rows that a part reads.
-pub(super) fn source(part: &Copy3d) -> Rows {
-    let row = part.src_z * part.src_height + part.src_y;
-    (part.src_device + (row * part.src_pitch + part.src_x) as u64, part.src_pitch)
-}
-/// The address and the pitch of the rows that a part writes.
-pub(super) fn target(part: &Copy3d) -> Rows {
-    let row = part.dst_z * part.dst_height + part.dst_y;
-    (part.dst_device + (row * part.dst_pitch + part.dst_x) as u64, part.dst_pitch)
+/// The address and the pitch of the rows of a part in linear memory.
+fn rows(end: &CopyEnd) -> Rows {
+    (end.start(), end.pitch)
 }
 /// The same part with its memory ends given by start addresses instead of positions, and with a small pitch
 /// for a single row: drivers limit the pitch.
 fn folded(part: &Copy3d) -> Copy3d {
-    let mut folded = *part;
-    let pitch = |pitch| if part.height == 1 { part.width } else { pitch };
-    if part.src_type == BY_ADDRESS {
-        (folded.src_device, folded.src_pitch) = (source(part).0, pitch(part.src_pitch));
-        (folded.src_x, folded.src_y, folded.src_z, folded.src_height) = (0, 0, 0, part.height);
-    }
-    if part.dst_type == BY_ADDRESS {
-        (folded.dst_device, folded.dst_pitch) = (target(part).0, pitch(part.dst_pitch));
-        (folded.dst_x, folded.dst_y, folded.dst_z, folded.dst_height) = (0, 0, 0, part.height);
-    }
-    folded
+    let pitch = |end: CopyEnd| if part.height == 1 { part.width } else { end.pitch };
+    let fold = |end: CopyEnd| match end.kind {
+        CopyEnd::BY_ADDRESS => CopyEnd::memory(end.start(), pitch(end), part.height),
+        _ => end,
+    };
+    Copy3d { from: fold(part.from), to: fold(part.to), ..*part }
 }
 fn upload<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) -> Result<()> {
-    let (size, from, keep) = ((part.width, part.height), source(part), Arc::clone(lent));
+    let (size, from, keep) = ((part.width, part.height), rows(&part.from), Arc::clone(lent));
     stream.host_fn(move || copy_rows((keep.at(), size.0), from, size))?;
-    let mut rest = folded(part);
-    (rest.src_device, rest.src_pitch) = (lent.at(), size.0);
-    stream.copy_3d_now(&rest)
+    let piece = CopyEnd::memory(lent.at(), size.0, size.1);
+    stream.copy_3d_now(&Copy3d { from: piece, ..folded(part) })
 }
 fn download<D: Dialect>(stream: &Stream<D>, lent: &Arc<Lent<D>>, part: &Copy3d) -> Result<()> {
-    let (size, to, keep) = ((part.width, part.height), target(part), Arc::clone(lent));
-    let mut rest = folded(part);
-    (rest.dst_device, rest.dst_pitch) = (lent.at(), size.0);
-    stream.copy_3d_now(&rest)?;
+    let (size, to, keep) = ((part.width, part.height), rows(&part.to), Arc::clone(lent));
+    let piece = CopyEnd::memory(lent.at(), size.0, size.1);
+    stream.copy_3d_now(&Copy3d { to: piece, ..folded(part) })?;
     stream.host_fn(move || copy_rows(to, (keep.at(), size.0), size))
 }
 /// Enqueues a copy of rows of `width` bytes from memory that the caller may change on return. Returns whether
@@ -321,8 +277,8 @@ pub(super) fn upload_copy_of<D: Dialect>(
 ) -> Result<bool> {
     let size = (width, bytes.len() / width);
     let from = move |bytes: &[u8]| (bytes.as_ptr().expose_provenance() as u64, width);
-    let by = |(address, pitch)| Corner { address, pitch, rows: size.1, x: 0, y: 0, z: 0 };
-    if let End::Within(Place::Pinned | Place::Pageable) = end(device, Some(to.0))? {
+    let end = |(at, pitch)| CopyEnd::memory(at, pitch, size.1);
+    if let End::Within(Place::Pinned | Place::Pageable) = end_of(device, Some(to.0))? {
         let bytes = bytes.to_vec();
         stream.host_fn(move || copy_rows(to, from(&bytes), size))?;
         return Ok(true);
@@ -340,7 +296,7 @@ pub(super) fn upload_copy_of<D: Dialect>(
             from(&only.waiting)
         }
     };
-    let what = Copy3d { width, height: size.1, depth: 1, ..between(by(to), by(source)) };
+    let what = Copy3d::new(end(to), end(source), [width, size.1, 1]);
     let copied = match is_whole {
         true => stream.copy_3d_now(&what),
         false => parts(&what, lent.bytes()).try_for_each(|part| upload(stream, &lent, &part)),
@@ -352,7 +308,7 @@ fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {
     let parts: Vec<_> = parts(what, usize::MAX).collect();
     stream.host_fn(move || {
         for part in &parts {
-            copy_rows(target(part), source(part), (part.width, part.height));
+            copy_rows(rows(&part.to), rows(&part.from), (part.width, part.height));
         }
     })
 }
@@ -362,9 +318,10 @@ mod tests {
     use super::*;
 
     fn tiles(width: usize, height: usize, depth: usize, room: usize) -> Vec<[usize; 5]> {
-        let what = Copy3d { width, height, depth, dst_x: 1, ..Copy3d::default() };
-        let tile = |p: Copy3d| [p.src_x, p.src_y, p.src_z, p.width, p.height];
-        assert!(parts(&what, room).all(|p| p.dst_x == p.src_x + 1 && p.width * p.height <= room));
+        let to = CopyEnd { x: 1, ..CopyEnd::default() };
+        let what = Copy3d::new(to, CopyEnd::default(), [width, height, depth]);
+        let tile = |p: Copy3d| [p.from.x, p.from.y, p.from.z, p.width, p.height];
+        assert!(parts(&what, room).all(|p| p.to.x == p.from.x + 1 && p.width * p.height <= room));
         parts(&what, room).map(tile).collect()
     }
 
@@ -377,15 +334,7 @@ mod tests {
     }
     #[test]
     fn rows_begin_where_pitches_and_offsets_say() {
-        let what = Copy3d {
-            src_device: 1000,
-            src_pitch: 10,
-            src_height: 3,
-            src_x: 1,
-            src_y: 2,
-            src_z: 4,
-            ..Copy3d::default()
-        };
-        assert_eq!(source(&what), (1000 + 14 * 10 + 1, 10));
+        let end = CopyEnd { x: 1, y: 2, z: 4, ..CopyEnd::memory(1000, 10, 3) };
+        assert_eq!(rows(&end), (1000 + 14 * 10 + 1, 10));
     }
 }

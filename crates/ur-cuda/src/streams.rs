@@ -53,7 +53,7 @@ fn make<D: Dialect>(
     let kind = (priority, in_step, is_in_order);
     let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
-    Ok(Lanes::of(work, context.pools()))
+    Ok(Lanes::of(work, context))
 }
 
 /// Enqueues a write of a counter's value behind the dependencies of the submission. If this fails, waiters of
@@ -96,7 +96,7 @@ fn submit<D: Dialect>(
     let work = stream.work();
     match *what.command {
         Command::AllocAsync { request, made } => {
-            usm_async::allocate((work, stream.pools()), what, request.bytes, made)
+            usm_async::allocate((work, stream.context()), what, request.bytes, made)
         }
         Command::FreeAsync(memory) => usm_async::free(work, what, memory),
         Command::Native(call) => call_native(work, what, call),

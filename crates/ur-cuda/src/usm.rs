@@ -1,14 +1,14 @@
-//! USM: chunks for the core's pools.
+//! USM: chunks for the core's pools, and host memory that the application registers.
 use super::{
     DriverDevice, Family,
     backing::{ALIGNMENT, Chunk},
     context::DriverContext,
     driver::Dialect,
     foreign,
-    native::memory,
+    native::memory::{self, Registered},
 };
 use std::sync::Arc;
-use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range, Result};
+use ur_hal::{Access, Address, Allocates, KnownMemory, MemoryRequest, Pins, Range, Result};
 
 impl<D: Dialect> Allocates for Family<D> {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
@@ -42,5 +42,13 @@ impl<D: Dialect> Allocates for Family<D> {
     /// Of pinned, managed and classic device memory the driver waits for the context.
     fn waits_when_freed(chunk: &Chunk<D>) -> bool {
         chunk.goes_when_idle()
+    }
+}
+/// Host memory that the application allocated is pinned and mapped for all devices.
+impl<D: Dialect> Pins for Family<D> {
+    type Pinned = Registered<D>;
+    fn pin(context: &DriverContext<D>, host: Range, access: Access) -> Result<Registered<D>> {
+        let (at, is_read_only) = (host.start().get() as u64, access == Access::Read);
+        Registered::new(&context.devices()[0], at, host.bytes(), is_read_only)
     }
 }

@@ -1,6 +1,6 @@
 //! Memory that streams allocate and free in their order.
 use super::{
-    Family, backing::Chunk, driver::Dialect, native::pool::FromPool, ordered_pools::OrderedPools,
+    Family, backing::Chunk, context::ContextState, driver::Dialect, native::pool::FromPool,
     point::Point, submission::put, work::QueueState,
 };
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use ur_hal::{Handover, Result, Submission};
 /// # Errors
 /// As for [`put`]; nothing is allocated then, or `made` has it.
 pub(super) fn allocate<D: Dialect>(
-    (work, pools): (&QueueState<D>, &OrderedPools<D>),
+    (work, context): (&QueueState<D>, &ContextState<D>),
     what: &Submission<'_, Family<D>>,
     bytes: usize,
     made: &Handover<Chunk<D>>,
 ) -> Result<Option<Point<D>>> {
-    let from = pools.of(work.device())?;
+    let from = context.pool(work.device())?;
     put(work, what, |stream| {
         let memory = FromPool::new(Arc::clone(&from), from.alloc(bytes, stream.raw())?);
         made.put(Chunk::ordered(work.device(), memory, bytes)?);

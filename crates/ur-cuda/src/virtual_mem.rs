@@ -5,42 +5,13 @@ use super::{
     backing::{self, reaching},
     context::DriverContext,
     driver::Dialect,
-    native::virtual_memory::{self as native, Physical as Handle, Range as Reserved},
+    native::virtual_memory::{self as native, Physical, Range as Reserved},
 };
-use std::{os::fd::OwnedFd, sync::Arc};
+use std::sync::Arc;
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
 };
-
-/// Physical memory and its device.
-#[derive(Debug)]
-pub struct Physical<D: Dialect> {
-    memory: Handle<D>,
-    device: Arc<DriverDevice<D>>,
-    /// Whether it was imported from another process.
-    is_opened: bool,
-}
-impl<D: Dialect> Physical<D> {
-    /// Physical memory imported from another process.
-    pub(super) fn opened(device: &Arc<DriverDevice<D>>, memory: Handle<D>) -> Self {
-        Self { memory, device: device.clone(), is_opened: true }
-    }
-    /// The device whose memory it is.
-    pub(super) fn device(&self) -> &DriverDevice<D> {
-        &self.device
-    }
-    /// Its size in bytes.
-    pub(super) fn bytes(&self) -> usize {
-        self.memory.bytes()
-    }
-    /// The descriptor with which other processes can open it.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub(super) fn export(&self) -> ur_hal::Result<Arc<OwnedFd>> {
-        self.memory.export(&self.device)
-    }
-}
+use ur_lock::get_or_try;
 
 /// Reserved addresses, recorded as belonging to this adapter while this lives.
 #[derive(Debug)]
@@ -60,19 +31,18 @@ impl<D: Dialect> Drop for Reservation<D> {
 }
 
 /// Whether the driver can map physical memory at an offset; tried once in a process.
-fn takes_offsets<D: Dialect>(device: &DriverDevice<D>) -> Result<bool> {
-    let known = &D::statics().memory.get().takes_offsets;
-    if let Some(known) = known.get() {
-        return Ok(*known);
-    }
-    let granule = backing::granule(device)?;
-    let memory = Handle::create(device, 2 * granule)?;
-    let range = Reserved::reserve(device, 0, granule, granule)?;
-    let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
-    if takes {
-        native::unmap(device, range.at(), granule)?;
-    }
-    Ok(*known.get_or_init(|| takes))
+fn takes_offsets<D: Dialect>(device: &Arc<DriverDevice<D>>) -> Result<bool> {
+    let try_out = || {
+        let granule = backing::granule(device)?;
+        let memory = Physical::create(device, 2 * granule)?;
+        let range = Reserved::reserve(device, 0, granule, granule)?;
+        let takes = native::map(device, range.at(), granule, &memory, granule).is_ok();
+        if takes {
+            native::unmap(device, range.at(), granule)?;
+        }
+        Ok(takes)
+    };
+    get_or_try(&D::statics().memory.get().takes_offsets, try_out).copied()
 }
 /// The driver's access flags.
 fn rights(access: Access) -> i32 {
@@ -120,8 +90,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         if is_shareable && !native::has_descriptors(device)? {
             return Error::unsupported("descriptors of its memory, which sharing takes");
         }
-        let memory = Handle::create(device, bytes)?;
-        Ok(Physical { memory, device: device.clone(), is_opened: false })
+        Physical::create(device, bytes)
     }
     /// Maps the memory and sets the access of the devices.
     fn map(
@@ -131,8 +100,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         devices: &[Arc<DriverDevice<D>>],
         access: Access,
     ) -> Result<()> {
-        let ((at, size), rights) = (numbers(to), rights(access));
-        let Physical { memory, device, is_opened } = memory;
+        let ((at, size), rights, device) = (numbers(to), rights(access), memory.device());
         if offset != 0 && !takes_offsets(device)? {
             return Err(Error::new(
                 ErrorKind::Unsupported,
@@ -153,7 +121,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         };
         let mapped = native::map(device, at, size, memory, offset);
         // The size of imported memory comes from the exporter; mapping it shows whether it is true.
-        let mapped = mapped.map_err(|e| if *is_opened { native::foreign(e) } else { e });
+        let mapped = mapped.map_err(|e| if memory.is_opened() { native::foreign(e) } else { e });
         mapped.map_err(refusal)?;
         let given = reaching(device, devices).and_then(|all| {
             if rights != 0 {
@@ -171,7 +139,7 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         access: Access,
     ) -> Result<()> {
         let ((at, size), rights) = (numbers(part), rights(access));
-        let (device, peers) = (&memory.device, &D::statics().memory.get().peers);
+        let (device, peers) = (memory.device(), &D::statics().memory.get().peers);
         // Before the devices are selected, so that one that is started meanwhile gets the new rights.
         peers.set_rights(at..at + size as u64, rights);
         let reaching = peers.started_of(device, &reaching(device, devices)?);
@@ -180,6 +148,6 @@ impl<D: Dialect> VirtualMemory for Family<D> {
     fn unmap(_: &Reservation<D>, part: Range, memory: &Physical<D>) -> Result<()> {
         let (at, size) = numbers(part);
         D::statics().memory.get().peers.leave_mapping(at);
-        native::unmap(&memory.device, at, size)
+        native::unmap(memory.device(), at, size)
     }
 }

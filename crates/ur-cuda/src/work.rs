@@ -3,10 +3,10 @@
 //! lanes are idle. Commands are submitted in `streams.rs`.
 use super::{
     DriverDevice,
+    context::{ContextState, DriverContext},
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
-    ordered_pools::OrderedPools,
     shared_words::{PendingSignals, Registered, await_all},
 };
 use std::sync::{
@@ -24,18 +24,17 @@ const LANES: usize = 8;
 #[derive(Debug)]
 pub struct Lanes<D: Dialect> {
     work: Arc<QueueState<D>>,
-    /// The pools of its context.
-    pools: Arc<OrderedPools<D>>,
+    context: DriverContext<D>,
 }
 impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<QueueState<D>>, pools: &Arc<OrderedPools<D>>) -> Self {
-        Self { work, pools: Arc::clone(pools) }
+    pub(super) fn of(work: Arc<QueueState<D>>, context: &DriverContext<D>) -> Self {
+        Self { work, context: Arc::clone(context) }
     }
     pub(super) fn work(&self) -> &QueueState<D> {
         &self.work
     }
-    pub(super) fn pools(&self) -> &OrderedPools<D> {
-        &self.pools
+    pub(super) fn context(&self) -> &ContextState<D> {
+        &self.context
     }
 }
 impl<D: Dialect> Drop for Lanes<D> {
@@ -287,16 +286,11 @@ fn is_done(said: Result<bool>) -> bool {
 }
 
 /// A point that a lane must pass.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Moment<D: Dialect> {
     work: Arc<QueueState<D>>,
     lane: u32,
     number: u64,
-}
-impl<D: Dialect> Clone for Moment<D> {
-    fn clone(&self) -> Self {
-        Self { work: Arc::clone(&self.work), ..*self }
-    }
 }
 impl<D: Dialect> Moment<D> {
     fn in_lane(&self) -> Option<&Lane<D>> {

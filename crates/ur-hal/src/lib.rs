@@ -79,12 +79,15 @@ pub use memory::{
 pub use modules::{Modules, Piece};
 pub use moments::{Moment, new_object, objects_so_far};
 pub use notice::Severity;
-pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
+pub use pattern::{
+    KeptPattern, Pattern, PatternLength, RowPattern, doubled, greatest_common_divisor,
+};
 pub use peers::ReachesPeers;
 pub use placement::Placement;
 pub use rows::Rows;
 pub use shares::{
-    Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, too_large,
+    Export, Foreign, Shares, Travels, contradiction, payload_bytes, payload_data, refused_import,
+    too_large,
 };
 pub use stream_states::{StreamState, StreamStates};
 pub use streams::{AdoptedStream, EventSharing, Notification, Streams};

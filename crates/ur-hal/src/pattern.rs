@@ -105,6 +105,23 @@ impl<'a> RowPattern<'a> {
         turned.iter().copied().cycle().take(rows * self.width).collect()
     }
 }
+/// Makes `whole` of what has been written `done` by copies of what is there, twice as much each time. `copy` gets where
+/// each goes, and how much it is.
+///
+/// # Errors
+/// Those of `copy`.
+pub fn doubled(
+    mut done: usize,
+    whole: usize,
+    mut copy: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<()> {
+    while done < whole {
+        let more = done.min(whole - done);
+        copy(done, more)?;
+        done += more;
+    }
+    Ok(())
+}
 /// The greatest common divisor of two numbers, neither of which is 0.
 pub fn greatest_common_divisor(one: usize, other: usize) -> usize {
     let (mut divisor, mut rest) = (one, other);
@@ -124,6 +141,17 @@ mod tests {
         for (bytes, total) in [(&[][..], 8), (&[1, 2, 3], 8), (&[1, 2], 1), (&[1], 0)] {
             assert_eq!(Pattern::new(bytes, total).unwrap_err().kind(), ErrorKind::InvalidSize);
         }
+    }
+    #[test]
+    fn what_is_there_is_copied_twice_as_much_each_time() {
+        let mut copies = vec![];
+        let copy = |to, more| {
+            copies.push((to, more));
+            Ok(())
+        };
+        doubled(3, 17, copy).unwrap();
+        assert_eq!(copies, [(3, 3), (6, 6), (12, 5)]);
+        assert!(doubled(4, 4, |_, _| Err(ErrorKind::Unknown.into())).is_ok());
     }
     #[test]
     fn a_pattern_that_repeats_within_is_the_shorter_one() {

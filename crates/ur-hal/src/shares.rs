@@ -149,6 +149,15 @@ pub fn contradiction(what: &str) -> Error {
 pub fn too_large<E>(_: E) -> Error {
     contradiction("it is larger than this process's address space")
 }
+/// The error for something that another process sent and the driver refused: the exporter's fault, unless resources ran out,
+/// the device failed, or the driver does not have the function.
+pub fn refused_import(error: Error) -> Error {
+    if error.kind().is_want() || error.status().is_none() {
+        return error;
+    }
+    let why = format!("the driver refuses what the exporter sent: {error}");
+    Error::new(ErrorKind::InvalidValue, why)
+}
 /// The payload bytes of a driver: a byte that identifies the format, then the driver's data.
 pub fn payload_bytes(form: u8, data: &[u8]) -> Arc<[u8]> {
     [&[form], data].concat().into()
@@ -170,6 +179,16 @@ pub fn payload_data<const LENGTH: usize>(form: u8, bytes: &[u8]) -> Result<[u8; 
 mod tests {
     use super::*;
 
+    #[test]
+    fn what_the_driver_refuses_of_another_process_is_that_ones_fault_unless_something_ran_out() {
+        let blamed = |kind, status: Option<i32>| {
+            let error = Error::new(kind, "no");
+            refused_import(status.map_or(error.clone(), |status| error.with_status(status))).kind()
+        };
+        assert_eq!(blamed(ErrorKind::InvalidMemory, Some(1)), ErrorKind::InvalidValue);
+        assert_eq!(blamed(ErrorKind::OutOfResources, Some(1)), ErrorKind::OutOfResources);
+        assert_eq!(blamed(ErrorKind::Unsupported, None), ErrorKind::Unsupported);
+    }
     #[test]
     fn the_drivers_data_reads_back_in_its_own_form_only() {
         let bytes = payload_bytes(2, &[7; 64]);

@@ -12,6 +12,7 @@ use super::{
 };
 use std::sync::{Arc, OnceLock};
 use ur_hal::{Address, Error, ErrorKind, Memory, MemoryKind, Range, Result};
+use ur_lock::get_or_try;
 
 /// The largest alignment in bytes that can be requested.
 pub const ALIGNMENT: usize = 2 << 20;
@@ -104,14 +105,14 @@ impl Chunk {
     ) -> Result<Self> {
         let whole = bytes.checked_next_multiple_of(NATURAL).ok_or_else(too_large)?;
         let align = align.max(NATURAL);
-        let piece = Piece::new(lists.context(), device, sort, whole, align)?;
+        let piece = Piece::allocate(lists.context(), device, sort, whole, align)?;
         let (piece, at) = if (piece.at() as usize).is_multiple_of(align) {
             let at = piece.at();
             (piece, at)
         } else {
             drop(piece); // the driver aligned less strictly: allocate enough to contain an aligned range
             let more = whole.checked_add(align).ok_or_else(too_large)?;
-            let piece = Piece::new(lists.context(), device, sort, more, NATURAL)?;
+            let piece = Piece::allocate(lists.context(), device, sort, more, NATURAL)?;
             let at = (piece.at() as usize).next_multiple_of(align) as u64;
             (piece, at)
         };
@@ -121,7 +122,7 @@ impl Chunk {
         let kind = match sort {
             Sort::Host => MemoryKind::Host,
             Sort::Shared => MemoryKind::Managed,
-            Sort::Device | Sort::Exportable(_) => MemoryKind::Device,
+            Sort::Device | Sort::Exportable(_) | Sort::Imported(..) => MemoryKind::Device,
         };
         let place = Place { kind, device: Arc::clone(device), lists: Arc::clone(lists) };
         registry().claims.claim(base.get(), whole, Some(place));
@@ -141,12 +142,8 @@ impl Chunk {
     /// Returns the driver's error.
     pub(super) fn behind(&self) -> Result<(Arc<Handle>, usize)> {
         let before = self.range.start().get() - self.piece.at() as usize;
-        if let Some(known) = self.handle.get() {
-            return Ok((Arc::clone(known), before));
-        }
-        // If two threads do this at once, one of the handles is dropped.
-        let fresh = Arc::new(Handle::of(self.piece.context(), self.piece.at())?);
-        Ok((Arc::clone(self.handle.get_or_init(|| fresh)), before))
+        let fresh = || Handle::of(self.piece.within(), self.piece.at()).map(Arc::new);
+        Ok((Arc::clone(get_or_try(&self.handle, fresh)?), before))
     }
 }
 impl Drop for Chunk {

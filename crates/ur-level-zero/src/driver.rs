@@ -18,13 +18,13 @@ use ze_sys::*;
 
 pub use rows::Driver;
 
-/// A handle of an object that is destroyed by one call.
-pub trait Destroy: Copy {
-    /// Destroys the object.
+/// Something that one call takes back, such as the handle of an object, which was made in a `K`.
+pub trait Destroy<K>: Copy {
+    /// Takes it back.
     ///
     /// # Safety
     /// The caller owns it, and nothing uses it any more.
-    unsafe fn destroy(self) -> Outcome;
+    unsafe fn destroy(self, within: &K) -> Outcome;
 }
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident $(, $destroy:ident)?;)*) => { $(
     $(#[$doc])*
@@ -53,8 +53,8 @@ macro_rules! raws { ($($(#[$doc:meta])* $name:ident: $c:ident $(, $destroy:ident
             NonNull::new(handle).map(Self)
         }
     }
-    $(impl Destroy for $name {
-        unsafe fn destroy(self) -> Outcome {
+    $(impl<K> Destroy<K> for $name {
+        unsafe fn destroy(self, _: &K) -> Outcome {
             // SAFETY: the caller owns the object.
             unsafe { driver().$destroy(self) }
         }

@@ -5,12 +5,7 @@ use super::{
     DriverDevice, LevelZero,
     context::DriverContext,
     device,
-    driver::RawDevice,
-    native::{
-        context::NativeContext,
-        ipc::Handle,
-        memory::{self, Known},
-    },
+    native::{context::NativeContext, ipc::Handle, memory},
     registry::registry,
     share::payload_of,
 };
@@ -64,18 +59,6 @@ impl Foreign<LevelZero> for Shared {
         Some(payload_of(&self.handle, 0, self.range.bytes()))
     }
 }
-/// The device with this driver handle: a root device or a sub-device.
-fn device_of(raw: Option<RawDevice>) -> Option<Arc<DriverDevice>> {
-    raw.and_then(device::with_handle)
-}
-
-/// What the driver reports for `at`; `None` for memory of this adapter.
-fn known(context: &DriverContext, at: Address) -> Result<Option<Known>> {
-    match registry().claims.find(at.get()) {
-        Some(_) => Ok(None), // memory of this adapter that is in no allocation
-        None => memory::known(context.native(), at.get() as u64),
-    }
-}
 /// What the driver reports for an address that is not in memory of this adapter.
 ///
 /// # Errors
@@ -84,7 +67,11 @@ pub(super) fn recognise(
     context: &DriverContext,
     at: Address,
 ) -> Result<Option<KnownMemory<Arc<DriverDevice>>>> {
-    let Some(known) = known(context, at)? else { return Ok(None) };
+    if registry().claims.find(at.get()).is_some() {
+        return Ok(None); // memory of this adapter that is in no allocation
+    }
+    let known = memory::known(context.native(), at.get() as u64)?;
+    let Some(known) = known else { return Ok(None) };
     let kind = match known.kind {
         ZE_MEMORY_TYPE_SHARED => MemoryKind::Managed,
         ZE_MEMORY_TYPE_DEVICE => MemoryKind::Device,
@@ -92,5 +79,5 @@ pub(super) fn recognise(
     };
     let base = Address::new(known.base as usize).ok_or(ErrorKind::Unknown)?;
     let range = Range::new(base, known.bytes)?;
-    Ok(Some(KnownMemory { range, kind, device: device_of(known.device) }))
+    Ok(Some(KnownMemory { range, kind, device: known.device.and_then(device::with_handle) }))
 }

@@ -101,14 +101,10 @@ pub(super) fn copy(
                 image.native.copy(list, region(into), &from.native, region(out))
             })
         }
-        ImageEnd::FromMemory(at, pitches) => {
+        ImageEnd::FromMemory(at, pitches) | ImageEnd::ToMemory(at, pitches) => {
+            let is_written = matches!(other, ImageEnd::ToMemory(..));
             pieces(layout, part, (at, pitches), |region, at, pitches| {
-                image.native.write(list, region, at, pitches)
-            })
-        }
-        ImageEnd::ToMemory(at, pitches) => {
-            pieces(layout, part, (at, pitches), |region, at, pitches| {
-                image.native.read(list, region, at, pitches)
+                image.native.copy_memory(list, region, (at, is_written), pitches)
             })
         }
     }

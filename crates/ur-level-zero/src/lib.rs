@@ -48,7 +48,6 @@ mod streams;
 mod submission;
 mod sync_point;
 mod usm;
-mod usm_host;
 mod utility_lists;
 mod variant;
 mod virtual_mem;

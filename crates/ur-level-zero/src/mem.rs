@@ -41,7 +41,7 @@ impl MakesBuffers for LevelZero {
         Ok(AdoptedBuffer {
             memory: Range::new(start, bytes)?,
             is_hosts: known.kind != ZE_MEMORY_TYPE_DEVICE,
-            object: is_owned.then(|| Piece::adopted(context.native(), at)),
+            object: is_owned.then(|| Piece::at_address(context.native(), at)),
         })
     }
 }

@@ -1,13 +1,15 @@
-//! USM: chunks for the core's pools.
+//! USM: chunks for the core's pools, and host memory that the application registers.
 use super::{
     DriverDevice, LevelZero,
     backing::{ALIGNMENT, Chunk},
     context::DriverContext,
     crossing::{Ends, line},
-    foreign, native, options,
+    foreign,
+    native::{self, memory::Imported},
+    options,
 };
 use std::sync::Arc;
-use ur_hal::{Address, Allocates, KnownMemory, MemoryRequest, Range, Result};
+use ur_hal::{Access, Address, Allocates, KnownMemory, MemoryRequest, Pins, Range, Result};
 
 impl Allocates for LevelZero {
     const LARGEST_ALIGNMENT: usize = ALIGNMENT;
@@ -55,5 +57,14 @@ impl Allocates for LevelZero {
             return ways.copy((line(ends.0), line(ends.1)), (bytes, 1, 1));
         }
         context.utility_lists().with(device, |list| list.copy(ends.0, ends.1, bytes))
+    }
+}
+/// Host memory that the application allocated is imported by the driver.
+impl Pins for LevelZero {
+    type Pinned = Imported;
+    /// The driver has no read-only imports.
+    fn pin(context: &DriverContext, host: Range, _: Access) -> Result<Imported> {
+        let (platform, start) = (context.platform().raw(), host.start().get() as u64);
+        Imported::new(platform, context.native(), start, host.bytes())
     }
 }

@@ -4,7 +4,6 @@ use super::{
     context::DriverContext,
     driver::RawPhysical,
     native::{
-        ipc::foreign,
         physical_memory::{self, Physical},
         virtual_memory as native,
     },
@@ -17,6 +16,7 @@ use std::{
 };
 use ur_hal::{
     Access, Address, Error, ErrorKind, Granularity, Memory, Range, Result, VirtualMemory,
+    refused_import,
 };
 use ur_lock::locked;
 
@@ -41,13 +41,13 @@ impl Reservation {
     /// Maps `piece` at `at`.
     fn put(&self, at: usize, piece: Piece) -> Result<()> {
         let Piece { bytes, memory, offset, access } = piece;
-        native::map(self.reserved.context(), at as u64, bytes, memory, offset, access)?;
+        native::map(self.reserved.within(), at as u64, bytes, memory, offset, access)?;
         locked(&self.pieces).insert(at, piece);
         Ok(())
     }
     /// Unmaps the piece at `at`.
     fn take(&self, at: usize, bytes: usize) -> Result<()> {
-        native::unmap(self.reserved.context(), at as u64, bytes)?;
+        native::unmap(self.reserved.within(), at as u64, bytes)?;
         locked(&self.pieces).remove(&at);
         Ok(())
     }
@@ -155,7 +155,7 @@ impl VirtualMemory for LevelZero {
             memory.discount_mapping();
         }
         // The size of imported memory comes from the exporter; mapping it shows whether it is true.
-        mapped.map_err(|error| if memory.is_opened() { foreign(error) } else { error })
+        mapped.map_err(|error| if memory.is_opened() { refused_import(error) } else { error })
     }
     fn protect(
         reservation: &Reservation,
@@ -164,7 +164,7 @@ impl VirtualMemory for LevelZero {
         devices: &[Arc<DriverDevice>],
         access: Access,
     ) -> Result<()> {
-        let (context, (at, size)) = (reservation.reserved.context(), numbers(part));
+        let (context, (at, size)) = (reservation.reserved.within(), numbers(part));
         let ways = devices.first().map(|device| native::ways(device)).transpose()?;
         if ways.is_some_and(|ways| !ways.keeps_offsets) {
             // Commands must not run while the memory is briefly unmapped.

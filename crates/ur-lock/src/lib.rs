@@ -1,4 +1,4 @@
-//! Locks of the standard library, taken also after a thread panicked while it held one, and code whose panic ends nothing else. Panics become result codes
+//! Locks of the standard library, taken also after a thread panicked while it held one, values that are made once, and code whose panic ends nothing else. Panics become result codes
 //! where C called (`ur_adapter::entry`), so a panic must not turn every later call into another one: whoever holds
 //! one of these locks keeps what it guards consistent after each statement that can panic.
 mod per_key;
@@ -83,6 +83,13 @@ mod tests {
         for depth in 0..3 {
             assert_eq!(caught(|| std::panic::panic_any(Again(depth))), None::<()>);
         }
+    }
+    #[test]
+    fn what_was_made_once_is_not_made_again_and_an_error_is_not_kept() {
+        let cell = OnceLock::new();
+        assert_eq!(get_or_try(&cell, || Err::<u32, _>("not yet")), Err("not yet"));
+        assert_eq!(get_or_try(&cell, || Ok::<_, ()>(7)), Ok(&7));
+        assert_eq!(get_or_try(&cell, || Err(())), Ok(&7));
     }
     #[test]
     fn a_lock_is_taken_after_a_thread_panicked_with_it() {

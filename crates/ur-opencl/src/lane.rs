@@ -24,7 +24,7 @@ use std::{
 use ur_adapter::error::Result;
 use ur_hal::{Command, Completion, HostCall, Order, Profile, Submission};
 use ur_ipc::arena::Counter;
-use ur_lock::locked;
+use ur_lock::{get_or_try, locked};
 use ur_mapping::PerProcess;
 
 /// A stream's handle.
@@ -162,11 +162,7 @@ impl Lane {
     }
     /// The queue of which the driver notes times, beside one of which it does not.
     fn timed(&self) -> Result<&NativeQueue> {
-        if let Some(timed) = self.timed.get() {
-            return Ok(timed);
-        }
-        let made = self.native.with_times(self.device.raw())?;
-        Ok(self.timed.get_or_init(|| made))
+        get_or_try(&self.timed, || self.native.with_times(self.device.raw()))
     }
     /// A command behind another one, of which the driver notes the time: in the queue beside this one, which waits for it in its turn,
     /// so that what is behind all of this one's commands is behind it too.

@@ -97,9 +97,7 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     fn submitted(context: usize, since: u64) -> Vec<Self::Moment>;
     /// Whether this process is a forked child of one whose driver works in that process alone: what the child has is the
     /// parent's, whose threads may have held locks of queues at the fork.
-    fn is_of_parent() -> bool {
-        false
-    }
+    fn is_of_parent() -> bool;
     /// Memory of another process.
     type Opened;
     /// Makes memory of a block of a pool.
@@ -113,39 +111,26 @@ pub trait Memory: fmt::Debug + Send + Sync + Sized + 'static {
     fn within(&self) -> Option<(&Chunk<Self>, usize)>;
     /// The memory, if it is imported from another process.
     fn as_opened(&self) -> Option<&Self::Opened>;
-    /// Makes memory of what a queue allocates in its order; `None` if queues of this driver do not.
-    fn ordered(memory: InOrder<Self>) -> Option<Self> {
-        let _ = memory;
-        None
-    }
+    /// Makes memory of what a queue allocates in its order.
+    fn ordered(memory: InOrder<Self>) -> Self;
     /// Whether it is imported from another process.
     fn is_opened(&self) -> bool {
         self.as_opened().is_some()
     }
     /// Whether freed memory is reused for other allocations. It is then kept as long as other processes have it open.
-    fn is_reused(&self) -> bool {
-        !self.is_opened()
-    }
+    fn is_reused(&self) -> bool;
     /// The memory that a queue allocated in its order. Any other memory exists before the commands that use it are enqueued.
-    fn as_ordered(&self) -> Option<&InOrder<Self>> {
-        None
-    }
+    fn as_ordered(&self) -> Option<&InOrder<Self>>;
     /// Whether it was allocated as exportable memory, and has to be freed by the entry for that.
-    fn is_exportable(&self) -> bool {
-        false
-    }
+    fn is_exportable(&self) -> bool;
     /// Whether this process may only read it, because the exporter said so.
-    fn is_read_only(&self) -> bool {
-        false
-    }
+    fn is_read_only(&self) -> bool;
     /// Checks whether a command may access `range`, which overlaps no allocation, as far as the backend knows what is
     /// there.
     ///
     /// # Errors
     /// Those of a command that accesses `range` as `needs` states.
-    fn check_elsewhere(_range: Range, _needs: Access) -> Result<()> {
-        Ok(())
-    }
+    fn check_elsewhere(range: Range, needs: Access) -> Result<()>;
 }
 /// An allocation of the driver.
 pub type Chunk<M> = <<M as Memory>::Source as pool::Source>::Chunk;

@@ -12,7 +12,6 @@ pub mod of_others;
 pub mod ordered;
 pub mod physical;
 pub mod policy;
-pub mod pools;
 pub mod ranges;
 pub mod reservations;
 pub mod totals;

@@ -5,7 +5,7 @@ pub(crate) use super::storage::{Copies, Copy};
 pub use super::storage::{Found, HasStorage, Storage};
 use super::{
     block::Block,
-    own_handle, storage,
+    own_handle,
     usm_pool::{Context, Device, HasUsm},
 };
 use crate::{
@@ -23,6 +23,7 @@ use ur_hal::{
     Access, Address, Adopted, AdoptedBuffer, ImageDesc, NativeHandle, NativeKind, NativeObject,
     Placement, Range, Types,
 };
+use ur_lock::get_or_try;
 use ur_sys::*;
 
 /// A driver over which the core implements memory objects.
@@ -140,9 +141,7 @@ impl<D: BufferBackend> Mem<D> {
             Found::At(base) => {
                 let whole = of.storage.object(base)?;
                 D::buffer_handle(match &of.what {
-                    What::Part(slot) => {
-                        storage::object(slot, || D::part(whole, of.origin, of.bytes))?
-                    }
+                    What::Part(slot) => get_or_try(slot, || D::part(whole, of.origin, of.bytes))?,
                     What::Buffer | What::Image(_) => whole,
                 })?
             }

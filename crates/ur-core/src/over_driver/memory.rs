@@ -52,8 +52,8 @@ impl<D: HasMemory> allocation::Memory for Memory<D> {
     fn opened(memory: D::Opened) -> Self {
         Self::Opened(memory)
     }
-    fn ordered(memory: Ordered<D::Allocation>) -> Option<Self> {
-        Some(Self::Ordered(memory))
+    fn ordered(memory: Ordered<D::Allocation>) -> Self {
+        Self::Ordered(memory)
     }
     fn within(&self) -> Option<(&D::Allocation, usize)> {
         match self {

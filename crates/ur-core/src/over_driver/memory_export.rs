@@ -2,6 +2,7 @@
 //! allocation of its own. Each export makes a new descriptor, which the caller must close.
 use super::{
     OverDriver,
+    objects::handle,
     usm_pool::{Context, Device, HasUsm, check_size, enter},
 };
 use crate::memory::{
@@ -17,7 +18,7 @@ use ur_adapter::{
     api::MemoryExportExpApi,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object},
+    object::Borrowed,
 };
 use ur_hal::{ExportsMemory, ExternalForm};
 use ur_sys::ur_exp_external_mem_type_t;
@@ -44,9 +45,6 @@ fn form<D: HasUsm + ExportsMemory>(
     }
 }
 
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
-}
 fn none<T>(mem: UsmPtr) -> Result<T> {
     let why = format!("{mem:?} is not the start of exportable memory of this context");
     Error::refuse(ErrorCode::InvalidValue, why)

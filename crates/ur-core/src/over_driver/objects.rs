@@ -23,6 +23,10 @@ use ur_sys::{ur_backend_t, ur_logger_level_t};
 pub type DriverDevice<D> = <D as Types>::Device;
 /// The driver's object for a context.
 pub type DriverContext<D> = <D as Types>::Context;
+/// The address of an object's handle, which tells it from all others that exist.
+pub(super) fn handle<T>(object: &Object<T>) -> usize {
+    object.as_handle().addr()
+}
 
 /// A driver over which the core implements devices and contexts, and the properties of its adapter.
 pub trait Contexts:

@@ -16,7 +16,7 @@ use ur_adapter::{
     object::Owned,
 };
 use ur_hal::{Access, ImageDesc, MakesBuffers, MakesImages, Placement, Range, Types};
-use ur_lock::locked;
+use ur_lock::{get_or_try, locked};
 use ur_sys::ur_mem_flags_t;
 
 /// A driver that provides memory for buffers and images.
@@ -242,7 +242,7 @@ impl<D: HasStorage> Storage<D> {
     /// Returns the driver's error.
     pub(super) fn object(&self, at: UsmPtr) -> Result<&D::Buffer> {
         let memory = Range::new(at.into(), self.bytes)?;
-        object(&self.object, || D::buffer(self.context.driver(), memory))
+        Ok(get_or_try(&self.object, || D::buffer(self.context.driver(), memory))?)
     }
     /// The device's copy, and its index. Contents may be out of date there.
     pub(crate) fn on(&self, device: &Owned<Device<D>>) -> Result<(&Copy<D>, usize)> {
@@ -250,16 +250,12 @@ impl<D: HasStorage> Storage<D> {
         match &self.copies {
             Some(Copies::One(copy)) => Ok((copy, index)),
             Some(Copies::Each { image, all, .. }) => {
-                if let Some(copy) = all[index].get() {
-                    return Ok((copy, index));
-                }
                 let device = &self.context.devices()[index];
-                let fresh = match image {
-                    None => Copy::block(Block::new(&self.context, Some(device), self.bytes)?),
-                    Some(image) => Copy::image(make_image(&self.context, index, None, image)?),
+                let fresh = || match image {
+                    None => Block::new(&self.context, Some(device), self.bytes).map(Copy::block),
+                    Some(image) => make_image(&self.context, index, None, image).map(Copy::image),
                 };
-                // If another thread was faster, this one is dropped unused.
-                Ok((all[index].get_or_init(|| fresh), index))
+                Ok((get_or_try(&all[index], fresh)?, index))
             }
             None => Err(ErrorCode::InvalidMemObject.into()),
         }
@@ -331,20 +327,6 @@ fn make_image<D: HasStorage>(
         ErrorCode::OutOfDeviceMemory => error.with_code(ErrorCode::OutOfResources),
         _ => error,
     })
-}
-/// Returns the driver's object in a slot; `make` makes it at first.
-///
-/// # Errors
-/// Those of `make`.
-pub(super) fn object<O>(
-    slot: &OnceLock<O>,
-    make: impl FnOnce() -> ur_hal::Result<O>,
-) -> Result<&O> {
-    if let Some(made) = slot.get() {
-        return Ok(made);
-    }
-    let fresh = make()?;
-    Ok(slot.get_or_init(|| fresh)) // unless another thread was faster
 }
 impl<D: HasStorage> Drop for Storage<D> {
     /// Frees the memory when the commands submitted so far are complete.

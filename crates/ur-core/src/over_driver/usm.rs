@@ -1,12 +1,13 @@
 //! USM: what callers request is checked here, and taken from the pools of `usm_pool.rs` or from the driver.
 use super::{
-    OverDriver, usm_host,
+    OverDriver,
+    objects::handle,
+    usm_host,
     usm_pool::{Context, Device, HasUsm, UsmPool, check_size, take, take_alone},
 };
 use crate::memory::{
     allocation::{self, Allocation, Home, Usm},
     policy::Policy,
-    pools::Identified,
     ranges::check_range,
     usm::{alignment, check_hints, rows},
 };
@@ -25,9 +26,6 @@ use ur_sys::{
     ur_usm_pool_desc_t, ur_usm_pool_info_t, ur_usm_type_t,
 };
 
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
-}
 /// What a caller requests of memory besides its size.
 pub struct Wish<'call, D: HasUsm> {
     /// The device for which it is allocated; the context's first if `None`.
@@ -56,7 +54,7 @@ pub fn allocate<D: HasUsm>(
     let align = alignment(wished, natural, D::LARGEST_ALIGNMENT)?;
     pool.map_or(Ok(()), |pool| match device {
         Some(device) => pool.check(context, device),
-        None => pool.identity().check_context(context),
+        None => pool.check_context(context),
     })?;
     let policy = desc.map_or(Ok(None), Policy::of)?;
     let home = Home {
@@ -233,7 +231,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<UsmPool<D>>> {
         context.check(device)?;
-        context.pools().by_device().default_of(device, || Ok(UsmPool::initial(context)))
+        UsmPool::default_of(context, device)
     }
     fn usm_pool_get_device_pool_exp(
         context: Borrowed<'_, Context<D>>,
@@ -248,7 +246,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
         pool.check(context, device)?;
-        context.pools().by_device().choose(device, pool, || Ok(UsmPool::initial(context)))
+        UsmPool::choose(context, device, pool)
     }
     fn usm_pool_destroy_exp(
         context: Borrowed<'_, Context<D>>,
@@ -256,7 +254,7 @@ impl<D: HasUsm> UsmExpApi for OverDriver<D> {
         pool: Borrowed<'_, UsmPool<D>>,
     ) -> Result<()> {
         pool.check(context, device)?; // the generated shim then releases the caller's reference
-        match pool.identity().is_default() {
+        match pool.is_default() {
             false => Ok(()),
             true => Error::refuse(
                 ErrorCode::InvalidValue,

@@ -1,6 +1,9 @@
 //! Host memory that the caller allocated and then registered or imported as USM. The driver pins it for all devices;
 //! the ranges are kept for `urUSMGetMemAllocInfo`.
-use super::{CoreBackend, objects::Context};
+use super::{
+    CoreBackend,
+    objects::{Context, handle},
+};
 use crate::memory::{allocation::Allocation, maps::is_mapped};
 use std::{
     collections::BTreeMap,
@@ -14,7 +17,7 @@ use ur_adapter::{
     info::Answer,
     log,
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned},
+    object::{Borrowed, Owned},
 };
 use ur_hal::{Access, Pins, Range};
 use ur_sys::{ur_usm_alloc_info_t, ur_usm_type_t};
@@ -66,9 +69,6 @@ type Ranges<D> = BTreeMap<usize, Known<D>>;
 type All<D> = Mutex<Ranges<D>>;
 fn all<D: HostRegistration>() -> MutexGuard<'static, Ranges<D>> {
     ur_lock::locked(D::statics().of_process::<All<D>>())
-}
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
 }
 
 fn refused<T>(why: String) -> Result<T> {

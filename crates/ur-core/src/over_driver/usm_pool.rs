@@ -1,23 +1,30 @@
 //! USM pools: what `ur_usm_pool_handle_t` points at, and which pool a device of a context uses. Blocks are cut by
 //! `ur_adapter::pool`, and requests of callers are checked in `usm.rs`.
 pub(super) use super::objects::{Context, Device};
-use super::{DriverContext, DriverDevice, leaving::Leaving, usm_host::HostRegistration};
+use super::{
+    DriverContext, DriverDevice, leaving::Leaving, objects::handle, usm_host::HostRegistration,
+};
 use crate::{
     memory::{
         allocation::{Allocation, Counted, Home, Memory, Usm},
         deferred_free::{self, is_for_room},
-        pools::{ByDevice, Identified, Identity},
         totals::Totals,
         usm::limits,
     },
     process_mutex::ProcessMutex,
 };
-use std::sync::{Arc, OnceLock, atomic::Ordering::*};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering::*},
+    },
+};
 use ur_adapter::{
     api::Objects,
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Object, Owned},
+    object::{Borrowed, Owned},
     pool::{self, Limits, Pool, Source},
 };
 use ur_hal::{Allocates, Memory as _, MemoryRequest, Range, Shares, Types};
@@ -110,7 +117,15 @@ impl<D: HasUsm> Counted for Chunks<D> {
 /// memory stays in use until its blocks are freed, even after the handle is released.
 #[derive(Debug)]
 pub struct UsmPool<D: HasUsm> {
-    identity: Identity<Context<D>, Device<D>>,
+    /// The address of its context's handle.
+    handle: usize,
+    /// Keeps the context alive; `None` for the context's own pools, which would otherwise keep it forever.
+    _kept: Option<Owned<Context<D>>>,
+    /// The device for which it was made; `None` for all devices of the context.
+    device: Option<Owned<Device<D>>>,
+    /// Its number among the pools of this process, which is never reused.
+    number: u64,
+    is_default: bool,
     context: Arc<DriverContext<D>>,
     /// The context's first device. Its memory size is the reported limit of a pool for all devices.
     first: Owned<Device<D>>,
@@ -148,12 +163,18 @@ impl<D: HasUsm> UsmPool<D> {
         let limits = limits(desc)?;
         let mut pool = Self::new(context, [limits; 2]);
         pool.zeroed = desc.flags.contains(ur_usm_pool_flags_t::ZERO_INITIALIZE_BLOCK);
-        pool.identity = Identity::of_pool(context, device)?;
+        pool._kept = Some(context.own()?);
+        pool.device = device.map(Borrowed::own).transpose()?;
         Ok(Owned::new(pool))
     }
     fn new(context: Borrowed<'_, Context<D>>, limits: [Limits; 2]) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
-            identity: Identity::of_context(handle(&context)),
+            handle: handle(&context),
+            _kept: None,
+            device: None,
+            number: NEXT.fetch_add(1, Relaxed), // only uniqueness matters, so any ordering will do
+            is_default: false,
             context: Arc::clone(context.driver()),
             first: context.devices()[0].clone(),
             zeroed: false,
@@ -163,18 +184,49 @@ impl<D: HasUsm> UsmPool<D> {
     }
     /// A default pool of a device.
     pub fn initial(context: Borrowed<'_, Context<D>>) -> Self {
-        let pool = Self::new(context, [Limits::default(); 2]);
-        Self { identity: Identity::of_default(handle(&context)), ..pool }
+        Self { is_default: true, ..Self::new(context, [Limits::default(); 2]) }
     }
-    /// The pool that a device uses if the caller passes none.
+    /// The default pool of a device.
     ///
     /// # Errors
-    /// None: a new pool has no memory.
+    /// `UNINITIALIZED` in a forked child that inherited the context.
+    pub fn default_of(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+    ) -> Result<Owned<Self>> {
+        DevicePool::of(context, device, |pools| pools.default.clone())
+    }
+    /// The pool that a device uses if the caller passes none: what the caller set, if that still exists; otherwise the
+    /// default pool.
+    ///
+    /// # Errors
+    /// As for [`default_of`](Self::default_of).
     pub fn current(
         context: Borrowed<'_, Context<D>>,
         device: Borrowed<'_, Device<D>>,
     ) -> Result<Owned<Self>> {
-        context.pools().by_device().current_of(device, || Ok(Self::initial(context)))
+        let both = |pools: &mut DevicePool<D>| (pools.default.clone(), pools.chosen);
+        let (default, chosen) = DevicePool::of(context, device, both)?;
+        let found = chosen.and_then(|(handle, number)| {
+            Owned::<Self>::find(handle).ok().filter(|pool| pool.number == number)
+        });
+        Ok(found.unwrap_or(default))
+    }
+    /// Makes a device use `pool` from now on.
+    ///
+    /// # Errors
+    /// As for [`default_of`](Self::default_of).
+    pub fn choose(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        pool: Borrowed<'_, Self>,
+    ) -> Result<()> {
+        let chosen = (!pool.is_default).then(|| (handle(&pool), pool.number));
+        DevicePool::of(context, device, |pools| pools.chosen = chosen)
+    }
+    /// Whether it is a device's default pool.
+    pub fn is_default(&self) -> bool {
+        self.is_default
     }
     /// Its counters.
     pub fn totals(&self) -> &Arc<Totals> {
@@ -262,7 +314,18 @@ impl<D: HasUsm> UsmPool<D> {
         device: Borrowed<'_, Device<D>>,
     ) -> Result<()> {
         context.check(device)?;
-        self.identity.check(context, device)
+        self.check_context(context)?;
+        let why = || "the pool was made for another device: name that one";
+        let is_for = self.device.as_ref().is_none_or(|own| own.same(&device));
+        Error::unless(is_for, ErrorCode::InvalidValue, why)
+    }
+    /// Checks that it belongs to a context.
+    ///
+    /// # Errors
+    /// `INVALID_VALUE` for a pool of another context.
+    pub fn check_context(&self, context: Borrowed<'_, Context<D>>) -> Result<()> {
+        let why = || "the pool belongs to another context: make one in this context";
+        Error::unless(self.handle == handle(&context), ErrorCode::InvalidValue, why)
     }
     /// The value of a property that is a size.
     ///
@@ -273,10 +336,10 @@ impl<D: HasUsm> UsmPool<D> {
         // Memory is no longer in use once the commands that used it are complete.
         deferred_free::sweep_all::<D::Memory>();
         match name {
-            I::CONTEXT => Ok(self.identity.context()),
+            I::CONTEXT => Ok(self.handle),
             I::RELEASE_THRESHOLD_EXP => Ok(self.parts.lock()?.limits[0].keep),
             I::MAXIMUM_SIZE_EXP => {
-                let most = D::memory_size(self.identity.device().unwrap_or(&self.first))?;
+                let most = D::memory_size(self.device.as_ref().unwrap_or(&self.first))?;
                 Ok(self.totals.maximum.load(Relaxed).min(most))
             }
             name => self.totals.size(name).ok_or(ErrorCode::UnsupportedEnumeration.into()),
@@ -295,21 +358,47 @@ impl<D: HasUsm> UsmPool<D> {
     }
 }
 
-fn handle<T>(object: &Object<T>) -> usize {
-    object.as_handle().addr()
-}
-
 /// The pools from which the devices of one context allocate if the caller passes none.
 #[derive(Debug)]
 pub struct DevicePools<D: HasUsm> {
     /// For `urUSM*Alloc`: a pool without a handle.
     own: OnceLock<Arc<UsmPool<D>>>,
-    /// The devices' pools, which callers can query and set.
-    devices: ByDevice<UsmPool<D>>,
+    /// The devices' pools, which callers can query and set, by the address of the device's handle.
+    devices: ProcessMutex<HashMap<usize, DevicePool<D>>>,
+}
+#[derive(Debug)]
+struct DevicePool<D: HasUsm> {
+    device: DriverDevice<D>,
+    default: Owned<UsmPool<D>>,
+    /// The pool that the caller set instead: the address of its handle, and its number. Not kept alive: the caller may
+    /// destroy it.
+    chosen: Option<(usize, u64)>,
+}
+impl<D: HasUsm> DevicePool<D> {
+    /// Looks at the pools of a device.
+    fn of<R>(
+        context: Borrowed<'_, Context<D>>,
+        device: Borrowed<'_, Device<D>>,
+        look: impl FnOnce(&mut Self) -> R,
+    ) -> Result<R> {
+        let (handle, device) = (handle(&device), device.driver());
+        let mut all = context.pools().devices.lock()?;
+        // Nothing is known of it, or the pools of a sub-device that was released and whose handle this one has now.
+        let is_new = all.get(&handle).is_none_or(|known| known.device != *device);
+        let mut ended = None;
+        if is_new {
+            let default = Owned::new(UsmPool::initial(context));
+            ended = all.insert(handle, Self { device: device.clone(), default, chosen: None });
+        }
+        let answer = look(all.get_mut(&handle).expect("it was inserted"));
+        drop(all); // before `ended`, whose memory the driver takes back
+        drop(ended);
+        Ok(answer)
+    }
 }
 impl<D: HasUsm> Default for DevicePools<D> {
     fn default() -> Self {
-        Self { own: OnceLock::new(), devices: ByDevice::default() }
+        Self { own: OnceLock::new(), devices: ProcessMutex::default() }
     }
 }
 impl<D: HasUsm> DevicePools<D> {
@@ -321,24 +410,12 @@ impl<D: HasUsm> DevicePools<D> {
         });
         self.own.get_or_init(|| Arc::new(UsmPool::new(context, limits)))
     }
-    /// The devices' pools, which callers can query and set.
-    pub fn by_device(&self) -> &ByDevice<UsmPool<D>> {
-        &self.devices
-    }
-}
-impl<D: HasUsm> Identified for UsmPool<D> {
-    type Context = Context<D>;
-    type Device = Device<D>;
-    type DriverDevice = DriverDevice<D>;
-    fn identity(&self) -> &Identity<Context<D>, Device<D>> {
-        &self.identity
-    }
 }
 impl<D: HasUsm> Drop for DevicePools<D> {
     /// A handle of a default pool that a caller still holds must not keep memory alive.
     fn drop(&mut self) {
-        for one in self.devices.defaults() {
-            let kept = one.set_keep(0);
+        for one in self.devices.get_mut().into_iter().flat_map(|pools| pools.values()) {
+            let kept = one.default.set_keep(0);
             debug_assert!(kept.is_ok(), "a forked child lists no default pools");
         }
     }

@@ -18,7 +18,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::Borrowed,
 };
-use ur_hal::{Access, Memory, Range};
+use ur_hal::{Access, Memory, Range, greatest_common_divisor};
 use ur_sys::{
     ur_virtual_mem_access_flags_t as Flags, ur_virtual_mem_granularity_info_t,
     ur_virtual_mem_info_t,
@@ -36,11 +36,7 @@ fn granule<D: HasPhysicalMemory>(context: Context<'_, D>) -> Result<usize> {
 }
 /// The least common multiple of two sizes, neither of which is 0.
 fn common_multiple(a: usize, b: usize) -> usize {
-    let (mut divisor, mut rest) = (a, b);
-    while rest != 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    a / divisor * b
+    a / greatest_common_divisor(a, b) * b
 }
 /// The access that the flags stand for; exactly one flag must be set.
 fn access(flags: Flags) -> Result<Access> {

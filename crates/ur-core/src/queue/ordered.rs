@@ -6,7 +6,6 @@ use crate::{
     memory::{
         allocation::{Allocation, Freeing, Home, Memory as _, Usm},
         ordered::Ordered,
-        pools::Identified,
     },
     over_driver::{usm, usm_pool::UsmPool},
 };
@@ -27,7 +26,7 @@ pub(super) fn is_for_queue<D: HasStreams>(
     queue: Borrowed<'_, Queue<D>>,
     pool: Borrowed<'_, UsmPool<D>>,
 ) -> Result<bool> {
-    let is_default = usm == Usm::Device && pool.identity().is_default();
+    let is_default = usm == Usm::Device && pool.is_default();
     Ok(is_default && D::allocates(queue.device().driver())?)
 }
 /// Allocates device memory in queue order, counted in `pool`.
@@ -65,7 +64,7 @@ pub(super) fn allocate<D: HasStreams>(
     claim.made(size);
     let base = memory.range().start().into();
     let ordered = Ordered::new(memory, size, pool.totals());
-    let memory = D::Memory::ordered(ordered).ok_or(ErrorCode::UnsupportedFeature)?;
+    let memory = D::Memory::ordered(ordered);
     let at = Allocation::enter(base, size, Usm::Device, home, memory).base();
     match submitted {
         Ok(event) => Ok((at, event)),

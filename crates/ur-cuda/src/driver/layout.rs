@@ -59,58 +59,87 @@ pub struct PoolProps {
     /// Zero.
     pub reserved: [u8; 56],
 }
-/// `CUDA_MEMCPY2D`. Memory types: 1 host, 2 device, 3 array, 4 unified.
+/// One end of a [`Copy2d`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "the names are the driver's")]
+pub struct CopyEnd2d {
+    pub x: usize,
+    pub y: usize,
+    /// A memory type as in [`CopyEnd`].
+    pub kind: i32,
+    pub host: usize,
+    pub device: u64,
+    pub array: Option<RawArray>,
+    pub pitch: usize,
+}
+/// `CUDA_MEMCPY2D`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names are the driver's")]
 pub struct Copy2d {
-    pub src_x: usize,
-    pub src_y: usize,
-    pub src_type: i32,
-    pub src_host: usize,
-    pub src_device: u64,
-    pub src_array: Option<RawArray>,
-    pub src_pitch: usize,
-    pub dst_x: usize,
-    pub dst_y: usize,
-    pub dst_type: i32,
-    pub dst_host: usize,
-    pub dst_device: u64,
-    pub dst_array: Option<RawArray>,
-    pub dst_pitch: usize,
+    pub from: CopyEnd2d,
+    pub to: CopyEnd2d,
     pub width: usize,
     pub height: usize,
 }
-/// `CUDA_MEMCPY3D`. Memory types as for [`Copy2d`].
+/// One end of a [`Copy3d`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(missing_docs, reason = "the names are the driver's")]
+pub struct CopyEnd {
+    pub x: usize,
+    pub y: usize,
+    pub z: usize,
+    pub lod: usize,
+    /// The memory type: 1 host, 2 device, 3 array, 4 unified.
+    pub kind: i32,
+    pub host: usize,
+    pub device: u64,
+    pub array: Option<RawArray>,
+    /// For copies between devices; reserved in others.
+    pub context: usize,
+    pub pitch: usize,
+    pub height: usize,
+}
+impl CopyEnd {
+    /// `CU_MEMORYTYPE_DEVICE`: an end that is given by its address and its context.
+    pub const BY_CONTEXT: i32 = 2;
+    /// `CU_MEMORYTYPE_ARRAY`
+    const ARRAY: i32 = 3;
+    /// `CU_MEMORYTYPE_UNIFIED`: an end that is given by its address.
+    pub const BY_ADDRESS: i32 = 4;
+
+    /// Linear memory: its address, the pitch of its rows in bytes, and the rows of a slice.
+    pub fn memory(device: u64, pitch: usize, height: usize) -> Self {
+        Self { kind: Self::BY_ADDRESS, device, pitch, height, ..Self::default() }
+    }
+    /// An array, and the position in it: byte in the row, row, slice or layer.
+    pub fn array(array: RawArray, [x, y, z]: [usize; 3]) -> Self {
+        Self { kind: Self::ARRAY, array: Some(array), x, y, z, ..Self::default() }
+    }
+    /// Of linear memory the address where the copy begins.
+    pub fn start(&self) -> u64 {
+        let row = self.z * self.height + self.y;
+        self.device + (row * self.pitch + self.x) as u64
+    }
+}
+/// `CUDA_MEMCPY3D`, `CUDA_MEMCPY3D_PEER`
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 #[expect(missing_docs, reason = "the names are the driver's")]
 pub struct Copy3d {
-    pub src_x: usize,
-    pub src_y: usize,
-    pub src_z: usize,
-    pub src_lod: usize,
-    pub src_type: i32,
-    pub src_host: usize,
-    pub src_device: u64,
-    pub src_array: Option<RawArray>,
-    pub reserved0: usize,
-    pub src_pitch: usize,
-    pub src_height: usize,
-    pub dst_x: usize,
-    pub dst_y: usize,
-    pub dst_z: usize,
-    pub dst_lod: usize,
-    pub dst_type: i32,
-    pub dst_host: usize,
-    pub dst_device: u64,
-    pub dst_array: Option<RawArray>,
-    pub reserved1: usize,
-    pub dst_pitch: usize,
-    pub dst_height: usize,
+    pub from: CopyEnd,
+    pub to: CopyEnd,
     pub width: usize,
     pub height: usize,
     pub depth: usize,
+}
+impl Copy3d {
+    /// A copy of a region: bytes of a row, rows, and slices.
+    pub fn new(to: CopyEnd, from: CopyEnd, [width, height, depth]: [usize; 3]) -> Self {
+        Self { from, to, width, height, depth }
+    }
 }
 /// `CUDA_ARRAY3D_DESCRIPTOR`; sizes in elements.
 #[repr(C)]
@@ -147,22 +176,6 @@ impl ArrayResource {
     pub const fn of(array: RawArray) -> Self {
         Self { kind: 0, array: Some(array), rest: [0; 15], flags: 0 }
     }
-}
-/// `CUDA_TEXTURE_DESC`
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(missing_docs, reason = "the names are the driver's")]
-pub struct TextureDesc {
-    pub address_mode: [i32; 3],
-    pub filter_mode: i32,
-    pub flags: u32,
-    pub max_anisotropy: u32,
-    pub mipmap_filter_mode: i32,
-    pub mipmap_level_bias: f32,
-    pub min_mipmap_level_clamp: f32,
-    pub max_mipmap_level_clamp: f32,
-    pub border_color: [f32; 4],
-    pub reserved: [i32; 12],
 }
 /// `CUlaunchAttribute`
 #[repr(C)]
@@ -208,6 +221,6 @@ impl Default for PoolProps {
 const _: () = {
     assert!(size_of::<AllocationProp>() == 32 && size_of::<PoolProps>() == 88);
     assert!(size_of::<Copy2d>() == 128 && size_of::<Copy3d>() == 200);
-    assert!(size_of::<ArrayResource>() == 144 && size_of::<TextureDesc>() == 104);
+    assert!(size_of::<ArrayResource>() == 144);
     assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
 };

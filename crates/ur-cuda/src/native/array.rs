@@ -6,7 +6,7 @@ use super::{
         device::DriverDevice,
         driver::{
             Dialect, RawArray, RawContext,
-            layout::{ArrayDesc, ArrayResource, Copy3d},
+            layout::{ArrayDesc, ArrayResource, Copy3d, CopyEnd},
         },
     },
     context::{Owned, Surface},
@@ -14,15 +14,12 @@ use super::{
 };
 use std::sync::OnceLock;
 use ur_hal::{Result, made, told};
+use ur_lock::get_or_try;
 
 /// A flag of [`ArrayDesc`]: its depth counts layers.
 pub const LAYERED: u32 = 1;
 /// A flag of [`ArrayDesc`]: kernels access it through surfaces.
 pub const SURFACES: u32 = 2;
-/// Memory types of [`Copy3d`].
-const ARRAY: i32 = 3;
-const BY_ADDRESS: i32 = 4;
-
 /// An array of one device.
 #[derive(Debug)]
 pub struct Array<D: Dialect> {
@@ -53,6 +50,10 @@ impl<D: Dialect> Array<D> {
     pub fn raw(&self) -> RawArray {
         self.array.raw()
     }
+    /// A position in it as one end of a copy: byte in the row, row, slice or layer.
+    pub fn at(&self, position: [usize; 3]) -> CopyEnd {
+        CopyEnd::array(self.raw(), position)
+    }
     /// The context of its device.
     pub fn context(&self) -> RawContext {
         self.array.context()
@@ -71,65 +72,17 @@ impl<D: Dialect> Array<D> {
     /// # Errors
     /// Returns the driver's error, also for an array that was created without surface support.
     pub fn surface(&self) -> Result<u64> {
-        if let Some(surface) = self.surface.get() {
-            return Ok(surface.raw().0);
-        }
-        let (_on, resource) = (self.array.enter()?, ArrayResource::of(self.raw()));
-        // SAFETY: `to` is writable, and the array outlives it.
-        let surface = told(|to| unsafe { D::driver().surface_create(to, &resource) })?;
-        let ours = Owned::of(Surface(surface), true, self.context());
-        drop(self.surface.set(ours)); // if another thread was faster, this one is destroyed
-        Ok(self.surface.get().expect("it was just set").raw().0)
+        let create = || {
+            let (_on, resource) = (self.array.enter()?, ArrayResource::of(self.raw()));
+            // SAFETY: `to` is writable, and the array outlives it.
+            let surface = told(|to| unsafe { D::driver().surface_create(to, &resource) })?;
+            Ok(Owned::of(Surface(surface), true, self.context()))
+        };
+        get_or_try(&self.surface, create).map(|surface| surface.raw().0)
     }
 }
 
-/// One end of a copy of a box.
-#[derive(Clone, Copy, Debug)]
-pub enum End {
-    /// Linear memory: its address, the row pitch in bytes, and the rows of a slice.
-    Memory(u64, usize, usize),
-    /// An array, and the position in it: byte in the row, row, slice or layer.
-    Array(RawArray, [usize; 3]),
-}
-impl End {
-    /// The position `at` in an array.
-    pub fn of<D: Dialect>(array: &Array<D>, at: [usize; 3]) -> Self {
-        Self::Array(array.raw(), at)
-    }
-}
-/// The driver's description of a copy. The region is given as bytes of a row, rows, and slices.
-fn copy_of(to: End, from: End, [width, height, depth]: [usize; 3]) -> Copy3d {
-    let mut copy = Copy3d { width, height, depth, ..Copy3d::default() };
-    match from {
-        End::Memory(at, pitch, rows) => {
-            (copy.src_type, copy.src_device) = (BY_ADDRESS, at);
-            (copy.src_pitch, copy.src_height) = (pitch, rows);
-        }
-        End::Array(array, [x, y, z]) => {
-            (copy.src_type, copy.src_array) = (ARRAY, Some(array));
-            (copy.src_x, copy.src_y, copy.src_z) = (x, y, z);
-        }
-    }
-    match to {
-        End::Memory(at, pitch, rows) => {
-            (copy.dst_type, copy.dst_device) = (BY_ADDRESS, at);
-            (copy.dst_pitch, copy.dst_height) = (pitch, rows);
-        }
-        End::Array(array, [x, y, z]) => {
-            (copy.dst_type, copy.dst_array) = (ARRAY, Some(array));
-            (copy.dst_x, copy.dst_y, copy.dst_z) = (x, y, z);
-        }
-    }
-    copy
-}
 impl<D: Dialect> Stream<D> {
-    /// Copies a box from one end to the other. The region is given as bytes of a row, rows, and slices.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn copy_box(&self, to: End, from: End, region: [usize; 3]) -> Result<()> {
-        self.copy_3d(&copy_of(to, from, region))
-    }
     /// Copies bytes between two devices, given by their contexts, whether or not they can access each other's
     /// memory.
     ///
@@ -155,20 +108,9 @@ impl<D: Dialect> Stream<D> {
         to: RawContext,
         from: RawContext,
     ) -> Result<()> {
-        let what = Copy3d { reserved0: from.addr(), reserved1: to.addr(), ..*what };
+        let within = |end, context: RawContext| CopyEnd { context: context.addr(), ..end };
+        let what = Copy3d { from: within(what.from, from), to: within(what.to, to), ..*what };
         // SAFETY: as for `copy_peer`; the driver reads `what` before it returns.
         unsafe { D::driver().copy_3d_peer(&raw const what, self.raw()) }.ok()
-    }
-    /// Copies a box of arrays of different devices, whose contexts are `to` and `from`.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn copy_box_between(
-        &self,
-        (to, into): (RawContext, End),
-        (from, out): (RawContext, End),
-        region: [usize; 3],
-    ) -> Result<()> {
-        self.copy_3d_peer(&copy_of(into, out, region), to, from)
     }
 }

@@ -1,7 +1,13 @@
 //! Enqueues the core's commands in a stream.
 use super::{
-    super::{Family, driver::Dialect, image},
-    array::End,
+    super::{
+        Family,
+        driver::{
+            Dialect,
+            layout::{Copy3d, CopyEnd},
+        },
+        image,
+    },
     stream::Stream,
 };
 use ur_hal::{Address, BoxSpan, Command, Error, Hint, Location, Result, Rows};
@@ -15,8 +21,8 @@ fn number(at: Address) -> u64 {
 fn rows(rows: Rows) -> (u64, usize) {
     (number(rows.start), rows.pitch)
 }
-fn end((base, span): (Address, BoxSpan)) -> End {
-    End::Memory(number(base) + span.start as u64, span.row, span.slice / span.row)
+fn end((base, span): (Address, BoxSpan)) -> CopyEnd {
+    CopyEnd::memory(number(base) + span.start as u64, span.row, span.slice / span.row)
 }
 /// The driver's number for setting a hint, and whether it concerns the host; unsetting it is the next number.
 /// `None` for hints that the driver does not have.
@@ -44,7 +50,9 @@ impl<D: Dialect> Stream<D> {
             Command::Copy2d { to, from, width, height } => {
                 self.copy_2d(rows(to), rows(from), (width, height))
             }
-            Command::Copy3d(copy) => self.copy_box(end(copy.to), end(copy.from), copy.region),
+            Command::Copy3d(copy) => {
+                self.copy_3d(&Copy3d::new(end(copy.to), end(copy.from), copy.region))
+            }
             Command::Fill { to, pattern } => {
                 self.fill(number(to.start()), pattern.bytes(), to.bytes())
             }

@@ -165,14 +165,8 @@ fn found<D: Dialect>(outcome: Outcome<D>) -> Result<Option<()>> {
     }
 }
 /// A kernel of a module; valid while the module is loaded.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Function<D: Dialect>(RawFunction, PhantomData<fn() -> D>);
-impl<D: Dialect> Clone for Function<D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Dialect> Copy for Function<D> {}
 /// Properties of a kernel, numbered alike by both drivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]

@@ -107,15 +107,6 @@ impl<D: Dialect> DriverPool<D> {
         // SAFETY: `to` is writable; the stream is live.
         told(|to| unsafe { D::driver().pool_alloc(to, bytes, self.raw(), stream) })
     }
-    /// Returns unused memory to the system, except for `keep` bytes.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn trim(&self, device: &DriverDevice<D>, keep: usize) -> Result<()> {
-        let _on = device.enter()?;
-        // SAFETY: the pool is live.
-        unsafe { D::driver().pool_trim(self.raw(), keep) }.ok()
-    }
     /// The descriptor with which other processes can import it.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::{
         DriverDevice, crossing,
         driver::{
             Dialect, RawContext, RawStream,
-            layout::{Copy2d, Copy3d},
+            layout::{Copy2d, Copy3d, CopyEnd, CopyEnd2d},
         },
         staging,
     },
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::notice;
 use std::{ffi::c_void, marker::PhantomData, sync::Arc};
-use ur_hal::{Pattern, Result, RowPattern, Severity, made};
+use ur_hal::{Pattern, Result, RowPattern, Severity, doubled, made};
 
 /// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
 const NON_BLOCKING: u32 = 1;
@@ -309,24 +309,14 @@ impl<D: Dialect> Stream<D> {
         self.copy_2d_now(to, from, (width, height))
     }
     /// The copy by the driver alone, which may block the caller.
-    fn copy_2d_now(
-        &self,
-        (to, to_pitch): (u64, usize),
-        (from, from_pitch): (u64, usize),
-        (width, height): (usize, usize),
-    ) -> Result<()> {
-        // Memory type 4: given by the address.
-        let what = Copy2d {
-            src_type: 4,
-            src_device: from,
-            src_pitch: from_pitch,
-            dst_type: 4,
-            dst_device: to,
-            dst_pitch: to_pitch,
-            width,
-            height,
-            ..Copy2d::default()
+    fn copy_2d_now(&self, to: Rows, from: Rows, (width, height): (usize, usize)) -> Result<()> {
+        let end = |(device, pitch)| CopyEnd2d {
+            kind: CopyEnd::BY_ADDRESS,
+            device,
+            pitch,
+            ..CopyEnd2d::default()
         };
+        let what = Copy2d { from: end(from), to: end(to), width, height };
         // SAFETY: as for `copy_3d`.
         unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok()
     }
@@ -365,13 +355,7 @@ impl<D: Dialect> Stream<D> {
     /// Fills with a long pattern: uploads it once, then copies what is there, twice as much each time.
     fn fill_doubling(&self, at: u64, pattern: &[u8], bytes: usize) -> Result<()> {
         self.upload_rows((at, pattern.len()), pattern, pattern.len())?;
-        let mut done = pattern.len();
-        while done < bytes {
-            let more = done.min(bytes - done);
-            self.copy(at + done as u64, at, more)?;
-            done += more;
-        }
-        Ok(())
+        doubled(pattern.len(), bytes, |done, more| self.copy(at + done as u64, at, more))
     }
     /// Copies rows of `width` bytes from memory that the caller may change on return.
     fn upload_rows(&self, to: (u64, usize), bytes: &[u8], width: usize) -> Result<()> {
@@ -481,13 +465,9 @@ impl<D: Dialect> Stream<D> {
                 self.upload_rows((row(first), pitch), &bytes, width)?;
             }
         }
-        let mut done = once;
-        while done < height {
-            let more = done.min(height - done);
-            self.copy_2d((row(done), pitch), (at, pitch), (width, more))?;
-            done += more;
-        }
-        Ok(())
+        doubled(once, height, |done, more| {
+            self.copy_2d((row(done), pitch), (at, pitch), (width, more))
+        })
     }
     /// Fills one row, which may end within the pattern.
     fn fill_row(&self, at: u64, pattern: &[u8], width: usize) -> Result<()> {

@@ -12,11 +12,13 @@ use super::{
     memory::pointer,
 };
 use std::{
+    borrow::Borrow,
     ffi::c_void,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
     sync::{Arc, OnceLock},
 };
-use ur_hal::{Error, ErrorKind, Result, told};
+use ur_hal::{Error, ErrorKind, Result, refused_import, told};
+use ur_lock::get_or_try;
 
 /// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`
 const DESCRIPTOR: i32 = 1;
@@ -64,6 +66,9 @@ pub fn granularity<D: Dialect>(device: &DriverDevice<D>, recommended: bool) -> R
 pub struct Physical<D: Dialect> {
     handle: Owned<PhysicalHandle, D>,
     bytes: usize,
+    device: Arc<DriverDevice<D>>,
+    /// Whether it was imported from another process.
+    is_opened: bool,
     /// Exported at most once, because an export takes as long as hundreds of other driver calls.
     exported: OnceLock<Arc<OwnedFd>>,
 }
@@ -72,23 +77,24 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// Returns the driver's error, typically out of memory.
-    pub fn create(device: &DriverDevice<D>, bytes: usize) -> Result<Self> {
+    pub fn create(device: &Arc<DriverDevice<D>>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let properties = properties(device)?;
         // SAFETY: `to` is writable, the properties are initialized.
         let handle = told(|to| unsafe { D::driver().physical_create(to, bytes, &properties, 0) })?;
         Self::of(device, handle, bytes)
     }
-    fn of(device: &DriverDevice<D>, handle: u64, bytes: usize) -> Result<Self> {
+    fn of(device: &Arc<DriverDevice<D>>, handle: u64, bytes: usize) -> Result<Self> {
         let handle = Owned::made(device, PhysicalHandle(handle))?;
-        Ok(Self { handle, bytes, exported: OnceLock::new() })
+        let (device, exported) = (Arc::clone(device), OnceLock::new());
+        Ok(Self { handle, bytes, device, is_opened: false, exported })
     }
     /// Imports memory of another process by its descriptor. `bytes` is the exporter's claim, which is
     /// verified only by mapping the memory.
     ///
     /// # Errors
     /// `INVALID_VALUE` if the descriptor is not of device memory.
-    pub fn import(device: &DriverDevice<D>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
+    pub fn import(device: &Arc<DriverDevice<D>>, fd: BorrowedFd<'_>, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         let number = pointer(fd.as_raw_fd() as u64);
         // SAFETY: the driver checks the descriptor, and does not keep it.
@@ -99,18 +105,27 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn retain(device: &DriverDevice<D>, at: u64, bytes: usize) -> Result<Self> {
+    pub fn retain(device: &Arc<DriverDevice<D>>, at: u64, bytes: usize) -> Result<Self> {
         let _on = device.enter()?;
         // SAFETY: the driver checks the address.
         let handle = told(|to| unsafe { D::driver().physical_retain(to, pointer(at)) })?;
         Self::of(device, handle, bytes)
     }
-    /// Keeps the descriptor with which it was imported, for further exports: the driver cannot export
-    /// imported memory.
+    /// Marks it as another process's, and keeps the descriptor with which it was imported, for further exports: the
+    /// driver cannot export imported memory.
     #[must_use]
     pub fn passing_on(mut self, fd: OwnedFd) -> Self {
         self.exported = OnceLock::from(Arc::new(fd));
+        self.is_opened = true;
         self
+    }
+    /// Whether it was imported from another process.
+    pub fn is_opened(&self) -> bool {
+        self.is_opened
+    }
+    /// The device whose memory it is.
+    pub fn device(&self) -> &Arc<DriverDevice<D>> {
+        &self.device
     }
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
@@ -120,8 +135,8 @@ impl<D: Dialect> Physical<D> {
     ///
     /// # Errors
     /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
-    pub fn export(&self, device: &DriverDevice<D>) -> Result<Arc<OwnedFd>> {
-        exported(device, &self.exported, |to| {
+    pub fn export(&self) -> Result<Arc<OwnedFd>> {
+        exported(&self.device, &self.exported, |to| {
             // SAFETY: `to` is for a descriptor.
             unsafe { D::driver().physical_export(to, self.handle.raw().0, DESCRIPTOR, 0) }
         })
@@ -136,13 +151,12 @@ pub(super) fn exported<D: Dialect>(
     kept: &OnceLock<Arc<OwnedFd>>,
     export: impl FnOnce(*mut c_void) -> Outcome<D>,
 ) -> Result<Arc<OwnedFd>> {
-    if let Some(fd) = kept.get() {
-        return Ok(Arc::clone(fd));
-    }
-    let (_on, mut number) = (device.enter()?, -1_i32);
-    export((&raw mut number).cast()).ok()?;
-    let fd = Arc::new(adopt(number)?);
-    Ok(Arc::clone(kept.get_or_init(|| fd)))
+    let fresh = || {
+        let (_on, mut number) = (device.enter()?, -1_i32);
+        export((&raw mut number).cast()).ok()?;
+        adopt(number).map(Arc::new)
+    };
+    get_or_try(kept, fresh).cloned()
 }
 /// Takes ownership of a descriptor from the driver, and sets it to be closed on exec.
 fn adopt(number: i32) -> Result<OwnedFd> {
@@ -156,17 +170,9 @@ fn adopt(number: i32) -> Result<OwnedFd> {
     })?;
     Ok(fd)
 }
-/// The error for something that another process sent and the driver refused: the exporter's fault, unless
-/// memory ran out, the device failed, or the driver does not have the function.
+/// The error for something that another process sent and the driver refused, as for [`refused_import`], with an
+/// explanation of the refusals that have one.
 pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.kind() {
-        kind if kind.is_want() => error,
-        _ if error.status().is_none() => error,
-        _ => foreign_refusal(error),
-    }
-}
-/// Explains the driver's refusal of another process's memory.
-fn foreign_refusal(error: Error) -> Error {
     const MAPPED: i32 = 208;
     const NOT_PERMITTED: i32 = 800;
     match error.status() {
@@ -184,10 +190,7 @@ fn foreign_refusal(error: Error) -> Error {
                  handles the right to look at the exporter (ptrace): {error}"
             ),
         ),
-        _ => Error::new(
-            ErrorKind::InvalidValue,
-            format!("the driver refuses what the exporter sent: {error}"),
-        ),
+        _ => refused_import(error),
     }
 }
 
@@ -261,36 +264,23 @@ pub fn set_access<D: Dialect>(
     // SAFETY: the list has the length that is passed; the driver checks that the range is mapped.
     unsafe { D::driver().set_access(at, bytes, all.as_ptr(), all.len()) }.ok()
 }
-/// The access of the device to `at`, as for [`set_access`].
-///
-/// # Errors
-/// Returns the driver's error.
-pub fn get_access<D: Dialect>(device: &DriverDevice<D>, at: u64) -> Result<i32> {
-    let _on = device.enter()?;
-    let location = Location { kind: DEVICE, id: device.number() };
-    // SAFETY: the location is initialized, `to` is writable.
-    let flags: u64 = told(|to| unsafe { D::driver().get_access(to, &location, at) })?;
-    Ok(flags as i32)
-}
-
-/// Several physical memories, each mapped as a whole, one after the other at reserved addresses; readable and
-/// writable.
+/// Physical memories, each mapped as a whole, one after the other at reserved addresses; readable and writable.
 #[derive(Debug)]
-pub struct MappedRun<D: Dialect> {
+pub struct Mapped<D: Dialect> {
     /// Unmapped before the reservation is freed.
     parts: Vec<Owned<Mapping, D>>,
     range: Range<D>,
 }
-impl<D: Dialect> MappedRun<D> {
-    /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Afterwards only the
-    /// mappings keep the memory alive.
+impl<D: Dialect> Mapped<D> {
+    /// Maps `parts`, `bytes` in total, at a multiple of `align` for their own device. Only the mappings keep the memory
+    /// of those alive that are dropped.
     ///
     /// # Errors
     /// Returns the driver's error, and those of `parts`.
-    pub fn new(
+    pub fn new<P: Borrow<Physical<D>>>(
         device: &DriverDevice<D>,
         bytes: usize,
-        parts: impl Iterator<Item = Result<Physical<D>>>,
+        parts: impl IntoIterator<Item = Result<P>>,
         align: usize,
     ) -> Result<Self> {
         let range = Range::reserve(device, 0, bytes, align)?;
@@ -298,7 +288,9 @@ impl<D: Dialect> MappedRun<D> {
         let mut done = 0;
         for part in parts {
             let part = part?;
-            whole.parts.push(mapped(device, whole.at() + done as u64, &part)?);
+            let (at, part) = (whole.at() + done as u64, part.borrow());
+            map(device, at, part.bytes(), part, 0)?;
+            whole.parts.push(Owned::made(device, Mapping(at, part.bytes()))?);
             done += part.bytes();
         }
         set_access(device, whole.at(), bytes, &[device.number()], 3)?;
@@ -311,50 +303,5 @@ impl<D: Dialect> MappedRun<D> {
     /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.range.bytes()
-    }
-}
-/// Maps `memory` as a whole at `at`, until this is dropped.
-fn mapped<D: Dialect>(
-    device: &DriverDevice<D>,
-    at: u64,
-    memory: &Physical<D>,
-) -> Result<Owned<Mapping, D>> {
-    let bytes = memory.bytes();
-    map(device, at, bytes, memory, 0)?;
-    Owned::made(device, Mapping(at, bytes))
-}
-
-/// Physical memory, mapped as a whole at reserved addresses; readable and writable.
-#[derive(Debug)]
-pub struct Mapped<D: Dialect> {
-    /// Unmapped before the reservation is freed.
-    _mapping: Owned<Mapping, D>,
-    range: Range<D>,
-    memory: Arc<Physical<D>>,
-}
-impl<D: Dialect> Mapped<D> {
-    /// Maps `memory` at a multiple of `align` for its own device.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn new(device: &DriverDevice<D>, memory: Arc<Physical<D>>, align: usize) -> Result<Self> {
-        let bytes = memory.bytes();
-        let range = Range::reserve(device, 0, bytes, align)?;
-        let _mapping = mapped(device, range.at(), &memory)?;
-        let whole = Self { _mapping, range, memory };
-        set_access(device, whole.at(), bytes, &[device.number()], 3)?;
-        Ok(whole)
-    }
-    /// Its address.
-    pub fn at(&self) -> u64 {
-        self.range.at()
-    }
-    /// Its size in bytes.
-    pub fn bytes(&self) -> usize {
-        self.range.bytes()
-    }
-    /// The physical memory.
-    pub fn memory(&self) -> &Arc<Physical<D>> {
-        &self.memory
     }
 }

@@ -1,6 +1,6 @@
 //! Fills of memory with patterns that the engines do not support, composed of fills and copies that they do.
 use super::list::{BoxPlace3d, List};
-use ur_hal::{Pattern, Result, RowPattern};
+use ur_hal::{Pattern, Result, RowPattern, doubled};
 
 impl List<'_> {
     /// Fills memory with a pattern of any length, of which `bytes` is a multiple. A pattern that the engines
@@ -17,12 +17,7 @@ impl List<'_> {
         let ends = self.ends();
         self.wait_for(ends.waits)?;
         self.write(at, pattern)?;
-        let mut done = length;
-        while done < bytes {
-            let more = done.min(bytes - done);
-            self.copy(at + done, at, more)?;
-            done += more;
-        }
+        doubled(length, bytes, |done, more| self.copy(at + done, at, more))?;
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
     /// Writes bytes once, by fills of a power of two bytes at aligned addresses.
@@ -55,16 +50,14 @@ impl List<'_> {
         let ends = self.ends();
         self.wait_for(ends.waits)?;
         let rows = RowPattern::new(Pattern::new(pattern, width * height)?.shortest(), width);
-        let mut done = rows.period().min(height);
-        for row in 0..done {
+        let once = rows.period().min(height);
+        for row in 0..once {
             self.fill_row(at + row * pitch, &rows.turned_to(row), width)?;
         }
-        while done < height {
-            let more = done.min(height - done);
-            let spot = |at| BoxPlace3d { at, row_pitch: pitch, slice_pitch: 0 };
-            self.copy_region(spot(at + done * pitch), spot(at), (width, more, 1))?;
-            done += more;
-        }
+        let spot = |at| BoxPlace3d { at, row_pitch: pitch, slice_pitch: 0 };
+        doubled(once, height, |done, more| {
+            self.copy_region(spot(at + done * pitch), spot(at), (width, more, 1))
+        })?;
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
     /// Fills one row, which may end within the pattern.

@@ -5,9 +5,8 @@ use super::{
         device::DriverDevice,
         driver::{RawImage, driver},
     },
-    context::{InContext, NativeContext},
+    context::{InContext, NativeContext, pointer},
     list::List,
-    memory::pointer,
 };
 use std::sync::Arc;
 use ur_hal::{Result, made};
@@ -56,57 +55,43 @@ impl NativeImage {
             made(|to| unsafe { driver().image_create(context.raw(), device.raw(), &desc, to) });
         made.map(|raw| Self::new(raw, Arc::clone(context)))
     }
-    /// Appends a copy of pixels to memory. `[row, slice]` are pitches in bytes; 0 for contiguous memory.
+    /// Appends a copy of pixels to memory, or from there. `[row, slice]` are pitches in bytes; 0 for contiguous memory.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn read(
+    pub fn copy_memory(
         &self,
         list: &List<'_>,
         region: ze_image_region_t,
-        to: usize,
+        (at, is_written): (usize, bool),
         [row, slice]: [u32; 2],
     ) -> Result<()> {
-        let (image, to, region) = (self.raw(), pointer(to as u64), &raw const region);
-        list.put(|on, (signal, count, waits)| match (row, slice) {
+        let (image, at, region) = (self.raw(), pointer(at as u64), &raw const region);
+        let is_tight = (row, slice) == (0, 0);
+        list.put(|on, (signal, count, waits)| match (is_written, is_tight) {
             // SAFETY: the application guarantees that the memory is valid until the copy is complete; the
             // region and the events are read during the call.
-            (0, 0) => unsafe {
+            (true, true) => unsafe {
                 driver().command_list_append_image_copy_to_memory(
-                    on, to, image, region, signal, count, waits,
+                    on, at, image, region, signal, count, waits,
                 )
             },
             // SAFETY: as above.
-            _ => unsafe {
+            (true, false) => unsafe {
                 driver().command_list_append_image_copy_to_memory_ext(
-                    on, to, image, region, row, slice, signal, count, waits,
+                    on, at, image, region, row, slice, signal, count, waits,
                 )
             },
-        })
-    }
-    /// Appends a copy of pixels from memory, with pitches as for [`Self::read`].
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn write(
-        &self,
-        list: &List<'_>,
-        region: ze_image_region_t,
-        from: usize,
-        [row, slice]: [u32; 2],
-    ) -> Result<()> {
-        let (image, from, region) = (self.raw(), pointer(from as u64), &raw const region);
-        list.put(|on, (signal, count, waits)| match (row, slice) {
             // SAFETY: as above.
-            (0, 0) => unsafe {
+            (false, true) => unsafe {
                 driver().command_list_append_image_copy_from_memory(
-                    on, image, from, region, signal, count, waits,
+                    on, image, at, region, signal, count, waits,
                 )
             },
             // SAFETY: as above.
-            _ => unsafe {
+            (false, false) => unsafe {
                 driver().command_list_append_image_copy_from_memory_ext(
-                    on, image, from, region, row, slice, signal, count, waits,
+                    on, image, at, region, row, slice, signal, count, waits,
                 )
             },
         })

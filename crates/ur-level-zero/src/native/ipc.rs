@@ -12,10 +12,9 @@ use super::{
         device::DriverDevice,
         driver::{RawContext, driver},
     },
-    context::NativeContext,
-    fork::release,
+    context::{InContext, Lent, NativeContext, Opened, pointer},
     import_fd::{Keepers, was_kept},
-    memory::{self, Piece, Sort, pointer},
+    memory::{self, Piece, Sort},
     physical_memory::{DMA_BUF, put_back},
 };
 use rustix::io::fcntl_dupfd_cloexec;
@@ -23,7 +22,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::Arc,
 };
-use ur_hal::{Error, ErrorKind, Result, placed, told};
+use ur_hal::{Error, ErrorKind, Result, placed, refused_import, told};
 use ze_sys::*;
 
 /// The bytes of a driver's handle.
@@ -49,20 +48,7 @@ pub struct Handle {
     /// own.
     pub is_number: bool,
     /// Keeps an opaque handle valid; the driver invalidates it when it is returned.
-    _lent: Option<Lent>,
-}
-/// A handle that is returned to the driver on drop.
-#[derive(Debug)]
-struct Lent {
-    context: Arc<NativeContext>,
-    bytes: IpcBytes,
-}
-impl Drop for Lent {
-    fn drop(&mut self) {
-        let handle = as_ze(self.bytes);
-        // SAFETY: obtained from the driver, and returned once.
-        release(|| unsafe { driver().mem_put_ipc_handle(self.context.raw(), handle) });
-    }
+    _lent: Option<InContext<Lent>>,
 }
 fn as_ze(bytes: IpcBytes) -> ze_ipc_mem_handle_t {
     let mut handle = ze_ipc_mem_handle_t::default();
@@ -132,7 +118,7 @@ impl Handle {
         // SAFETY: the memory is allocated, `to` is writable.
         let handle = told(|to| unsafe { driver().mem_get_ipc_handle(raw, pointer(at), to) })?;
         let bytes = bytes_of(&handle);
-        let lent = Lent { context: Arc::clone(context), bytes };
+        let lent = InContext::new(Lent(handle), Arc::clone(context));
         let (number, is_number) = number_of(raw, &bytes);
         let fd = match number {
             Some(number) => duplicate(number)?.map(Arc::new),
@@ -180,20 +166,20 @@ fn is_all(fd: &OwnedFd, bytes: u64) -> bool {
 /// # Errors
 /// `OUT_OF_RESOURCES` if the process has no free descriptors; else the driver's error.
 pub fn exported(piece: &Piece, flag: u32) -> Result<OwnedFd> {
-    let number = memory::exported(piece.context().raw(), piece.at(), flag)?;
+    let number = memory::exported(piece.within().raw(), piece.at(), flag)?;
     let none = || Error::new(ErrorKind::Unsupported, "the driver exported no descriptor");
     let fd = duplicate(number)?.ok_or_else(none)?;
-    put_back(piece.context(), number);
+    put_back(piece.within(), number);
     Ok(fd)
 }
 
-/// Memory of another process, opened by the driver's handle or imported by a descriptor; closed on drop.
+/// Memory of another process; closed on drop.
 #[derive(Debug)]
-pub struct OpenedHandle {
-    at: u64,
-    context: Arc<NativeContext>,
-    /// The allocation, if it was imported by a descriptor.
-    imported: Option<Piece>,
+pub enum OpenedHandle {
+    /// Imported by a descriptor.
+    Imported(Piece),
+    /// Opened by the driver's handle.
+    Opened(InContext<Opened>),
 }
 impl OpenedHandle {
     /// Imports memory for `device`, of `bytes` as the exporter claims; `None` if the descriptor is of a
@@ -211,21 +197,21 @@ impl OpenedHandle {
             let context =
                 Arc::new(NativeContext::create(device.platform().raw(), &[device.raw()])?);
             let (sort, bytes) = (Sort::Exportable(DMA_BUF), 64 << 10);
-            let piece = Piece::new(&context, device, sort, bytes, 0)?;
+            let piece = Piece::allocate(&context, device, sort, bytes, 0)?;
             let ours = exported(&piece, DMA_BUF)?;
-            was_kept(&ours, |number| Piece::imported(&context, device, (DMA_BUF, number), bytes))
+            was_kept(&ours, |number| {
+                Piece::allocate(&context, device, Sort::Imported(DMA_BUF, number), bytes, 0)
+            })
         });
         let types = super::device::external(device.raw())?.memoryAllocationImportTypes;
         let Ok(bytes) = usize::try_from(bytes) else { return Ok(None) };
         if types & DMA_BUF == 0 || !is_all(fd, bytes as u64) {
             return Ok(None);
         }
-        let import = |number| Piece::imported(context, device, (DMA_BUF, number), bytes);
+        let import =
+            |number| Piece::allocate(context, device, Sort::Imported(DMA_BUF, number), bytes, 0);
         match KEEPERS.give(device, fd.as_fd(), import) {
-            Ok(piece) => {
-                let (at, context) = (piece.at(), Arc::clone(context));
-                Ok(Some(Self { at, context, imported: Some(piece) }))
-            }
+            Ok(piece) => Ok(Some(Self::Imported(piece))),
             Err(error) if error.kind().is_want() => Err(error),
             Err(_) => Ok(None),
         }
@@ -281,35 +267,17 @@ impl OpenedHandle {
         let at = placed(|to| unsafe {
             driver().mem_open_ipc_handle(context.raw(), device.raw(), handle, 0, to)
         });
-        at.map(|at| Self { at, context: Arc::clone(context), imported: None }).map_err(foreign)
+        let opened = |at| Self::Opened(InContext::new(Opened(at), Arc::clone(context)));
+        at.map(opened).map_err(refused_import)
     }
     /// Its address.
     pub fn at(&self) -> u64 {
-        self.at
-    }
-}
-impl Drop for OpenedHandle {
-    fn drop(&mut self) {
-        if self.imported.is_some() {
-            return; // freed by dropping `imported`
+        match self {
+            Self::Imported(piece) => piece.at(),
+            Self::Opened(memory) => memory.raw().0,
         }
-        // SAFETY: opened here; the owner guarantees that no command uses it any more.
-        release(|| unsafe { driver().mem_close_ipc_handle(self.context.raw(), pointer(self.at)) });
     }
 }
-/// The error for something that another process sent and the driver refused: the exporter's fault, unless
-/// memory ran out, the device failed, or the driver does not have the function.
-pub(in super::super) fn foreign(error: Error) -> Error {
-    match error.kind() {
-        kind if kind.is_want() => error,
-        _ if error.status().is_none() => error,
-        _ => Error::new(
-            ErrorKind::InvalidValue,
-            format!("the driver refuses what the exporter sent: {error}"),
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

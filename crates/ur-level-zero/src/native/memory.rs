@@ -9,7 +9,7 @@ use super::{
         options,
     },
     call::function,
-    context::NativeContext,
+    context::{Allocated, InContext, NativeContext, pointer},
     fork::release,
 };
 use std::{ffi::c_void, ptr, sync::Arc};
@@ -23,6 +23,9 @@ pub enum Sort {
     Device,
     /// Device memory that can be exported as a descriptor of this kind (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`).
     Exportable(u32),
+    /// Memory of a descriptor, possibly of another process: its kind, and the number of the descriptor. The driver may take
+    /// ownership of that.
+    Imported(u32, i32),
     /// Host memory.
     Host,
     /// Memory that migrates between host and device.
@@ -30,17 +33,13 @@ pub enum Sort {
 }
 
 /// An allocation, freed on drop.
-#[derive(Debug)]
-pub struct Piece {
-    at: u64,
-    context: Arc<NativeContext>,
-}
+pub type Piece = InContext<Allocated>;
 impl Piece {
     /// Allocates `bytes` for `device` at a multiple of `align`. The driver may align less strictly.
     ///
     /// # Errors
     /// Returns the driver's error, typically out of memory.
-    pub fn new(
+    pub fn allocate(
         context: &Arc<NativeContext>,
         device: &DriverDevice,
         sort: Sort,
@@ -54,8 +53,12 @@ impl Piece {
             flags: if let Sort::Exportable(flags) = sort { flags } else { 0 },
             ..Default::default()
         };
+        let (flags, fd) = if let Sort::Imported(flags, fd) = sort { (flags, fd) } else { (0, -1) };
+        let import =
+            ze_external_memory_import_fd_t { pNext: past, flags, fd, ..Default::default() };
         let next = match sort {
             Sort::Exportable(_) => ptr::from_ref(&export).cast(),
+            Sort::Imported(..) => ptr::from_ref(&import).cast(),
             _ => past,
         };
         let on_device = ze_device_mem_alloc_desc_t { pNext: next, ..Default::default() };
@@ -65,8 +68,9 @@ impl Piece {
         };
         let (raw, here) = (context.raw(), device.raw());
         let at = placed(|to| match sort {
-            Sort::Device | Sort::Exportable(_) => {
-                // SAFETY: the descriptors and the structures linked to them live until it returns.
+            Sort::Device | Sort::Exportable(_) | Sort::Imported(..) => {
+                // SAFETY: the descriptors and the structures linked to them live until it returns; the driver checks
+                // the number of a descriptor.
                 unsafe { driver().mem_alloc_device(raw, &on_device, bytes, align, here, to) }
             }
             Sort::Host => {
@@ -87,58 +91,18 @@ impl Piece {
             }
             _ => error,
         })?;
-        Ok(Self::adopted(context, at))
+        Ok(Self::at_address(context, at))
     }
-    /// Imports `bytes` of memory by a descriptor, possibly of another process: `flags` is its kind
-    /// (`ZE_EXTERNAL_MEMORY_TYPE_FLAG_*`), `fd` its number. The driver may take ownership of the descriptor.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub(super) fn imported(
-        context: &Arc<NativeContext>,
-        device: &DriverDevice,
-        (flags, fd): (u32, i32),
-        bytes: usize,
-    ) -> Result<Self> {
-        let limits = relaxed(device, bytes);
-        let import = ze_external_memory_import_fd_t {
-            pNext: limits.as_ref().map_or(ptr::null(), |l| ptr::from_ref(l).cast::<c_void>()),
-            flags,
-            fd,
-            ..Default::default()
-        };
-        let next = ptr::from_ref(&import).cast();
-        let desc = ze_device_mem_alloc_desc_t { pNext: next, ..Default::default() };
-        // SAFETY: the descriptors live until it returns; the driver checks the number.
-        let at = placed(|to| unsafe {
-            driver().mem_alloc_device(context.raw(), &desc, bytes, 0, device.raw(), to)
-        });
-        at.map(|at| Self::adopted(context, at))
-    }
-    /// Takes ownership of memory that the application allocated in the context: it is freed on drop.
-    pub fn adopted(context: &Arc<NativeContext>, at: u64) -> Self {
-        Self { at, context: Arc::clone(context) }
+    /// Takes ownership of memory that the driver allocated in the context: it is freed on drop.
+    pub fn at_address(context: &Arc<NativeContext>, at: u64) -> Self {
+        Self::new(Allocated(at), Arc::clone(context))
     }
     /// Its address.
     pub fn at(&self) -> u64 {
-        self.at
-    }
-    /// The context that it was allocated in.
-    pub fn context(&self) -> &Arc<NativeContext> {
-        &self.context
-    }
-}
-impl Drop for Piece {
-    fn drop(&mut self) {
-        // SAFETY: owned; the owner guarantees that nothing uses it any more.
-        release(|| unsafe { driver().mem_free(self.context.raw(), pointer(self.at)) });
+        self.raw().0
     }
 }
 
-/// The address as a pointer.
-pub(super) fn pointer(at: u64) -> *mut c_void {
-    ptr::with_exposed_provenance_mut(at as usize)
-}
 /// The descriptor that allows an allocation to exceed the device's normal limit; `None` if it does not, or if
 /// the application did not request this (`UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS`).
 fn relaxed(device: &DriverDevice, bytes: usize) -> Option<ze_relaxed_allocation_limits_ext_desc_t> {

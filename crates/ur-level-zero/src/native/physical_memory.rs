@@ -8,7 +8,7 @@ use super::{
     context::NativeContext,
     fork::release,
     import_fd::{Keepers, close_if_left, was_kept},
-    ipc::{duplicate, foreign, of_number},
+    ipc::{duplicate, of_number},
     virtual_memory::page_size,
 };
 use std::{
@@ -20,7 +20,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::*},
     },
 };
-use ur_hal::{Error, ErrorKind, Result, made};
+use ur_hal::{Error, ErrorKind, Result, made, refused_import};
 use ur_lock::PerKey;
 use ze_sys::*;
 
@@ -104,7 +104,7 @@ impl Physical {
             let ours = Physical::create(&context, device, bytes, true)?.export()?;
             was_kept(&ours, |number| Physical::of(&context, device, number, bytes))
         });
-        let import = |number| Self::of(context, device, number, bytes).map_err(foreign);
+        let import = |number| Self::of(context, device, number, bytes).map_err(refused_import);
         KEEPERS.give(device, fd, import)
     }
     /// Imports memory by the descriptor `number`, of which the driver may take ownership.

@@ -5,9 +5,7 @@ use super::{
         device::DriverDevice,
         driver::{RawDriver, RawPhysical, driver},
     },
-    context::NativeContext,
-    fork::release,
-    memory::pointer,
+    context::{InContext, NativeContext, Reserved, pointer},
     physical_memory::Physical,
     utility_list::UtilityList,
 };
@@ -108,13 +106,8 @@ fn attribute(access: Access) -> ze_memory_access_attribute_t {
     }
 }
 
-/// Reserved addresses, freed on drop.
-#[derive(Debug)]
-pub struct Range {
-    at: u64,
-    bytes: usize,
-    context: Arc<NativeContext>,
-}
+/// Reserved addresses, freed on drop, when nothing may be mapped there any more.
+pub type Range = InContext<Reserved>;
 impl Range {
     /// Reserves `bytes` addresses; at `wished` if that is not 0 and free.
     ///
@@ -125,26 +118,15 @@ impl Range {
         let at = placed(|to| unsafe {
             driver().virtual_mem_reserve(context.raw(), pointer(wished), bytes, to)
         })?;
-        Ok(Self { at, bytes, context: Arc::clone(context) })
+        Ok(Self::new(Reserved((at, bytes)), Arc::clone(context)))
     }
     /// The first address.
     pub fn at(&self) -> u64 {
-        self.at
+        self.raw().0.0
     }
     /// The number of addresses.
     pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-    /// The context that it was reserved in.
-    pub fn context(&self) -> &Arc<NativeContext> {
-        &self.context
-    }
-}
-impl Drop for Range {
-    fn drop(&mut self) {
-        let (raw, at) = (self.context.raw(), pointer(self.at));
-        // SAFETY: nothing is mapped there any more.
-        release(|| unsafe { driver().virtual_mem_free(raw, at, self.bytes) });
+        self.raw().0.1
     }
 }
 
