@@ -50,7 +50,7 @@ pub use driver::{Cuda, Dialect, Hip};
 use std::marker::PhantomData;
 use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
-    command_buffer,
+    graph,
     memory::allocation::OfProcess,
     over_driver::{self, Contexts, CoreBackend},
     queue,
@@ -147,10 +147,11 @@ impl<D: Dialect> CoreBackend for Family<D> {
         Ok(work::ticket::<D>(context, 0).wait()?)
     }
 }
+impl<D: Dialect> ur_hal::Graphs for Family<D> {}
 impl<D: Dialect> queue::HasStreams for Family<D> {
     ur_core::records_graphs!();
 }
-impl<D: Dialect> command_buffer::Replays for Family<D> {}
+impl<D: Dialect> graph::HasGraphs for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     ur_core::objects!();
 }

@@ -24,6 +24,7 @@ mod driver;
 mod error;
 mod exhausted;
 mod facts;
+mod graphs;
 mod images;
 mod memory;
 mod modules;
@@ -62,6 +63,7 @@ pub use driver::Driver;
 pub use error::{Error, ErrorKind, Result};
 pub use exhausted::what_ran_out;
 pub use facts::{Clocks, DeviceFacts, DeviceKind, LaunchLimits, Partition, Reach};
+pub use graphs::{Execution, Graphs};
 pub use images::{
     ChannelType, Channels, Filter, ImageDesc, ImageKind, Layout, MakesImages, MakesSamplers, Part,
     PixelFormat, Repeat, SamplerDesc, copy_between,

@@ -101,6 +101,7 @@ impl OpensDevices for Nothing {
     }
 }
 impl NativeHandles for Nothing {}
+impl Graphs for Nothing {}
 impl Driver for Nothing {
     fn facts((): &()) -> Result<DeviceFacts> {
         Err(ErrorKind::InvalidDevice.into())

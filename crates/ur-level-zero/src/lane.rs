@@ -95,7 +95,7 @@ impl Lane {
     /// Returns the driver's error.
     pub(super) fn go_on_in(&mut self, list: NativeList, mark: &EventKind) -> Result<()> {
         self.turn().signal(mark.raw())?;
-        List::new(list.raw(), self.engines(), &[], None).wait_for(&[mark.raw()])?;
+        list.turn(self.engines()).wait_for(&[mark.raw()])?;
         self.raw = list.raw();
         self.before = Some(std::mem::replace(&mut self.list, Arc::new(list)));
         Ok(())
@@ -107,7 +107,7 @@ impl Lane {
     }
     /// Access to the immediate list without waits and without a signal.
     pub(super) fn turn(&self) -> List<'static> {
-        List::new(self.list.raw(), (self.device, self.pattern), &[], None)
+        self.list.turn(self.engines())
     }
     /// The device, and the longest fill pattern of its engines.
     #[inline]

@@ -22,8 +22,7 @@ use super::{
     native::{
         counter::Counters,
         event::{AdoptedEvent, EventKind, IpcBytes},
-        list::{Engine, NativeList},
-        queue as native,
+        list::{Engine, List, NativeList},
     },
     options, platform,
     point::Point,
@@ -114,7 +113,7 @@ impl Stream {
 fn batching(is_asked_for: bool) -> Batching {
     let batched = options().immediate.map_or(is_asked_for, |immediate| !immediate);
     let most = options().batch.unwrap_or(BATCH);
-    match batched && most > 1 && native::can_batch() {
+    match batched && most > 1 && List::can_execute() {
         true => Batching::Of { most },
         false => Batching::None,
     }
@@ -216,17 +215,9 @@ fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far
     let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
     let how = How { at_once: true, fate: Some(&fate), ..How::default() };
-    let made = work.put(what, how, |list, kept| {
+    let made = work.put_with_fate(what, how, |list, kept| {
         by_thread(work, list, kept, move |reached| inside.meet(|| reached.and_then(|()| far.run())))
     });
-    if made.is_err() {
-        fate.meet(|| Ok(())); // If the thread was not started: the command will never run, and nothing waits for it.
-    }
-    if what.completion.is_awaited() {
-        fate.check()?; // returns the error of the command itself
-    } else {
-        work.fates.add(&fate);
-    }
     Ok(made?.map(Point::Command))
 }
 

@@ -135,6 +135,26 @@ impl QueueState {
         let signal = done?;
         Ok(signal.filter(|_| what.completion.wants_point()))
     }
+    /// [`put`](Self::put) of a command of which threads execute parts, if it has a `fate`.
+    pub(super) fn put_with_fate(
+        self: &Arc<Self>,
+        what: &Submission<'_>,
+        how: How<'_>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
+    ) -> Result<Option<Signal>> {
+        let made = self.put(what, how, body);
+        if let Some(fate) = how.fate {
+            if made.is_err() {
+                fate.meet(|| Ok(())); // If no thread was started: the command will never run, and nothing waits for it.
+            }
+            if what.completion.is_awaited() {
+                fate.check()?; // returns the error of the command itself
+            } else {
+                self.fates.add(fate);
+            }
+        }
+        made
+    }
     /// Waits for what the driver accepted of a command, before its caller is told that the driver refused the rest, or to wait for it:
     /// the command may write where that caller has memory. In its lane it is behind nothing that the whole would not have been behind.
     #[cold]

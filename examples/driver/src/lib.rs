@@ -17,7 +17,7 @@ mod stream;
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer,
+    graph,
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
@@ -51,6 +51,10 @@ impl ur_hal::Types for Example {
     type Graph = Infallible;
 }
 /// What handles of C point at: the core's objects.
+impl queue::HasStreams for Example {
+    ur_core::records_graphs!();
+}
+impl graph::HasGraphs for Example {}
 impl Objects for Example {
     ur_core::objects!();
 }
@@ -83,8 +87,5 @@ impl CoreBackend for Example {
 
 /// Command buffers and graphs are the core's: it submits what was recorded again and again.
 /// What commands are captured by is the core's.
-impl queue::HasStreams for Example {
-    ur_core::records_graphs!();
-}
-impl command_buffer::Replays for Example {}
+impl ur_hal::Graphs for Example {}
 impl ur_hal::ReachesPeers for Example {}

@@ -1,7 +1,7 @@
 //! Answers about optional features that this adapter supports.
 use super::super::{
     DriverDevice,
-    native::{device as native, queue::can_batch},
+    native::{device as native, list::List},
 };
 use ur_adapter::{error::Result, info::Answer};
 use ur_sys::{ur_device_info_t as I, *};
@@ -16,7 +16,7 @@ pub(super) fn answer(device: &DriverDevice, name: I, answer: &mut Answer<'_>) ->
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&updates().bits()),
         I::COMMAND_BUFFER_SUPPORT_EXP
         | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
-        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(can_batch()),
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(List::can_execute()),
         I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(false),
         I::PROGRAM_SET_SPECIALIZATION_CONSTANTS
         | I::ESIMD_SUPPORT
@@ -30,7 +30,7 @@ pub(super) fn answer(device: &DriverDevice, name: I, answer: &mut Answer<'_>) ->
 /// recording.
 fn updates() -> ur_device_command_buffer_update_capability_flags_t {
     use ur_device_command_buffer_update_capability_flags_t as F;
-    match can_batch() {
+    match List::can_execute() {
         true => F::VALID,
         false => F::default(),
     }
