@@ -21,7 +21,7 @@ pub(crate) use step::Step;
 use sync_points::SyncPoints;
 
 use crate::{
-    command::{Exists, Place, Ready, Recorder},
+    command::{Place, Ready, Recorder},
     over_driver::OverDriver,
     process_mutex::ProcessMutex,
     program::Placed,
@@ -112,9 +112,6 @@ impl<D: Records> Drop for CommandBuffer<D> {
     }
 }
 
-impl<D: Records> Exists for CommandBuffer<D> {
-    const EXISTS: bool = true;
-}
 impl<D: Records> Recorder<D> for CommandBuffer<D> {
     fn place(&self) -> Place<'_, D> {
         self.0.place()

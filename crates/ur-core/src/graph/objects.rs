@@ -1,6 +1,5 @@
 //! The objects of graphs and captures.
 use crate::{
-    command::Exists,
     command_buffer::{Command, CommandBuffer, Node, Recording, Records, Signallers},
     process_mutex::ProcessMutex,
     queue::{Context, Device, HasStreams},
@@ -92,9 +91,6 @@ macro_rules! bodies { ($($name:ident)*) => { $(
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.debug_struct(stringify!($name)).field("context", &self.context).finish_non_exhaustive()
         }
-    }
-    impl<D: Records> Exists for $name<D> {
-        const EXISTS: bool = true;
     }
 )* } }
 bodies! { Graph ExecutableGraph }

@@ -3,9 +3,8 @@ use super::{
     objects::{Device, DriverDevice},
     usm_pool::HasUsm,
 };
-use crate::{command::Exists, program::RunsCode};
+use crate::program::RunsCode;
 use ur_adapter::{
-    api::Objects,
     error::{Error, ErrorCode, Result},
     info::Answer,
     object::Object,
@@ -14,9 +13,7 @@ use ur_adapter::{
 use ur_sys::{ur_device_info_t, ur_device_type_t};
 
 /// A driver over which the core implements the entries of devices.
-pub trait HasDevices:
-    RunsCode + HasUsm + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
-{
+pub trait HasDevices: RunsCode + HasUsm {
     /// The type of a device.
     fn kind(device: &DriverDevice<Self>) -> ur_device_type_t;
     /// Answers a property that only the driver knows, or for which the core's answer does not apply. Returns

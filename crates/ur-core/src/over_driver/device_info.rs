@@ -1,7 +1,6 @@
 //! Properties of devices that are not the driver's: those that follow from the core, and defaults for what no driver
 //! has, each in the type that UR defines for it.
 use super::{device::HasDevices, objects::Device};
-use crate::command::Exists;
 use ur_adapter::{
     default_answers::{Claim, Query, Shape},
     error::Result,
@@ -23,7 +22,7 @@ pub(super) fn answer<D: HasDevices>(
     }
     if relations::<D>(device, name, answer)?
         || launches::<D>(&device, name, answer)?
-        || recordings::<D>(name, answer)?
+        || recordings(name, answer)?
         || constants(name, answer)?
     {
         return Ok(true);
@@ -124,17 +123,14 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     Ok(true)
 }
 /// Command buffers and graphs. Every kind of update is supported, because the core keeps what is recorded.
-fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Result<bool> {
+fn recordings(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_command_buffer_update_capability_flags_t as F;
-    let has = <D::ExpCommandBuffer as Exists>::EXISTS;
     match name {
         I::COMMAND_BUFFER_SUPPORT_EXP
         | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
-        | I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(has),
-        I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
-            answer.value(&if has { F::VALID } else { F::default() }.bits())
-        }
-        I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(<D::ExpGraph as Exists>::EXISTS),
+        | I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(true),
+        I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => answer.value(&F::VALID.bits()),
         _ => return Ok(false),
     }?;
     Ok(true)
