@@ -87,75 +87,8 @@ impl<D: Dialect> Drop for Relaxed<'_, D> {
         self.before.map(|before| self.driver.exchange(before));
     }
 }
-/// Whether the drivers document the function as allowed while streams are captured: functions that enqueue
-/// commands, and queries that do not access a device. All others are called under [`Relaxed`], which costs
-/// two short calls more.
-const fn is_safe_in_capture(row: &str) -> bool {
-    const SAFE: &[&str] = &[
-        "init",
-        "driver_version",
-        "error_name",
-        "error_string",
-        "capture_mode",
-        "device_count",
-        "device_get",
-        "device_name",
-        "device_uuid",
-        "device_memory",
-        "device_attribute",
-        "peer_can",
-        "peer_attribute",
-        "context_push",
-        "context_pop",
-        "context_current",
-        "stream_wait_event",
-        "stream_host_fn",
-        "stream_write_value",
-        "stream_wait_value",
-        "stream_wait_masked",
-        "stream_context",
-        "stream_device",
-        "stream_flags",
-        "stream_priority",
-        "stream_capturing",
-        "event_record",
-        "prefetch",
-        "pointer_attribute",
-        "pointer_attributes",
-        "copy",
-        "copy_kind",
-        "copy_2d",
-        "copy_3d",
-        "copy_3d_peer",
-        "copy_peer",
-        "set_d8",
-        "set_d16",
-        "set_d32",
-        "set_2d_d8",
-        "set_2d_d16",
-        "set_2d_d32",
-        "launch",
-        "launch_ex",
-    ];
-    let mut next = 0;
-    while next < SAFE.len() {
-        if is_same(SAFE[next].as_bytes(), row.as_bytes()) {
-            return true;
-        }
-        next += 1;
-    }
-    false
-}
-const fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let mut at = 0;
-    while at < one.len() && at < other.len() && one[at] == other[at] {
-        at += 1;
-    }
-    at == one.len() && at == other.len()
-}
-
 macro_rules! driver_table {
-    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*);)*) => {
+    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*) $(in $capture:ident)?;)*) => {
         /// The functions of a driver. A function that the driver does not have is `None`; calling it gives an
         /// [`Outcome`] without a status.
         pub struct Driver<D> {
@@ -193,8 +126,8 @@ macro_rules! driver_table {
                 /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome<D> {
-                    let guard = const { !is_safe_in_capture(stringify!($name)) };
-                    let relaxed = guard.then(|| Relaxed::new(self));
+                    const MARKS: &[&str] = &[$(stringify!($capture))?];
+                    let relaxed = MARKS.is_empty().then(|| Relaxed::new(self));
                     // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     drop(relaxed);
@@ -204,51 +137,54 @@ macro_rules! driver_table {
         }
     };
 }
+// `in capture`: the drivers document the function as allowed while streams are captured. Such are functions that enqueue
+// commands, and queries that do not access a device. All others are called under `Relaxed`, which costs two short calls more.
+//
 // A row has both names only where the prototypes are the same. Where they differ there are two rows, each
 // with "" for the other driver, and `Dialect` chooses.
 driver_table! {
     //                    CUDA                          HIP
-    init:                "cuInit"                     | "hipInit",                      fn(flags: u32);
-    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32);
-    error_name:          "cuGetErrorName"             | "",                             fn(code: i32, to: *mut *const c_char);
-    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char);
-    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32);
-    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32);
-    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32);
-    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32);
-    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32);
-    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32);
+    init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in capture;
+    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32) in capture;
+    error_name:          "cuGetErrorName"             | "",                             fn(code: i32, to: *mut *const c_char) in capture;
+    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char) in capture;
+    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32) in capture;
+    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32) in capture;
+    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32) in capture;
+    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32) in capture;
+    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32) in capture;
+    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32) in capture;
     device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
     device_affinity:     "cuDeviceGetExecAffinitySupport" | "",                         fn(to: *mut i32, kind: i32, device: i32);
     primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
     primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
     primary_release:     "cuDevicePrimaryCtxRelease_v2" | "hipDevicePrimaryCtxRelease", fn(device: i32);
-    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext);
-    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>);
-    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>);
+    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext) in capture;
+    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>) in capture;
+    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>) in capture;
     context_priorities:  "cuCtxGetStreamPriorityRange" | "hipDeviceGetStreamPriorityRange", fn(least: *mut i32, greatest: *mut i32);
     memory_info:         "cuMemGetInfo_v2"            | "hipMemGetInfo",                fn(free: *mut usize, total: *mut usize);
-    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32);
-    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32);
+    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32) in capture;
+    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32) in capture;
     peer_enable:         "cuCtxEnablePeerAccess"      | "",                             fn(peer: RawContext, flags: u32);
     peer_disable:        "cuCtxDisablePeerAccess"     | "",                             fn(peer: RawContext);
     stream_create:       "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority",  fn(to: *mut Option<RawStream>, flags: u32, priority: i32);
     stream_destroy:      "cuStreamDestroy_v2"         | "hipStreamDestroy",             fn(stream: RawStream);
     stream_synchronize:  "cuStreamSynchronize"        | "hipStreamSynchronize",         fn(stream: Option<RawStream>);
     stream_query:        "cuStreamQuery"              | "hipStreamQuery",               fn(stream: Option<RawStream>);
-    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32);
-    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void);
-    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32);
-    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32);
-    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64);
-    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>);
-    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32);
-    stream_flags:        "cuStreamGetFlags"           | "hipStreamGetFlags",            fn(stream: Option<RawStream>, to: *mut u32);
-    stream_priority:     "cuStreamGetPriority"        | "hipStreamGetPriority",         fn(stream: Option<RawStream>, to: *mut i32);
-    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32);
-    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32);
+    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32) in capture;
+    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void) in capture;
+    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in capture;
+    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in capture;
+    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64) in capture;
+    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>) in capture;
+    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32) in capture;
+    stream_flags:        "cuStreamGetFlags"           | "hipStreamGetFlags",            fn(stream: Option<RawStream>, to: *mut u32) in capture;
+    stream_priority:     "cuStreamGetPriority"        | "hipStreamGetPriority",         fn(stream: Option<RawStream>, to: *mut i32) in capture;
+    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32) in capture;
+    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32) in capture;
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
-    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>);
+    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>) in capture;
     event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);
     event_synchronize:   "cuEventSynchronize"         | "hipEventSynchronize",          fn(event: RawEvent);
     event_elapsed:       "cuEventElapsedTime"         | "hipEventElapsedTime",          fn(to: *mut f32, start: RawEvent, end: RawEvent);
@@ -263,10 +199,10 @@ driver_table! {
     host_unregister:     "cuMemHostUnregister"        | "hipHostUnregister",            fn(at: *mut c_void);
     host_pointer:        "cuMemHostGetDevicePointer_v2" | "hipHostGetDevicePointer",    fn(to: *mut u64, at: *mut c_void, flags: u32);
     managed_alloc:       "cuMemAllocManaged"          | "hipMallocManaged",             fn(to: *mut u64, bytes: usize, flags: u32);
-    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>);
+    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>) in capture;
     advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
-    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64);
-    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64);
+    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64) in capture;
+    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) in capture;
     address_range:       "cuMemGetAddressRange_v2"    | "hipMemGetAddressRange",        fn(base: *mut u64, bytes: *mut usize, at: u64);
     ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
     ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
@@ -299,19 +235,19 @@ driver_table! {
     physical_import:     "cuMemImportFromShareableHandle" | "hipMemImportFromShareableHandle", fn(to: *mut u64, handle: *mut c_void, kind: i32);
     physical_retain:     "cuMemRetainAllocationHandle" | "hipMemRetainAllocationHandle", fn(to: *mut u64, at: *mut c_void);
     physical_properties: "cuMemGetAllocationPropertiesFromHandle" | "hipMemGetAllocationPropertiesFromHandle", fn(to: *mut AllocationProp, memory: u64);
-    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>);
-    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>);
-    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>);
-    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
+    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) in capture;
+    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>) in capture;
+    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>) in capture;
+    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in capture;
     // Takes the structure of `copy_3d`, with the contexts of both ends in the reserved fields.
-    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>);
-    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>);
-    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>);
-    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>);
-    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>);
-    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>);
-    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>);
-    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>);
+    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in capture;
+    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>) in capture;
+    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>) in capture;
+    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>) in capture;
+    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>) in capture;
+    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>) in capture;
+    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>) in capture;
+    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>) in capture;
     module_load:         "cuModuleLoadDataEx"         | "hipModuleLoadDataEx",          fn(to: *mut Option<RawModule>, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void);
     module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
     module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
@@ -330,8 +266,8 @@ driver_table! {
     occupancy_groups:    "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", fn(to: *mut i32, function: RawFunction, items: i32, shared: usize);
     occupancy_size:      "cuOccupancyMaxPotentialBlockSize" | "",                       fn(groups: *mut i32, items: *mut i32, function: RawFunction, shared_of: Option<unsafe extern "C" fn(i32) -> usize>, shared: usize, most: i32);
     occupancy_clusters:  "cuOccupancyMaxActiveClusters" | "",                           fn(to: *mut i32, function: RawFunction, config: *const LaunchConfig);
-    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void);
-    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void);
+    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
+    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
     array_create:        "cuArray3DCreate_v2"         | "",                             fn(to: *mut Option<RawArray>, what: *const ArrayDesc);
     array_describe:      "cuArray3DGetDescriptor_v2"  | "",                             fn(to: *mut ArrayDesc, array: RawArray);
     array_destroy:       "cuArrayDestroy"             | "hipArrayDestroy",              fn(array: RawArray);
