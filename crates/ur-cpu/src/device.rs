@@ -11,7 +11,7 @@ use super::{
 use std::sync::Arc;
 use ur_adapter::{error::Result, info::Answer, object::Object, partition::Rule};
 use ur_core::over_driver::device::HasDevices;
-use ur_hal::{Clocks, NativeHandles, OpensDevices, PlatformFacts};
+use ur_hal::{Clocks, NativeHandles, OpensDevices, PlatformFacts, host_clock};
 use ur_sys::*;
 
 /// The whole processor (the root device), or a part of it (a sub-device).
@@ -46,12 +46,6 @@ pub(super) fn the_device() -> ur_adapter::object::Owned<Device> {
     ur_core::over_driver::roots::<Cpu>().next().expect("there is one").clone()
 }
 
-/// The clock of profiling and global timestamps, in nanoseconds.
-pub(super) fn now() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
 impl OpensDevices for Cpu {
     const NAME: &'static str = "a native CPU";
     fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
@@ -74,7 +68,7 @@ impl OpensDevices for Cpu {
         Ok(uuid()?)
     }
     fn clocks(_: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
-        let now = now();
+        let now = host_clock();
         Ok(Clocks { device: now, host: now })
     }
     fn open(_: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {

@@ -141,10 +141,10 @@ impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = over_driver::memory::Memory<Family<D>>;
     type Moment = work::Moment<D>;
     fn moments(context: usize, since: u64) -> Vec<work::Moment<D>> {
-        work::ticket::<D>(context, since).into_moments()
+        work::submitted(context, since)
     }
     fn wait(context: usize) -> Result<()> {
-        Ok(work::ticket::<D>(context, 0).wait()?)
+        Ok(work::wait_for_all::<D>(context)?)
     }
 }
 impl<D: Dialect> ur_hal::Graphs for Family<D> {}

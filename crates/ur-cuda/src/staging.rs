@@ -162,18 +162,15 @@ pub(super) fn copy<D: Dialect>(
     (to, from): (u64, u64),
     bytes: usize,
 ) -> Result<bool> {
-    let by = |at| Corner { address: at, pitch: bytes, rows: 1, x: 0, y: 0, z: 0 };
+    let by = |at| Corner { address: at, pitch: bytes, rows: 1 };
     let what = Copy3d { width: bytes, height: 1, depth: 1, ..between(by(to), by(from)) };
     copy_3d(device, stream, &what)
 }
-/// One end of a copy in memory: address, pitch in bytes, rows of a slice, and the position where it starts.
+/// One end of a copy in memory: address, pitch in bytes, and rows of a slice.
 struct Corner {
     address: u64,
     pitch: usize,
     rows: usize,
-    x: usize,
-    y: usize,
-    z: usize,
 }
 fn between(to: Corner, from: Corner) -> Copy3d {
     Copy3d {
@@ -181,16 +178,10 @@ fn between(to: Corner, from: Corner) -> Copy3d {
         src_device: from.address,
         src_pitch: from.pitch,
         src_height: from.rows,
-        src_x: from.x,
-        src_y: from.y,
-        src_z: from.z,
         dst_type: BY_ADDRESS,
         dst_device: to.address,
         dst_pitch: to.pitch,
         dst_height: to.rows,
-        dst_x: to.x,
-        dst_y: to.y,
-        dst_z: to.z,
         ..Copy3d::default()
     }
 }
@@ -204,7 +195,7 @@ pub(super) fn copy_2d<D: Dialect>(
     (to, from): (Rows, Rows),
     (width, height): (usize, usize),
 ) -> Result<bool> {
-    let by = |(address, pitch)| Corner { address, pitch, rows: height, x: 0, y: 0, z: 0 };
+    let by = |(address, pitch)| Corner { address, pitch, rows: height };
     copy_3d(device, stream, &Copy3d { width, height, depth: 1, ..between(by(to), by(from)) })
 }
 /// As [`copy`], for a box.
@@ -321,7 +312,7 @@ pub(super) fn upload_copy_of<D: Dialect>(
 ) -> Result<bool> {
     let size = (width, bytes.len() / width);
     let from = move |bytes: &[u8]| (bytes.as_ptr().expose_provenance() as u64, width);
-    let by = |(address, pitch)| Corner { address, pitch, rows: size.1, x: 0, y: 0, z: 0 };
+    let by = |(address, pitch)| Corner { address, pitch, rows: size.1 };
     if let End::Within(Place::Pinned | Place::Pageable) = end(device, Some(to.0))? {
         let bytes = bytes.to_vec();
         stream.host_fn(move || copy_rows(to, from(&bytes), size))?;

@@ -319,55 +319,46 @@ impl<D: Dialect> ur_hal::Moment for Moment<D> {
         }
     }
 }
-/// Everything submitted up to a moment: a point in each of several lanes.
-#[derive(Debug)]
-pub struct SyncPoint<D: Dialect>(Vec<Moment<D>>);
-impl<D: Dialect> SyncPoint<D> {
-    /// Its points.
-    pub(super) fn into_moments(self) -> Vec<Moment<D>> {
-        self.0
-    }
-    /// Waits until everything is complete.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
-    /// error, also those of the commands.
-    fn finish(&self) -> Result<()> {
-        let mut marks = vec![];
-        for moment in self.0.iter().filter(|moment| !moment.has_passed()) {
-            let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
-            match lane.mark(device, &device.enter()?)? {
-                Mark::Nothing => {}
-                Mark::Event(event) => marks.push(event),
-                Mark::Captured => return Err(captured("waiting for all queues of the context")),
-            }
-        }
-        let mut done = Ok(());
-        for mark in marks {
-            done = done.and(mark.wait()); // does not stop at an error: all are complete on return
-        }
-        done
-    }
-    /// Waits until everything is complete. Errors of commands are reported by their queues and events, not
-    /// here.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
-    pub(super) fn wait(&self) -> Result<()> {
-        match self.finish() {
-            Err(error) if error.kind() == ErrorKind::InvalidOperation => Err(error),
-            _ => Ok(()),
+/// Waits until everything up to these moments is complete.
+///
+/// # Errors
+/// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
+/// error, also those of the commands.
+fn finish<D: Dialect>(moments: &[Moment<D>]) -> Result<()> {
+    let mut marks = vec![];
+    for moment in moments.iter().filter(|moment| !moment.has_passed()) {
+        let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
+        match lane.mark(device, &device.enter()?)? {
+            Mark::Nothing => {}
+            Mark::Event(event) => marks.push(event),
+            Mark::Captured => return Err(captured("waiting for all queues of the context")),
         }
     }
+    let mut done = Ok(());
+    for mark in marks {
+        done = done.and(mark.wait()); // does not stop at an error: all are complete on return
+    }
+    done
 }
-/// The sync point of everything submitted so far to queues of the context with this handle, or of all contexts if
+/// The points of everything submitted so far to queues of the context with this handle, or of all contexts if
 /// it is 0, that may use memory as old as the object with the number `since`. Does not query the driver.
-pub(super) fn ticket<D: Dialect>(context: usize, since: u64) -> SyncPoint<D> {
+pub(super) fn submitted<D: Dialect>(context: usize, since: u64) -> Vec<Moment<D>> {
     let mut moments = vec![];
     let all = D::statics().queues_now.all();
     let meant = all.iter().filter(|work| context == 0 || work.context == context);
     meant.for_each(|work| work.note(since, &mut moments));
-    SyncPoint(moments)
+    moments
+}
+/// Waits until everything submitted so far to queues of a context is complete. Errors of commands are reported by
+/// their queues and events, not here.
+///
+/// # Errors
+/// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
+pub(super) fn wait_for_all<D: Dialect>(context: usize) -> Result<()> {
+    match finish(&submitted::<D>(context, 0)) {
+        Err(error) if error.kind() == ErrorKind::InvalidOperation => Err(error),
+        _ => Ok(()),
+    }
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///
@@ -380,5 +371,5 @@ pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()
         await_all(&work.open_debts());
         work.note(0, &mut moments);
     }
-    SyncPoint(moments).finish()
+    finish(&moments)
 }

@@ -73,7 +73,7 @@ pub use memory::{
     NativeObject,
 };
 pub use modules::{Modules, Piece};
-pub use moments::{Moment, new_object, objects_so_far};
+pub use moments::{Moment, host_clock, new_object, objects_so_far};
 pub use notice::Severity;
 pub use pattern::{KeptPattern, Pattern, PatternLength, RowPattern, greatest_common_divisor};
 pub use peers::ReachesPeers;

@@ -110,9 +110,9 @@ pub(super) fn wait_across(
     let met = Arc::clone(&fate);
     let here =
         signalled_after(work, "causeway-across", move || met.meet(|| theirs.wait_for(&there)))?;
-    waits.extend([here.raw()]);
+    waits.events.push(here.raw());
     keep(&EventKind::Pooled(here));
-    waits.depend_on(Dependencies::of(&fate));
+    waits.dependencies.push(Dependencies::of(&fate));
     Ok(())
 }
 /// Makes a list wait for an event of another queue, which never comes if a process that the queue waits for has died: a

@@ -306,7 +306,7 @@ impl Signal {
         if self.end.get().is_none() {
             match self.look_for_mark() {
                 // Without a mark the list can still be queried.
-                Err(error) if is_passing(&error) => return Ok(false),
+                Err(error) if error.kind().has_run_out() => return Ok(false),
                 marked => marked?,
             }
         }
@@ -319,7 +319,7 @@ impl Signal {
         }
         if self.end.get().is_none() {
             match self.look_for_mark() {
-                Err(error) if is_passing(&error) => return self.wait_unmarked(),
+                Err(error) if error.kind().has_run_out() => return self.wait_unmarked(),
                 marked => marked?,
             }
         }
@@ -337,7 +337,7 @@ impl Signal {
             std::thread::sleep(nap);
             nap = (nap * 2).min(NAPS[1]);
             match self.look_for_mark() {
-                Err(error) if is_passing(&error) => {}
+                Err(error) if error.kind().has_run_out() => {}
                 marked => {
                     marked?;
                     return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
@@ -355,8 +355,8 @@ impl Signal {
     pub(super) fn known(&self) -> Option<Result<()>> {
         match self.status.load(Acquire) {
             COMPLETE => Some(Ok(())),
-            FAILED => Some(Err(failed_dependency())),
-            _ if self.has_failed() => Some(Err(failed_dependency())),
+            FAILED => Some(Err(Error::failed_dependency())),
+            _ if self.has_failed() => Some(Err(Error::failed_dependency())),
             _ => None,
         }
     }
@@ -425,16 +425,4 @@ impl Drop for Signal {
             cache.give(end, timed);
         }
     }
-}
-/// Whether the error is a lack of memory or resources, so that a later attempt may succeed.
-pub(super) fn is_passing(error: &Error) -> bool {
-    let codes =
-        [ErrorKind::OutOfDeviceMemory, ErrorKind::OutOfHostMemory, ErrorKind::OutOfResources];
-    codes.contains(&error.kind())
-}
-fn failed_dependency() -> Error {
-    Error::new(
-        ErrorKind::DependencyFailed,
-        "an event that was to be waited for is of a command that failed: the command is not submitted",
-    )
 }

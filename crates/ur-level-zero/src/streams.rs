@@ -30,7 +30,7 @@ use super::{
     signal::Signal,
     signaller::SignalRecord,
     submission::{Appends, How},
-    work::{Batching, Engines, QueueState},
+    work::{Engines, QueueState},
 };
 use std::{sync::Arc, time::Instant};
 use ur_hal::{
@@ -94,9 +94,9 @@ impl Stream {
         };
         // Not for out-of-order queues: a command must not be held back in a batch that later ones could
         // overtake.
-        let batching = match list {
-            None if is_in_order => batching(request.is_batched),
-            _ => Batching::None,
+        let batch_size = match list {
+            None if is_in_order => batch_size(request.is_batched),
+            _ => None,
         };
         // If an engine was chosen, all lists use it; else they are spread over several.
         let spread = if chosen.is_some() { 1 } else { engines.engines };
@@ -105,18 +105,15 @@ impl Stream {
             (engine, group.longest_pattern)
         });
         let engines = Engines { first, spread, copier };
-        let order = (batching, is_in_order);
+        let order = (batch_size, is_in_order);
         Ok(Self(QueueState::new((context, request.context), device, engines, order, list)?))
     }
 }
-/// Whether a stream submits in batches, given whether this is requested.
-fn batching(is_asked_for: bool) -> Batching {
+/// The size of a stream's batches, given whether they are requested; `None` if it submits at once.
+fn batch_size(is_asked_for: bool) -> Option<u32> {
     let batched = options().immediate.map_or(is_asked_for, |immediate| !immediate);
     let most = options().batch.unwrap_or(BATCH);
-    match batched && most > 1 && List::can_execute() {
-        true => Batching::Of { most },
-        false => Batching::None,
-    }
+    (batched && most > 1 && List::can_execute()).then_some(most)
 }
 
 /// The driver's support of counter-based events for `device`.

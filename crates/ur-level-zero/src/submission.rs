@@ -17,6 +17,7 @@ use super::{
     signal::{Marks, Signal},
     work::{CommandId, LockedState, QueueState},
 };
+use smallvec::SmallVec;
 use std::sync::{Arc, MutexGuard};
 use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait};
 
@@ -59,46 +60,15 @@ impl How<'_> {
     }
 }
 
-/// The events that a command waits for; a few need no allocation.
+/// What a command waits for.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    few: Option<[RawEvent; 8]>,
-    count: usize,
-    many: Vec<RawEvent>,
+    /// A few need no allocation.
+    pub(super) events: SmallVec<[RawEvent; 8]>,
     /// Signals of other processes, which may never come.
-    owed: Vec<PendingRemote>,
+    pub(super) owed: Vec<PendingRemote>,
     /// What may fail although the driver reports completion.
-    dependencies: Vec<Dependencies>,
-}
-impl Extend<RawEvent> for Waits {
-    fn extend<T: IntoIterator<Item = RawEvent>>(&mut self, events: T) {
-        for event in events {
-            match self.few.get_or_insert([event; 8]).get_mut(self.count) {
-                Some(place) => {
-                    *place = event;
-                    self.count += 1;
-                }
-                None => self.many.push(event),
-            }
-        }
-    }
-}
-impl Waits {
-    pub(super) fn owe(&mut self, owed: PendingRemote) {
-        self.owed.push(owed);
-    }
-    pub(super) fn depend_on(&mut self, dependencies: Dependencies) {
-        self.dependencies.push(dependencies);
-    }
-    /// All events.
-    fn list(&mut self) -> &[RawEvent] {
-        let few = self.few.as_ref().map_or(&[][..], |few| &few[..self.count]);
-        if self.many.is_empty() {
-            return few;
-        }
-        self.many.extend(few);
-        &self.many
-    }
+    pub(super) dependencies: Vec<Dependencies>,
 }
 
 impl QueueState {
@@ -268,21 +238,19 @@ impl QueueState {
         for wait in what.waits {
             point(wait)?.order(self, &mut known, |kept| turn.keep(number, kept))?;
         }
-        turn.fence_before(number, &mut known);
+        turn.fence_before(number, &mut known.events);
         let mut marks = vec![];
         if what.order != Order::Free {
-            self.gather(&mut turn, number, &mut known, &mut marks)?;
+            self.gather(&mut turn, number, &mut known.events, &mut marks)?;
         }
         let at_once = how.at_once || !known.owed.is_empty();
         let (raw, batch) = self.list_for(&mut turn, number, at_once)?;
         self.mark_tail(&mut turn, number)?;
         let put = Put { list: raw, batch, ..Put::new(self, turn.lane_mut(number), number) };
-        let owed = std::mem::take(&mut known.owed);
-        let (dependencies, leads) =
-            self.dependencies_of(what, how, std::mem::take(&mut known.dependencies));
-        let mut list = known.list();
-        if !owed.is_empty() {
-            self.incur(&put.turn(&[], None), list, owed)?;
+        let (dependencies, leads) = self.dependencies_of(what, how, known.dependencies);
+        let mut list = &known.events[..];
+        if !known.owed.is_empty() {
+            self.incur(&put.turn(&[], None), list, known.owed)?;
             list = &[];
         }
         *begun = Some(number);

@@ -2,7 +2,6 @@
 //! for the others, when batches are sent, and what the queue waits for that may never come.
 use super::{
     announcer,
-    clock::host_now,
     context::DriverContext,
     device::DriverDevice,
     driver::RawEvent,
@@ -26,7 +25,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_hal::Result;
+use ur_hal::{Result, host_clock};
 use ur_lock::locked;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
@@ -39,18 +38,6 @@ pub(super) const COPIES: usize = 4;
 pub(super) struct CommandId {
     pub(super) lane: u32,
     pub(super) number: u64,
-}
-
-/// When commands get to the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Batching {
-    /// As they are enqueued.
-    None,
-    /// As many together, or when somebody waits for one.
-    Of {
-        /// So many.
-        most: u32,
-    },
 }
 
 /// Which engines a queue's lists are for.
@@ -80,7 +67,8 @@ pub struct QueueState {
     pattern: usize,
     /// Whether lists tell of the ends of commands that signal nothing as cheaply as events would.
     pub(super) has_cheap_ends: bool,
-    batching: Batching,
+    /// How many commands get to the device together, if nobody waits for one earlier; `None`: each as it is enqueued.
+    batch_size: Option<u32>,
     is_in_order: bool,
     cache: Arc<Cache>,
     turn: Mutex<LockedState>,
@@ -126,10 +114,9 @@ impl QueueState {
         (context, number): (&DriverContext, usize),
         device: &Arc<DriverDevice>,
         Engines { first: engine, spread, copier }: Engines,
-        (batching, is_in_order): (Batching, bool),
+        (batch_size, is_in_order): (Option<u32>, bool),
         list: Option<NativeList>,
     ) -> Result<Arc<Self>> {
-        let is_batched = batching != Batching::None;
         let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
         let copier = copier.filter(|_| !is_in_order);
@@ -154,9 +141,9 @@ impl QueueState {
             copier,
             pattern,
             has_cheap_ends: device.shows_ends_of_lists(),
-            batching,
+            batch_size,
             is_in_order,
-            cache: context.events().of(context, device, is_batched),
+            cache: context.events().of(context, device, batch_size.is_some()),
             turn: Mutex::new(turn),
             passed: Default::default(),
             sent: AtomicU64::new(0),
@@ -185,7 +172,7 @@ impl QueueState {
         self.is_in_order
     }
     pub(super) fn is_batched(&self) -> bool {
-        self.batching != Batching::None
+        self.batch_size.is_some()
     }
     /// Takes the queue's lists: one thread at a time.
     pub(super) fn turn(&self) -> MutexGuard<'_, LockedState> {
@@ -331,7 +318,7 @@ impl QueueState {
     }
     /// After a command: sends a batch that is full, lets go of what has passed.
     pub(super) fn tidy(&self, turn: &mut LockedState, number: usize) -> Result<()> {
-        if let Batching::Of { most } = self.batching
+        if let Some(most) = self.batch_size
             && turn.lane(number).filled() >= most
         {
             self.send(turn)?;
@@ -458,7 +445,7 @@ impl QueueState {
     }
     #[cold]
     fn check_debts(&self) -> Result<()> {
-        let (now, before) = (host_now(), self.looked.load(Relaxed));
+        let (now, before) = (host_clock(), self.looked.load(Relaxed));
         if now.saturating_sub(before) < SLICE && !self.is_lost.load(Acquire) {
             return Ok(()); // each submission need not ask the driver about every debt
         }
