@@ -139,7 +139,7 @@ impl<D: Dialect> Clock<D> {
     /// Returns the driver's error.
     pub(super) fn start(device: &DriverDevice<D>) -> Result<Self> {
         let (context, on) = (device.context()?, device.enter()?);
-        let stream = Arc::new(Stream::create(&on, 0)?);
+        let stream = Arc::new(Stream::create(&on)?);
         let (event, begun) = mark(device, &stream)?;
         // The first base gets the host's time, so that the two clocks can be compared. The host's clock is
         // read after the event, so that no command seems to start before it was submitted. The wait has a

@@ -141,7 +141,7 @@ macro_rules! driver_table {
 // commands, and queries that do not access a device. All others are called under `Relaxed`, which costs two short calls more.
 //
 // A row has both names only where the prototypes are the same. Where they differ there are two rows, each
-// with "" for the other driver, and `Dialect` chooses.
+// with "" for the other driver, and who calls them chooses.
 driver_table! {
     //                    CUDA                          HIP
     init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in capture;
@@ -286,7 +286,7 @@ pub enum Api {
     /// AMD's.
     Hip,
 }
-/// What differs between the two drivers: names, numbers and a few prototypes.
+/// What differs between the two drivers, beside the few functions of which only one has each.
 pub trait Dialect: Statuses<Status = i32> + Sized + Send + Sync + fmt::Debug {
     /// Which driver it is, for what only one of them has.
     const API: Api;
@@ -298,19 +298,6 @@ pub trait Dialect: Statuses<Status = i32> + Sized + Send + Sync + fmt::Debug {
     const SYMBOLS: &'static Symbols;
     /// The environment variable that selects the devices visible to a process.
     const VISIBLE: &'static str;
-    /// The specification's error code for a status of this driver.
-    fn code(status: i32) -> ErrorKind;
-    /// Makes `stream` wait until the word at `at` is at least `value`, compared as signed difference modulo
-    /// 2^64.
-    ///
-    /// # Safety
-    /// `stream` is live, and `at` stays mapped for its device until the wait is over.
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self>;
-    /// Enqueues a copy on `stream` between any two addresses that the driver knows, or host memory.
-    ///
-    /// # Safety
-    /// Both ranges must stay accessible until the copy is done.
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self>;
     /// The driver's functions; the library is loaded at first use. Without a library all functions are
     /// missing.
     fn driver() -> &'static Driver<Self>;
@@ -324,7 +311,7 @@ fn failure<D: Dialect>(call: &'static str, status: i32) -> Error {
     let words = D::driver().words(status);
     let code = match status {
         OPERATING_SYSTEM => ur_hal::what_ran_out().unwrap_or(ErrorKind::DriverSpecific),
-        _ => D::code(status),
+        _ => code::<D>(status),
     };
     let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
     Error::new(code, format!("{call}: {words} ({status}){hint}")).with_status(status)
@@ -361,7 +348,7 @@ impl<D: Dialect> Driver<D> {
 }
 
 macro_rules! dialect {
-    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
+    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr) => {
         #[doc = concat!("The dialect of ", $name, ".")]
         #[derive(Debug)]
         pub struct $t;
@@ -405,7 +392,6 @@ macro_rules! dialect {
                 static STATICS: Statics<$t> = Statics::new(&super::tables::$t);
                 &STATICS
             }
-            $($special)*
         }
     };
 }
@@ -415,9 +401,11 @@ const OPERATING_SYSTEM: i32 = 304;
 const ILLEGAL_ADDRESS: i32 = 700;
 const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
                      another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
-/// The codes for statuses that both drivers number alike.
-fn common_code(status: i32) -> ErrorKind {
+/// The specification's error code for a status. Both drivers number them alike.
+fn code<D: Dialect>(status: i32) -> ErrorKind {
     match status {
+        // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
+        220..=223 if D::API == Api::Cuda => ErrorKind::InvalidBinary,
         1 => ErrorKind::InvalidValue,
         2 => ErrorKind::OutOfDeviceMemory,
         3 | 4 => ErrorKind::Uninitialized, // 3: not initialized; 4: already shut down
@@ -437,36 +425,8 @@ fn common_code(status: i32) -> ErrorKind {
         _ => ErrorKind::DriverSpecific,
     }
 }
-dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
-    fn code(status: i32) -> ErrorKind {
-        match status {
-            // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
-            220..=223 => ErrorKind::InvalidBinary,
-            _ => common_code(status),
-        }
-    }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Flags 0: greater or equal.
-        unsafe { Self::driver().stream_wait_value(stream, at, value, 0) }
-    }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
-        // SAFETY: the caller upholds it.
-        unsafe { Self::driver().copy(to, from, bytes, stream) }
-    }
-}
-dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
-    fn code(status: i32) -> ErrorKind {
-        common_code(status)
-    }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Flags 0: greater or equal.
-        unsafe { Self::driver().stream_wait_masked(stream, at, value, 0, u64::MAX) }
-    }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Kind 4: the direction follows from the addresses.
-        unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
-    }
-}
+dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA }
+dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP }
 
 #[cfg(test)]
 mod tests {

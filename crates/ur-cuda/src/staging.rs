@@ -209,7 +209,7 @@ pub(super) fn copy_3d<D: Dialect>(
 ) -> Result<bool> {
     let address = |sort, at| (sort == BY_ADDRESS).then_some(at);
     let ends = (address(what.dst_type, what.dst_device), address(what.src_type, what.src_device));
-    let is_careful = stream.never_waits() || stream.waits_before();
+    let is_careful = stream.never_waits || stream.waits_before;
     if !is_careful && !crossing::is_possible::<D>() {
         return Ok(false);
     }
@@ -222,7 +222,7 @@ pub(super) fn copy_3d<D: Dialect>(
     let Some(unknown) = unknown(to, from).filter(|_| is_careful) else {
         return Ok(false);
     };
-    if stream.waits_before() {
+    if stream.waits_before {
         patience::finish(stream, device)?;
         return Ok(false);
     }

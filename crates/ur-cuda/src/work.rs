@@ -7,7 +7,7 @@ use super::{
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
     ordered_pools::OrderedPools,
-    shared_words::{PendingSignals, Registered, await_all},
+    shared_words::{HeldWords, PendingSignals, await_all},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock,
@@ -63,7 +63,7 @@ pub(super) struct QueueState<D: Dialect> {
     is_over: AtomicBool,
     has_debts: AtomicBool,
     debts: Mutex<PendingSignals>,
-    registered: Registered<D>,
+    registered: HeldWords<D>,
 }
 impl<D: Dialect> QueueState<D> {
     /// Creates a state over `stream`, or with lanes of its own.
@@ -91,7 +91,7 @@ impl<D: Dialect> QueueState<D> {
             is_over: AtomicBool::new(false),
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
-            registered: Registered::new(),
+            registered: HeldWords::new(),
         };
         match stream {
             Some(stream) => {
@@ -122,10 +122,7 @@ impl<D: Dialect> QueueState<D> {
         if let Some(lane) = place.get() {
             return Ok(lane);
         }
-        let stream = match self.in_step {
-            true => Stream::create_in_step(on, self.priority)?,
-            false => Stream::create(on, self.priority)?,
-        };
+        let stream = Stream::create_with(on, self.priority, self.in_step)?;
         let fresh = Lane::new(stream.never_waiting(Arc::clone(&self.device)));
         Ok(place.get_or_init(|| fresh))
     }
@@ -205,7 +202,7 @@ impl<D: Dialect> QueueState<D> {
         self.has_debts.store(true, Release);
     }
     /// The shared words that its streams write and wait for.
-    pub(super) fn registered(&self) -> &Registered<D> {
+    pub(super) fn registered(&self) -> &HeldWords<D> {
         &self.registered
     }
     /// # Errors

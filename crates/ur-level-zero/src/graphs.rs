@@ -177,7 +177,7 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if let Some((work, mark)) = self.executed.take() {
-            work.cache().give(mark, false);
+            work.cache.give(mark, false);
         }
     }
 }
@@ -192,7 +192,7 @@ fn signals(work: &Arc<QueueState>, count: usize, profile: Profile) -> Result<Vec
             true => Some(Marks { submitted: clock::now(&work.device)?, start: None, profile }),
             false => None,
         };
-        let end = work.cache().take(is_profiled)?;
+        let end = work.cache.take(is_profiled)?;
         Ok(Signal::new(work, Some(end), times, (None, 0)))
     };
     (0..count).map(signal).collect()
@@ -254,7 +254,7 @@ impl Graphs for LevelZero {
         (count, profile): (usize, Profile),
     ) -> Result<Execution<Self>> {
         let work = stream.work()?;
-        let mark = work.cache().take(false)?;
+        let mark = work.cache.take(false)?;
         let signals = signals(work, count, profile)?;
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
@@ -272,7 +272,7 @@ impl Graphs for LevelZero {
             signals.iter().for_each(|signal| signal.depend_on(depends.clone()));
         }
         if let Some((before, mark)) = graph.executed.replace((Arc::clone(work), mark)) {
-            before.cache().give(mark, false);
+            before.cache.give(mark, false);
         }
         let signals = signals.into_iter().map(Point::Command).collect();
         Ok((end.map(Point::Command), signals))

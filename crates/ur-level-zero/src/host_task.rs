@@ -71,7 +71,7 @@ pub(super) fn by_thread(
     kept: &mut PooledEvents,
     task: impl FnOnce(Result<()>) + Send + 'static,
 ) -> Result<()> {
-    let maker = work.cache().maker();
+    let maker = work.cache.maker();
     let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
@@ -140,7 +140,7 @@ fn signalled_after(
     name: &str,
     wait: impl FnOnce() + Send + 'static,
 ) -> Result<Arc<PooledEvent>> {
-    let here = Arc::new(work.cache().maker().pooled(false)?);
+    let here = Arc::new(work.cache.maker().pooled(false)?);
     let there = Arc::clone(&here);
     let body = move || {
         wait();

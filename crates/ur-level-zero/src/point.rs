@@ -119,7 +119,7 @@ impl Point {
         self.look(|seen| {
             let Seen::Command(signal) = seen else { return Ok(()) };
             match ptr::eq(signal.work().as_ref(), work) {
-                true if work.is_in_order() => Ok(()), // it is behind it by being there
+                true if work.is_in_order => Ok(()), // it is behind it by being there
                 _ => Ok(signal.mark()?),
             }
         })
@@ -159,7 +159,7 @@ fn order_behind(
         return known;
     }
     let is_own = ptr::eq(signal.work().as_ref(), work);
-    if is_own && work.is_in_order() {
+    if is_own && work.is_in_order {
         return Ok(());
     }
     if let Some(dependencies) = signal.dependencies() {

@@ -232,7 +232,7 @@ impl Signal {
         if let Some(end) = self.end.get() {
             return Ok(end.raw());
         }
-        let fresh = self.work().cache().maker().make(false)?;
+        let fresh = self.work().cache.maker().make(false)?;
         if let EventKind::Pooled(event) = &fresh {
             event.signal()?; // new events of the other kinds are signalled
         }
@@ -416,7 +416,7 @@ impl Drop for Signal {
         if fork::check().is_err() {
             return; // another thread may have held a lock of the cache at the fork
         }
-        let cache = self.work.cache();
+        let cache = &self.work.cache;
         let timed = self.times.is_some();
         if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {
             cache.give(start, true);

@@ -99,8 +99,8 @@ impl Stream {
             _ => None,
         };
         // If an engine was chosen, all lists use it; else they are spread over several.
-        let spread = if chosen.is_some() { 1 } else { engines.engines };
-        let copier = device.copier().filter(|_| options().copiers).map(|group| {
+        let spread = if chosen.is_some() { 1 } else { engines.engines.max(1) };
+        let copier = device.copier().filter(|_| options().copiers && !is_in_order).map(|group| {
             let engine = Engine { ordinal: group.ordinal, index: 0, offloads: false, priority };
             (engine, group.longest_pattern)
         });
@@ -131,7 +131,7 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
-            Completion::None => work.is_in_order(),
+            Completion::None => work.is_in_order,
             Completion::Point => what.profile == Profile::Off && work.is_known_idle(),
             Completion::Done { .. } => false,
         };

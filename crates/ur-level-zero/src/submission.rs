@@ -133,7 +133,7 @@ impl QueueState {
         let end = self.end_of(&mut self.turn(), number);
         if let Ok(Some((_, end))) = end {
             let ended = self.patiently(|slice| end.wait(slice));
-            self.cache().give(end, false);
+            self.cache.give(end, false);
             if ended.is_ok() {
                 return;
             }
@@ -175,7 +175,7 @@ impl QueueState {
         self.mark_tail(&mut turn, number)?;
         let is_wanted = what.completion != Completion::None;
         let is_late = is_wanted && self.does_without(&mut turn, number);
-        let end = if is_wanted && !is_late { Some(self.cache().take(false)?) } else { None };
+        let end = if is_wanted && !is_late { Some(self.cache.take(false)?) } else { None };
         let lane = turn.lane_mut(number);
         let spot = CommandId { lane: number as u32, number: lane.count_one() };
         let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
@@ -188,7 +188,7 @@ impl QueueState {
             }
         }
         lane.tail = is_late.then_some(spot.number);
-        lane.tidy(self.cache())?;
+        lane.tidy(&self.cache)?;
         drop(turn);
         let signal = is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0)));
         if let (Some(signal), Some(dependencies)) = (&signal, self.fates.last()) {
@@ -226,7 +226,7 @@ impl QueueState {
             false => None,
         };
         let mut turn = self.turn();
-        let is_known = self.is_in_order() && self.may_stall();
+        let is_known = self.is_in_order && self.may_stall();
         let stalls = !is_known && self.would_stall(what, how)?;
         if stalls {
             self.keep_off_copiers(&mut turn)?;
@@ -256,7 +256,7 @@ impl QueueState {
         *begun = Some(number);
         let held = turn.lane_mut(number).held();
         let signal = put.body(what, how, list, times, |list| body(list, held));
-        marks.into_iter().for_each(|mark| self.cache().give(mark, false));
+        marks.into_iter().for_each(|mark| self.cache.give(mark, false));
         let signal = signal?;
         if let Some(dependencies) = dependencies.as_ref().filter(|_| leads) {
             self.fates.follow(dependencies);
@@ -298,7 +298,7 @@ impl QueueState {
         mut known: Vec<Dependencies>,
     ) -> (Option<Dependencies>, bool) {
         let last = self.fates.last();
-        if !self.is_in_order() && what.order != Order::Free {
+        if !self.is_in_order && what.order != Order::Free {
             known.extend(self.fates.open());
         }
         if how.fate.is_none() && known.is_empty() {
@@ -314,14 +314,14 @@ impl QueueState {
             None => before,
         };
         // The caller that waits for the command gets the failure; it is not passed on to later commands.
-        let leads = self.is_in_order() || what.order == Order::Both;
+        let leads = self.is_in_order || what.order == Order::Both;
         (all, leads && !what.completion.is_awaited())
     }
     /// Appends waits for signals of other processes, each with an event behind it that tells whether it came.
     fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<PendingRemote>) -> Result<()> {
         list.wait_for(waits)?;
         for owed in owed {
-            let passed = self.cache().take(false)?;
+            let passed = self.cache.take(false)?;
             list.wait_for(&[owed.event().raw()])?;
             list.signal(passed.raw())?;
             self.owe(Arc::new(PendingSignal::new(owed, passed)));
@@ -363,7 +363,7 @@ impl<'put> Put<'put> {
         submitted: Option<u64>,
         body: impl FnOnce(&List<'_>) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        let cache = self.work.cache();
+        let cache = &self.work.cache;
         let end = match what.completion {
             Completion::None => None,
             _ => Some(cache.take(submitted.is_some())?),

@@ -33,8 +33,8 @@ impl QueueState {
                 // Commands of other code are not counted. So this moment is counted as a command of its own,
                 // which is complete when the list has passed it.
                 true => there.count_one(),
-                false if there.latest() <= since => continue, // its commands cannot use the memory
-                false => there.count(),
+                false if there.latest <= since => continue, // its commands cannot use the memory
+                false => there.count,
             };
             if !self.has_passed(CommandId { lane: lane as u32, number }) {
                 into.push(Moment { work: Arc::clone(self), lane: lane as u32, number });
@@ -56,20 +56,19 @@ impl QueueState {
             }
             self.note_passed(CommandId { number: *number, ..spot });
             if let Some((_, mark)) = lane.frees.pop_front() {
-                self.cache().give(mark, false);
+                self.cache.give(mark, false);
             }
         }
         if self.has_passed(spot) {
             return Ok(());
         }
         // An unsubmitted batch comes after `spot`, which was submitted.
-        let number = if lane.has_batch() { spot.number } else { lane.count() };
-        if self.has_cheap_ends && lane.list().wait(0)? {
+        let number = if lane.has_batch() { spot.number } else { lane.count };
+        if self.has_cheap_ends && lane.list.wait(0)? {
             self.note_passed(CommandId { number, ..spot });
             return Ok(());
         }
-        let mark = self.cache().take(false)?;
-        lane.turn().signal(mark.raw())?;
+        let mark = lane.mark(&self.cache)?;
         lane.frees.push_back((number, mark));
         Ok(())
     }
@@ -106,12 +105,10 @@ impl Moment {
     fn mark(&self) -> Result<Option<EventKind>> {
         let mut turn = self.work.turn();
         let Some(lane) = turn.there(self.lane as usize) else { return Ok(None) };
-        if self.has_passed() || lane.list().wait(0)? {
+        if self.has_passed() || lane.list.wait(0)? {
             return Ok(None);
         }
-        let mark = self.work.cache().take(false)?;
-        lane.turn().signal(mark.raw())?;
-        Ok(Some(mark))
+        lane.mark(&self.work.cache).map(Some)
     }
 }
 impl ur_hal::Moment for Moment {
@@ -146,7 +143,7 @@ pub(super) fn wait_for_all(context: usize) {
     let marks: Vec<_> = submitted(context, 0).iter().filter_map(marked).collect();
     for (work, mark) in marks {
         let _ = work.wait_for(&mark);
-        work.cache().give(mark, false);
+        work.cache.give(mark, false);
     }
 }
 /// Waits for all commands submitted so far to queues of `device`.

@@ -45,9 +45,9 @@ pub(super) struct CommandId {
 pub(super) struct Engines {
     /// That of the first, which is the only one of an in-order queue.
     pub(super) first: Engine,
-    /// How many engines of that kind the others are spread over: 1 where C chose one.
+    /// How many engines of that kind the others are spread over, at least 1: 1 where C chose one.
     pub(super) spread: u32,
-    /// The engine that only copies, and the longest pattern that it fills with, where copies may go there.
+    /// The engine that only copies, and the longest pattern that it fills with, where copies may go there: not in order.
     pub(super) copier: Option<(Engine, usize)>,
 }
 
@@ -55,22 +55,18 @@ pub(super) struct Engines {
 #[derive(Debug)]
 pub struct QueueState {
     pub(super) device: Arc<DriverDevice>,
-    native: Arc<NativeContext>,
+    pub(super) native: Arc<NativeContext>,
     pub(super) utility_lists: Arc<UtilityLists>,
     /// The number by which the core knows the context.
     pub(super) context: usize,
-    engine: Engine,
-    /// Engines of that kind that its lists are spread over.
-    engines: u32,
-    /// The engine that only copies, and the longest pattern that it fills with.
-    copier: Option<(Engine, usize)>,
+    pub(super) engines: Engines,
     pattern: usize,
     /// Whether lists tell of the ends of commands that signal nothing as cheaply as events would.
     pub(super) has_cheap_ends: bool,
     /// How many commands get to the device together, if nobody waits for one earlier; `None`: each as it is enqueued.
     batch_size: Option<u32>,
-    is_in_order: bool,
-    cache: Arc<Cache>,
+    pub(super) is_in_order: bool,
+    pub(super) cache: Arc<Cache>,
     turn: Mutex<LockedState>,
     /// Of each lane the number of the last command that is known to be done, and with it all before it.
     pub(super) passed: [AtomicU64; LANES],
@@ -113,17 +109,16 @@ impl QueueState {
     pub(super) fn new(
         (context, number): (&DriverContext, usize),
         device: &Arc<DriverDevice>,
-        Engines { first: engine, spread, copier }: Engines,
+        engines: Engines,
         (batch_size, is_in_order): (Option<u32>, bool),
         list: Option<NativeList>,
     ) -> Result<Arc<Self>> {
         let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
-        let copier = copier.filter(|_| !is_in_order);
         let is_lent = list.is_some();
         let list = match list {
             Some(list) => list,
-            None => NativeList::immediate(context.native(), device.raw(), engine)?,
+            None => NativeList::immediate(context.native(), device.raw(), engines.first)?,
         };
         let mut lanes: Vec<_> = (0..many).map(|_| None).collect();
         lanes[0] = Some(Lane::new(list, device.raw(), pattern));
@@ -136,9 +131,7 @@ impl QueueState {
             native: Arc::clone(context.native()),
             utility_lists: Arc::clone(context.utility_lists()),
             context: number,
-            engine,
-            engines: spread.max(1),
-            copier,
+            engines,
             pattern,
             has_cheap_ends: device.shows_ends_of_lists(),
             batch_size,
@@ -158,19 +151,6 @@ impl QueueState {
         sync_point::enter(&work);
         Ok(work)
     }
-    pub(super) fn cache(&self) -> &Arc<Cache> {
-        &self.cache
-    }
-    /// What its first list was made for.
-    pub(super) fn engine(&self) -> Engine {
-        self.engine
-    }
-    pub(super) fn native(&self) -> &Arc<NativeContext> {
-        &self.native
-    }
-    pub(super) fn is_in_order(&self) -> bool {
-        self.is_in_order
-    }
     pub(super) fn is_batched(&self) -> bool {
         self.batch_size.is_some()
     }
@@ -186,7 +166,7 @@ impl QueueState {
         if turn.lanes.len() == 1 {
             return Ok(turn.last);
         }
-        if copies && let Some((engine, pattern)) = self.copier {
+        if copies && let Some((engine, pattern)) = self.engines.copier {
             self.open_lane(turn, COPIES, engine, pattern)?;
             return Ok(COPIES);
         }
@@ -194,8 +174,9 @@ impl QueueState {
             return Ok(turn.last);
         }
         let number = (turn.last + 1) % COPIES;
-        let index = (self.engine.index + number as u32) % self.engines;
-        self.open_lane(turn, number, Engine { index, ..self.engine }, self.pattern)?;
+        let Engines { first, spread, .. } = self.engines;
+        let index = (first.index + number as u32) % spread;
+        self.open_lane(turn, number, Engine { index, ..first }, self.pattern)?;
         turn.last = number;
         Ok(number)
     }
@@ -219,7 +200,7 @@ impl QueueState {
     }
     /// Whether all that was put into a lane is known to be done.
     fn has_passed_all(&self, turn: &LockedState, lane: usize) -> bool {
-        let number = turn.lanes[lane].as_ref().map_or(0, Lane::count);
+        let number = turn.lanes[lane].as_ref().map_or(0, |lane| lane.count);
         !turn.is_lent(lane) && self.has_passed(CommandId { lane: lane as u32, number })
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
@@ -229,7 +210,7 @@ impl QueueState {
         self.mark_barrier(&mut turn)?;
         self.mark_tail(&mut turn, 0)?;
         turn.is_lent = true;
-        Ok(Arc::clone(turn.lane(0).list()))
+        Ok(Arc::clone(&turn.lane(0).list))
     }
     /// Puts the first list, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
@@ -255,11 +236,10 @@ impl QueueState {
                 continue;
             }
             let Some(lane) = turn.lanes[other].as_ref() else { continue };
-            if self.has_cheap_ends && lane.list().wait(0)? {
+            if self.has_cheap_ends && lane.list.wait(0)? {
                 continue;
             }
-            let mark = self.cache.take(false)?;
-            lane.turn().signal(mark.raw())?;
+            let mark = lane.mark(&self.cache)?;
             waits.extend([mark.raw()]);
             turn.keep(number, &mark);
             marks.push(mark);
@@ -288,9 +268,7 @@ impl QueueState {
     }
     fn mark(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         if !self.has_passed_all(turn, number) {
-            let mark = self.cache.take(false)?;
-            turn.lane(number).turn().signal(mark.raw())?;
-            turn.fence = Some(mark);
+            turn.fence = Some(turn.lane(number).mark(&self.cache)?);
         }
         turn.unmarked = None;
         Ok(())
@@ -305,14 +283,15 @@ impl QueueState {
     ) -> Result<(super::driver::RawList, u64)> {
         let batch = turn.batch;
         if !self.is_batched() {
-            return Ok((turn.lane(number).list().raw(), 0));
+            return Ok((turn.lane(number).list.raw(), 0));
         }
         if at_once {
             self.send(turn)?;
-            return Ok((turn.lane(number).list().raw(), 0));
+            return Ok((turn.lane(number).list.raw(), 0));
         }
-        let make =
-            |next| NativeList::regular(&self.native, self.device.raw(), self.engine.ordinal, next);
+        let make = |next| {
+            NativeList::regular(&self.native, self.device.raw(), self.engines.first.ordinal, next)
+        };
         let list = turn.lane_mut(number).batch(&self.cache, make)?;
         Ok((list, batch))
     }
@@ -374,7 +353,7 @@ impl QueueState {
     pub(super) fn is_idle(&self) -> Result<bool> {
         let turn = self.sent();
         let mut lanes = turn.lanes.iter().flatten();
-        lanes.try_fold(true, |idle, lane| Ok(idle && lane.list().wait(0)?))
+        lanes.try_fold(true, |idle, lane| Ok(idle && lane.list.wait(0)?))
     }
     /// Waits until everything submitted so far is done.
     ///
@@ -405,14 +384,12 @@ impl QueueState {
         number: usize,
     ) -> Result<Option<(u64, EventKind)>> {
         let Some(lane) = turn.there(number) else { return Ok(None) };
-        let count = lane.count();
-        if lane.list().wait(BRIEF)? {
+        let count = lane.count;
+        if lane.list.wait(BRIEF)? {
             self.note_passed(CommandId { lane: number as u32, number: count });
             return Ok(None);
         }
-        let mark = self.cache.take(false)?;
-        lane.turn().signal(mark.raw())?;
-        Ok(Some((count, mark)))
+        Ok(Some((count, lane.mark(&self.cache)?)))
     }
     /// Waits for an event of this queue's.
     ///
