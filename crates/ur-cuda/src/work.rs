@@ -23,20 +23,9 @@ const LANES: usize = 8;
 /// A stream as the core holds it; dropping it ends the use of the queue state.
 #[derive(Debug)]
 pub struct Lanes<D: Dialect> {
-    work: Arc<QueueState<D>>,
+    pub(super) work: Arc<QueueState<D>>,
     /// The pools of its context.
-    pools: Arc<OrderedPools<D>>,
-}
-impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<QueueState<D>>, pools: &Arc<OrderedPools<D>>) -> Self {
-        Self { work, pools: Arc::clone(pools) }
-    }
-    pub(super) fn work(&self) -> &QueueState<D> {
-        &self.work
-    }
-    pub(super) fn pools(&self) -> &OrderedPools<D> {
-        &self.pools
-    }
+    pub(super) pools: Arc<OrderedPools<D>>,
 }
 impl<D: Dialect> Drop for Lanes<D> {
     fn drop(&mut self) {

@@ -13,7 +13,6 @@ use super::{
     device::DriverDevice,
     fate::Fate,
     host_task::{by_thread, wait_for_end},
-    launch,
     native::{
         event::EventKind,
         list::{List, NativeList},
@@ -135,7 +134,7 @@ impl Graph {
             }
         }
         for (placed, id, command, launch) in others {
-            match launch.lend(|launch| launch::as_change(launch, id)?.apply(self.last.raw())) {
+            match launch.lend(|launch| mutable::change(self.last.raw(), id, launch)) {
                 Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(false),
                 done => done?,
             }

@@ -32,7 +32,7 @@ use super::{
     submission::{Appends, How},
     work::{Engines, QueueState},
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use ur_hal::{
     AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeHandle, Priority,
     Profile, Result, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
@@ -268,15 +268,9 @@ impl Streams for LevelZero {
             _ => false,
         }
     }
-    fn wait(point: &Point, deadline: Option<Instant>) -> Result<bool> {
+    fn wait_until_final(point: &Point) -> Result<()> {
         Self::check_process()?;
-        if let Some(deadline) = deadline
-            && !Self::is_final_by(point, deadline)?
-        {
-            return Ok(false);
-        }
-        point.wait()?;
-        Ok(true)
+        point.wait()
     }
     fn times(point: &Point) -> Result<Option<Times>> {
         point.times()
