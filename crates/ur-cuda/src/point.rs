@@ -95,7 +95,7 @@ impl<D: Dialect> End<D> {
             true => (CAPTURED, None, vec![]),
             false => (PENDING, marks, work.open_debts()),
         };
-        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number() }
+        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number }
     }
     fn settle(&self, outcome: &Result<bool>) {
         match outcome {
@@ -150,7 +150,7 @@ impl<D: Dialect> End<D> {
             COMPLETE | FAILED => Ok(()),
             // It precedes the command in the same stream, and its pending signals are those of the same
             // queue.
-            _ if work.is_in_order() && work.number() == self.work => Ok(()),
+            _ if work.is_in_order() && work.number == self.work => Ok(()),
             // Waiting for a captured event would add the stream to the capture.
             CAPTURED if !stream.is_capturing()? => {
                 Err(captured("what a command elsewhere waits for"))

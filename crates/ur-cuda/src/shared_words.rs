@@ -156,7 +156,7 @@ pub(super) struct Word<D: Dialect> {
 }
 impl<D: Dialect> Word<D> {
     fn new(work: &QueueState<D>, on: &Entered<D>, arena: &Arena, address: usize) -> Result<Self> {
-        let piece = Piece::with(on, work.device().context()?, arena, address)?;
+        let piece = Piece::with(on, work.device.context()?, arena, address)?;
         let at = piece.on_device + (address as u64 - piece.memory.raw().0);
         Ok(Self { piece, at })
     }
@@ -178,7 +178,7 @@ impl<D: Dialect> Word<D> {
     }
     /// Keeps what the word needs while a lane of `work` uses it, and the counter that the lane completes.
     pub(super) fn keep(self, work: &QueueState<D>, counter: Option<&Arc<Counter>>) {
-        work.registered().keep(work, self.piece, counter);
+        work.registered.keep(work, self.piece, counter);
     }
 }
 /// Makes everything enqueued to `stream` from now on wait for a word. `stream` is a lane of `work`, whose

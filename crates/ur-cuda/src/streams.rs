@@ -64,7 +64,7 @@ fn signal<D: Dialect>(
     counter: &Arc<Counter>,
     value: u64,
 ) -> Result<()> {
-    let on = work.device().enter()?;
+    let on = work.device.enter()?;
     work.check_capture(
         &on,
         "the signal of an event that processes share, each replay of which would write the same old \
@@ -103,7 +103,7 @@ fn submit<D: Dialect>(
         Command::Signal(Signal::Word(counter, value)) => {
             signal(work, what, counter, value).map(|()| None)
         }
-        ref command => put(work, what, |stream| stream.execute(command, work.device().number())),
+        ref command => put(work, what, |stream| stream.execute(command, work.device.number())),
     }
 }
 
@@ -194,11 +194,11 @@ impl<D: Dialect> Streams for Family<D> {
     }
     fn check_word_wait(stream: &Lanes<D>) -> Result<()> {
         let work = &*stream.work;
-        work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)
+        work.check_capture(&work.device.enter()?, WAITS_FOR_WORDS)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> Result<()> {
-        stream.work.device().context()?;
+        stream.work.device.context()?;
         Ok(())
     }
     fn is_idle(stream: &Lanes<D>) -> Result<bool> {

@@ -36,8 +36,9 @@ impl<D: Dialect> Drop for Lanes<D> {
 #[derive(Debug)]
 pub(super) struct QueueState<D: Dialect> {
     /// Unique in the process.
-    number: u64,
-    device: Arc<DriverDevice<D>>,
+    pub(super) number: u64,
+    /// The device that executes its commands.
+    pub(super) device: Arc<DriverDevice<D>>,
     /// The address of the context's handle, for comparison only.
     context: usize,
     priority: i32,
@@ -52,7 +53,8 @@ pub(super) struct QueueState<D: Dialect> {
     is_over: AtomicBool,
     has_debts: AtomicBool,
     debts: Mutex<PendingSignals>,
-    registered: HeldWords<D>,
+    /// The shared words that its streams write and wait for.
+    pub(super) registered: HeldWords<D>,
 }
 impl<D: Dialect> QueueState<D> {
     /// Creates a state over `stream`, or with lanes of its own.
@@ -90,14 +92,6 @@ impl<D: Dialect> QueueState<D> {
             None => _ = work.lane(&device.enter()?, 0)?,
         }
         Ok(work)
-    }
-    /// Its number, unique in the process.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-    /// The device that executes its commands.
-    pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
-        &self.device
     }
     /// Whether commands execute in the order of their submission.
     pub(super) fn is_in_order(&self) -> bool {
@@ -149,7 +143,7 @@ impl<D: Dialect> QueueState<D> {
     pub(super) fn lend_first(&self) -> Result<&Stream<D>> {
         let lane = self.lane(&self.device.enter()?, 0)?;
         lane.lend();
-        Ok(lane.stream())
+        Ok(&lane.stream)
     }
     /// Ends the use: no more commands are submitted, and the lanes are kept until they are idle.
     fn leave(&self) {
@@ -190,10 +184,6 @@ impl<D: Dialect> QueueState<D> {
         self.debts().add(owed);
         self.has_debts.store(true, Release);
     }
-    /// The shared words that its streams write and wait for.
-    pub(super) fn registered(&self) -> &HeldWords<D> {
-        &self.registered
-    }
     /// # Errors
     /// `INVALID_OPERATION` while one of its streams is captured: see [`Lane::check_capture`].
     pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
@@ -209,8 +199,8 @@ impl<D: Dialect> QueueState<D> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
             if !other.is_idle()? {
                 let event = self.device.events().take(on, false)?;
-                event.record(other.stream())?;
-                lane.stream().wait_for(&event)?;
+                event.record(&other.stream)?;
+                lane.stream.wait_for(&event)?;
             }
         }
         Ok(())
@@ -221,7 +211,7 @@ impl<D: Dialect> QueueState<D> {
             return Ok(());
         }
         let event = self.device.events().take(on, false)?;
-        event.record(lane.stream())?;
+        event.record(&lane.stream)?;
         let old = self.fence().replace(Arc::new(event));
         self.fences.fetch_add(1, AcqRel); // after the event is set
         drop(old);

@@ -484,13 +484,11 @@ impl LockedState {
             return;
         }
         self.lane_mut(number).fence = fences;
-        let pooled = match &self.fence {
-            Some(EventKind::Pooled(event)) => Some(Arc::clone(event)),
-            _ => None,
-        };
-        waits.extend(self.fence.as_ref().map(EventKind::raw));
-        if let Some(event) = pooled {
-            self.lane_mut(number).held().push(event);
+        let fence = self.fence.take();
+        if let Some(event) = &fence {
+            waits.extend([event.raw()]);
+            self.keep(number, event);
         }
+        self.fence = fence;
     }
 }
