@@ -29,7 +29,7 @@ use super::{
     reusable::{Core, ImportPayload},
     signal::Signal,
     signaller::SignalRecord,
-    submission::{Appends, How},
+    submission::How,
     work::{Engines, QueueState},
 };
 use std::sync::Arc;
@@ -139,7 +139,7 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
         work.check()?;
         return Ok(what.completion.wants_point().then(|| Signal::over(work)));
     }
-    let how = How { appends: Appends::One, ..How::default() };
+    let how = How { is_one_append: true, ..How::default() };
     work.put(what, how, |list, _| list.barrier())
 }
 /// Lets the application append commands of its own to the first list, between two barriers. The barriers are
@@ -149,7 +149,7 @@ fn call_native(
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
 ) -> Result<Option<Signal>> {
-    let how = How { appends: Appends::One, at_once: true, ..How::default() };
+    let how = How { is_one_append: true, at_once: true, ..How::default() };
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     work.put(&before, how, |list, _| list.barrier())?;
     work.keep_first_behind_barrier()?;

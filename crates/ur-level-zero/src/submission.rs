@@ -27,19 +27,11 @@ type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 /// Events that must be kept until a command has executed.
 pub(super) type PooledEvents = Vec<Arc<PooledEvent>>;
 
-/// How many calls append a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Appends {
-    /// One call, which takes the events to wait for and to signal.
-    One,
-    /// Any number of calls.
-    #[default]
-    Any,
-}
 /// How a command is submitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct How<'how> {
-    pub(super) appends: Appends,
+    /// Whether one call appends it, which takes the events to wait for and to signal. Otherwise it may take any number.
+    pub(super) is_one_append: bool,
     /// Whether it is submitted at once, even in a stream with batches.
     pub(super) at_once: bool,
     /// Whether a copy engine can execute it.
@@ -53,10 +45,10 @@ impl How<'_> {
     /// For a command that is appended as it is.
     #[inline]
     pub(super) fn of(command: &Command<'_, LevelZero>) -> Self {
-        let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
+        let is_one_append = is_one_append(command);
         let copies =
             matches!(command, Command::Copy { .. } | Command::Copy2d { .. } | Command::Copy3d(_));
-        Self { appends, copies, ..Self::default() }
+        Self { is_one_append, copies, ..Self::default() }
     }
 }
 
@@ -179,9 +171,9 @@ impl QueueState {
         let lane = turn.lane_mut(number);
         let spot = CommandId { lane: number as u32, number: lane.count_one() };
         let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
-        match how.appends {
-            Appends::One => body(&List::new(at, engines, &[], raw), lane.held())?,
-            Appends::Any => {
+        match how.is_one_append {
+            true => body(&List::new(at, engines, &[], raw), lane.held())?,
+            false => {
                 let list = List::new(at, engines, &[], None);
                 body(&list, lane.held())?;
                 raw.map_or(Ok(()), |raw| list.signal(raw))?;
@@ -370,9 +362,9 @@ impl<'put> Put<'put> {
         };
         let raw = end.as_ref().map(EventKind::raw);
         let mut start = None;
-        match how.appends {
-            Appends::One => body(&self.turn(waits, raw))?,
-            Appends::Any => {
+        match how.is_one_append {
+            true => body(&self.turn(waits, raw))?,
+            false => {
                 self.turn(waits, None).wait_for(waits)?;
                 let list = self.turn(&[], None);
                 if submitted.is_some() && what.profile == Profile::Phases {
