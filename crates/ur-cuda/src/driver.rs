@@ -52,7 +52,7 @@ raws! {
     /// `CUarray`
     RawArray;
 }
-/// `CUipcMemHandle`, `CUipcEventHandle`, `CUmemPoolPtrExportData`.
+/// `CUipcMemHandle`, `CUmemPoolPtrExportData`.
 pub type IpcBytes = [u8; 64];
 /// A function that a stream calls on a thread of the driver.
 pub type HostFn = unsafe extern "C" fn(*mut c_void);
@@ -146,7 +146,6 @@ driver_table! {
     //                    CUDA                          HIP
     init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in capture;
     driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32) in capture;
-    error_name:          "cuGetErrorName"             | "",                             fn(code: i32, to: *mut *const c_char) in capture;
     error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char) in capture;
     device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32) in capture;
     device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32) in capture;
@@ -155,10 +154,8 @@ driver_table! {
     device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32) in capture;
     device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32) in capture;
     device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
-    device_affinity:     "cuDeviceGetExecAffinitySupport" | "",                         fn(to: *mut i32, kind: i32, device: i32);
     primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
     primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
-    primary_release:     "cuDevicePrimaryCtxRelease_v2" | "hipDevicePrimaryCtxRelease", fn(device: i32);
     context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext) in capture;
     context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>) in capture;
     context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>) in capture;
@@ -179,8 +176,6 @@ driver_table! {
     stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64) in capture;
     stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>) in capture;
     stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32) in capture;
-    stream_flags:        "cuStreamGetFlags"           | "hipStreamGetFlags",            fn(stream: Option<RawStream>, to: *mut u32) in capture;
-    stream_priority:     "cuStreamGetPriority"        | "hipStreamGetPriority",         fn(stream: Option<RawStream>, to: *mut i32) in capture;
     stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32) in capture;
     capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32) in capture;
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
@@ -189,8 +184,6 @@ driver_table! {
     event_synchronize:   "cuEventSynchronize"         | "hipEventSynchronize",          fn(event: RawEvent);
     event_elapsed:       "cuEventElapsedTime"         | "hipEventElapsedTime",          fn(to: *mut f32, start: RawEvent, end: RawEvent);
     event_destroy:       "cuEventDestroy_v2"          | "hipEventDestroy",              fn(event: RawEvent);
-    ipc_get_event:       "cuIpcGetEventHandle"        | "hipIpcGetEventHandle",         fn(to: *mut IpcBytes, event: RawEvent);
-    ipc_open_event:      "cuIpcOpenEventHandle"       | "hipIpcOpenEventHandle",        fn(to: *mut Option<RawEvent>, handle: IpcBytes);
     alloc:               "cuMemAlloc_v2"              | "hipMalloc",                    fn(to: *mut u64, bytes: usize);
     free:                "cuMemFree_v2"               | "hipFree",                      fn(at: u64);
     host_alloc:          "cuMemHostAlloc"             | "hipHostMalloc",                fn(to: *mut *mut c_void, bytes: usize, flags: u32);
@@ -203,15 +196,12 @@ driver_table! {
     advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
     pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64) in capture;
     pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) in capture;
-    address_range:       "cuMemGetAddressRange_v2"    | "hipMemGetAddressRange",        fn(base: *mut u64, bytes: *mut usize, at: u64);
     ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
     ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
     ipc_open_memory_hip: ""                           | "hipIpcOpenMemHandle",          fn(to: *mut u64, handle: IpcBytes, flags: u32);
     ipc_close_memory:    "cuIpcCloseMemHandle"        | "hipIpcCloseMemHandle",         fn(at: u64);
     pool_create:         "cuMemPoolCreate"            | "hipMemPoolCreate",             fn(to: *mut Option<RawPool>, properties: *const PoolProps);
     pool_destroy:        "cuMemPoolDestroy"           | "hipMemPoolDestroy",            fn(pool: RawPool);
-    pool_default:        "cuDeviceGetDefaultMemPool"  | "hipDeviceGetDefaultMemPool",   fn(to: *mut Option<RawPool>, device: i32);
-    pool_get:            "cuMemPoolGetAttribute"      | "hipMemPoolGetAttribute",       fn(pool: RawPool, attribute: i32, to: *mut c_void);
     pool_set:            "cuMemPoolSetAttribute"      | "hipMemPoolSetAttribute",       fn(pool: RawPool, attribute: i32, from: *mut c_void);
     pool_trim:           "cuMemPoolTrimTo"            | "hipMemPoolTrimTo",             fn(pool: RawPool, keep: usize);
     pool_access:         "cuMemPoolSetAccess"         | "hipMemPoolSetAccess",          fn(pool: RawPool, map: *const AccessDesc, count: usize);
@@ -234,7 +224,6 @@ driver_table! {
     physical_export:     "cuMemExportToShareableHandle" | "hipMemExportToShareableHandle", fn(to: *mut c_void, memory: u64, kind: i32, flags: u64);
     physical_import:     "cuMemImportFromShareableHandle" | "hipMemImportFromShareableHandle", fn(to: *mut u64, handle: *mut c_void, kind: i32);
     physical_retain:     "cuMemRetainAllocationHandle" | "hipMemRetainAllocationHandle", fn(to: *mut u64, at: *mut c_void);
-    physical_properties: "cuMemGetAllocationPropertiesFromHandle" | "hipMemGetAllocationPropertiesFromHandle", fn(to: *mut AllocationProp, memory: u64);
     copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) in capture;
     copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>) in capture;
     copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>) in capture;
@@ -265,17 +254,13 @@ driver_table! {
     function_parameter:  "cuFuncGetParamInfo"         | "",                             fn(function: RawFunction, index: usize, offset: *mut usize, bytes: *mut usize);
     occupancy_groups:    "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", fn(to: *mut i32, function: RawFunction, items: i32, shared: usize);
     occupancy_size:      "cuOccupancyMaxPotentialBlockSize" | "",                       fn(groups: *mut i32, items: *mut i32, function: RawFunction, shared_of: Option<unsafe extern "C" fn(i32) -> usize>, shared: usize, most: i32);
-    occupancy_clusters:  "cuOccupancyMaxActiveClusters" | "",                           fn(to: *mut i32, function: RawFunction, config: *const LaunchConfig);
     launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
     launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
     array_create:        "cuArray3DCreate_v2"         | "",                             fn(to: *mut Option<RawArray>, what: *const ArrayDesc);
     array_describe:      "cuArray3DGetDescriptor_v2"  | "",                             fn(to: *mut ArrayDesc, array: RawArray);
     array_destroy:       "cuArrayDestroy"             | "hipArrayDestroy",              fn(array: RawArray);
-    texture_create:      "cuTexObjectCreate"          | "",                             fn(to: *mut u64, resource: *const ArrayResource, texture: *const TextureDesc, view: *const c_void);
-    texture_destroy:     "cuTexObjectDestroy"         | "",                             fn(texture: u64);
     surface_create:      "cuSurfObjectCreate"         | "",                             fn(to: *mut u64, resource: *const ArrayResource);
     surface_destroy:     "cuSurfObjectDestroy"        | "",                             fn(surface: u64);
-    profiler_start:      "cuProfilerStart"            | "hipProfilerStart",             fn();
 }
 
 /// The two drivers.

@@ -148,22 +148,6 @@ impl ArrayResource {
         Self { kind: 0, array: Some(array), rest: [0; 15], flags: 0 }
     }
 }
-/// `CUDA_TEXTURE_DESC`
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(missing_docs, reason = "the names are the driver's")]
-pub struct TextureDesc {
-    pub address_mode: [i32; 3],
-    pub filter_mode: i32,
-    pub flags: u32,
-    pub max_anisotropy: u32,
-    pub mipmap_filter_mode: i32,
-    pub mipmap_level_bias: f32,
-    pub min_mipmap_level_clamp: f32,
-    pub max_mipmap_level_clamp: f32,
-    pub border_color: [f32; 4],
-    pub reserved: [i32; 12],
-}
 /// `CUlaunchAttribute`
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -208,6 +192,6 @@ impl Default for PoolProps {
 const _: () = {
     assert!(size_of::<AllocationProp>() == 32 && size_of::<PoolProps>() == 88);
     assert!(size_of::<Copy2d>() == 128 && size_of::<Copy3d>() == 200);
-    assert!(size_of::<ArrayResource>() == 144 && size_of::<TextureDesc>() == 104);
+    assert!(size_of::<ArrayResource>() == 144);
     assert!(size_of::<LaunchAttribute>() == 72 && size_of::<LaunchConfig>() == 56);
 };
