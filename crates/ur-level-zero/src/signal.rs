@@ -299,29 +299,31 @@ impl Signal {
         }
         is_done && !self.has_failed()
     }
+    /// Sees to it that there is an event to ask, unless the command is complete; `false` if the driver has no memory for it
+    /// now. Then the list can still be queried.
+    #[inline]
+    fn is_marked(&self) -> Result<bool> {
+        if self.end.get().is_some() {
+            return Ok(true);
+        }
+        match self.look_for_mark() {
+            Err(error) if error.kind().has_run_out() => Ok(false),
+            marked => marked.map(|()| true),
+        }
+    }
     fn is_over(&self) -> Result<bool> {
         if self.is_idle()? {
             return Ok(true);
         }
-        if self.end.get().is_none() {
-            match self.look_for_mark() {
-                // Without a mark the list can still be queried.
-                Err(error) if error.kind().has_run_out() => return Ok(false),
-                marked => marked?,
-            }
-        }
-        self.end.get().map_or(Ok(true), EventKind::is_complete)
+        Ok(self.is_marked()? && self.end.get().map_or(Ok(true), EventKind::is_complete)?)
     }
     #[inline]
     fn wait_for_end(&self) -> Result<()> {
         if self.is_idle()? {
             return Ok(());
         }
-        if self.end.get().is_none() {
-            match self.look_for_mark() {
-                Err(error) if error.kind().has_run_out() => return self.wait_unmarked(),
-                marked => marked?,
-            }
+        if !self.is_marked()? {
+            return self.wait_unmarked();
         }
         self.end.get().map_or(Ok(()), |end| self.work().wait_for(end))
     }
@@ -336,12 +338,8 @@ impl Signal {
             }
             std::thread::sleep(nap);
             nap = (nap * 2).min(NAPS[1]);
-            match self.look_for_mark() {
-                Err(error) if error.kind().has_run_out() => {}
-                marked => {
-                    marked?;
-                    return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
-                }
+            if self.is_marked()? {
+                return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
             }
         }
         Ok(())
