@@ -237,7 +237,7 @@ impl Stream {
         &self,
         submission: &Submission<'_, InMemory>,
         work: impl FnOnce(&Command<'_, InMemory>) -> Result<Work>,
-    ) -> Result<Option<Point>> {
+    ) -> Result<Point> {
         let (mut points, mut words) = (vec![], vec![]);
         for wait in submission.waits {
             match wait {
@@ -263,7 +263,7 @@ impl Stream {
         if submission.completion.is_awaited() {
             InMemory::wait(&end, None)?;
         }
-        Ok(submission.completion.wants_point().then_some(end))
+        Ok(end)
     }
 }
 
@@ -336,7 +336,8 @@ impl Streams for InMemory {
         Stream::start() // always in-order, which an out-of-order stream may be too
     }
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Result<Option<Point>> {
-        stream.put(submission, Work::of)
+        let end = stream.put(submission, Work::of)?;
+        Ok(submission.completion.wants_point().then_some(end))
     }
     fn is_idle(stream: &Stream) -> Result<bool> {
         Ok(locked(&stream.last).as_ref().is_none_or(|last| last.status().is_final()))
@@ -443,8 +444,8 @@ impl Graphs for InMemory {
         submission: &Submission<'_, Self>,
         (signals, _): (usize, Profile),
     ) -> Result<Execution<Self>> {
-        let point = stream.put(submission, |_| Ok(Work::All(graph.0.clone())))?;
-        let signalled = point.iter().cycle().take(signals).cloned().collect();
-        Ok((point, signalled))
+        let end = stream.put(submission, |_| Ok(Work::All(graph.0.clone())))?;
+        let signalled = vec![end.clone(); signals];
+        Ok((submission.completion.wants_point().then_some(end), signalled))
     }
 }
