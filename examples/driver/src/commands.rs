@@ -20,6 +20,6 @@ impl Work {
     /// # Errors
     /// For what the device does not do.
     pub fn run(&self) -> ur_hal::Result<()> {
-        self.0.lend(|command| bytes::execute(command))
+        self.0.lend(bytes::execute)
     }
 }

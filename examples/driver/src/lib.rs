@@ -51,10 +51,6 @@ impl ur_hal::Types for Example {
     type Graph = Infallible;
 }
 /// What handles of C point at: the core's objects.
-impl queue::HasStreams for Example {
-    ur_core::records_graphs!();
-}
-impl graph::HasGraphs for Example {}
 impl Objects for Example {
     ur_core::objects!();
 }
@@ -87,5 +83,9 @@ impl CoreBackend for Example {
 
 /// Command buffers and graphs are the core's: it submits what was recorded again and again.
 /// What commands are captured by is the core's.
+impl queue::HasStreams for Example {
+    ur_core::records_graphs!();
+}
+impl graph::HasGraphs for Example {}
 impl ur_hal::Graphs for Example {}
 impl ur_hal::ReachesPeers for Example {}
