@@ -202,6 +202,7 @@ driver_table! {
     ipc_close_memory:    "cuIpcCloseMemHandle"        | "hipIpcCloseMemHandle",         fn(at: u64);
     pool_create:         "cuMemPoolCreate"            | "hipMemPoolCreate",             fn(to: *mut Option<RawPool>, properties: *const PoolProps);
     pool_destroy:        "cuMemPoolDestroy"           | "hipMemPoolDestroy",            fn(pool: RawPool);
+    pool_default:        "cuDeviceGetDefaultMemPool"  | "hipDeviceGetDefaultMemPool",   fn(to: *mut Option<RawPool>, device: i32);
     pool_set:            "cuMemPoolSetAttribute"      | "hipMemPoolSetAttribute",       fn(pool: RawPool, attribute: i32, from: *mut c_void);
     pool_trim:           "cuMemPoolTrimTo"            | "hipMemPoolTrimTo",             fn(pool: RawPool, keep: usize);
     pool_access:         "cuMemPoolSetAccess"         | "hipMemPoolSetAccess",          fn(pool: RawPool, map: *const AccessDesc, count: usize);
