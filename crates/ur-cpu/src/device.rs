@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ur_hal::{
     Capabilities, Capability, Clocks, DescribesDevices, DeviceFacts, DeviceKind, FloatFeatures,
     HardwareVersion, ImageLimits, NativeHandles, OpensDevices, PlatformFacts, Result, UsmAccess,
-    UsmSupport, VectorWidths,
+    UsmSupport, VectorWidths, host_clock,
 };
 
 /// The whole processor (the root device), or a part of it (a sub-device).
@@ -41,12 +41,6 @@ impl DriverDevice {
 #[derive(Debug)]
 pub struct DriverContext;
 
-/// The clock of profiling and global timestamps, in nanoseconds.
-pub(super) fn now() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
 impl OpensDevices for Cpu {
     const NAME: &'static str = "a native CPU";
     fn devices() -> Result<Vec<Arc<DriverDevice>>> {
@@ -69,7 +63,7 @@ impl OpensDevices for Cpu {
         Ok(uuid()?)
     }
     fn clocks(_: &Arc<DriverDevice>) -> Result<Clocks> {
-        let now = now();
+        let now = host_clock();
         Ok(Clocks { device: now, host: now })
     }
     fn open(_: &[Arc<DriverDevice>]) -> Result<DriverContext> {

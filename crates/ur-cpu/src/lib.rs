@@ -21,7 +21,7 @@ use std::{
 };
 use ur_adapter::{api::Objects, error::Result, log, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer,
+    graph,
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
@@ -67,10 +67,7 @@ pub static TABLE: ur_dditable_t = ur_dditable_t {
     memory_export_exp: ur_core::memory_export::<Cpu>(),
     ..ur_core::table_over_streams::<Cpu>()
 };
-impl queue::HasStreams for Cpu {
-    ur_core::records_graphs!();
-}
-impl command_buffer::Replays for Cpu {}
+impl ur_hal::Graphs for Cpu {}
 impl Contexts for Cpu {
     const BACKEND: Backend = Backend::Cpu;
     const KEEPS_PARTS: bool = false;
@@ -117,6 +114,10 @@ impl CoreBackend for Cpu {
     }
 }
 
+impl queue::HasStreams for Cpu {
+    ur_core::records_graphs!();
+}
+impl graph::HasGraphs for Cpu {}
 impl Objects for Cpu {
     ur_core::objects!();
 }

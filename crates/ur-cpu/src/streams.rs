@@ -22,7 +22,6 @@ use std::{
     any::Any,
     convert::Infallible,
     sync::{Arc, Mutex},
-    time::Instant,
 };
 use ur_hal::{
     Command, EventSharing, Notification, Priority, Result, Signal, Status, StreamRequest, Streams,
@@ -180,14 +179,9 @@ impl Streams for Cpu {
         point.check_fork()?;
         Ok(point.status())
     }
-    fn wait(point: &Arc<Completion>, deadline: Option<Instant>) -> Result<bool> {
+    fn wait_until_final(point: &Arc<Completion>) -> Result<()> {
         point.check_fork()?;
-        if let Some(deadline) = deadline
-            && !Self::is_final_by(point, deadline)?
-        {
-            return Ok(false);
-        }
-        point.wait().map(|()| true).map_err(|why| failed(&why))
+        point.wait().map_err(|why| failed(&why))
     }
     fn times(point: &Arc<Completion>) -> Result<Option<Times>> {
         let span = point.times().map(|times| (times.started, times.ended));

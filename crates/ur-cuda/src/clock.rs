@@ -14,7 +14,7 @@ use super::{
     native::{context::Entered, event::NativeEvent, stream::Stream},
 };
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use ur_hal::{ErrorKind, Result};
+use ur_hal::{ErrorKind, Result, host_clock};
 use ur_lock::locked;
 
 /// Age in nanoseconds from which a base is replaced: over this distance the driver's times are exact to 61
@@ -67,7 +67,7 @@ impl<D: Dialect> Base<D> {
     fn since(&self, old: &Self) -> Result<i64> {
         let told = self.event.elapsed_ns_since(&old.event)?;
         let mut bounds = Bounds::of(told);
-        let (step, end) = (step(told), now() + PATIENCE);
+        let (step, end) = (step(told), host_clock() + PATIENCE);
         if step <= EXACT {
             return Ok(told);
         }
@@ -76,14 +76,14 @@ impl<D: Dialect> Base<D> {
         while bounds.width() > EXACT {
             mark.record(&self.stream)?;
             while !mark.is_complete()? {
-                if now() > end {
+                if host_clock() > end {
                     return Ok(bounds.middle().unwrap_or(told));
                 }
                 std::thread::yield_now();
             }
             let near = mark.elapsed_ns_since(&self.event)?;
             bounds.meet(mark.elapsed_ns_since(&old.event)?, near);
-            if near > step || now() > end {
+            if near > step || host_clock() > end {
                 break; // after one full step further marks repeat the same roundings
             }
         }
@@ -139,15 +139,15 @@ impl<D: Dialect> Clock<D> {
     /// Returns the driver's error.
     pub(super) fn start(device: &DriverDevice<D>) -> Result<Self> {
         let (context, on) = (device.context()?, device.enter()?);
-        let stream = Arc::new(Stream::create(&on, 0)?);
+        let stream = Arc::new(Stream::create(&on)?);
         let (event, begun) = mark(device, &stream)?;
         // The first base gets the host's time, so that the two clocks can be compared. The host's clock is
         // read after the event, so that no command seems to start before it was submitted. The wait has a
         // limit, because a device may be held up by something that the caller does next.
-        while !event.is_complete()? && now() < begun + PATIENCE {
+        while !event.is_complete()? && host_clock() < begun + PATIENCE {
             std::thread::yield_now();
         }
-        let host = now();
+        let host = host_clock();
         let (at, before) = (OnceLock::from(host), Mutex::new(None));
         let clock = Arc::clone(&stream);
         let newest = Arc::new(Base { event, context, stream: clock, at, before, host });
@@ -164,7 +164,7 @@ impl<D: Dialect> Clock<D> {
     /// Returns the driver's error.
     pub(super) fn base(&self, device: &DriverDevice<D>) -> Result<Arc<Base<D>>> {
         let newest = Arc::clone(&self.newest());
-        if now().saturating_sub(newest.host) < OLD {
+        if host_clock().saturating_sub(newest.host) < OLD {
             return Ok(newest);
         }
         let _on = device.enter()?;
@@ -190,7 +190,7 @@ impl<D: Dialect> Clock<D> {
         let (base, _on) = (self.base(device)?, device.enter()?);
         let (event, _) = mark(device, &self.stream)?;
         event.synchronize()?;
-        let host = now(); // before `time_of`, which may have to record marks
+        let host = host_clock(); // before `time_of`, which may have to record marks
         Ok((base.time_of(&event)?, host))
     }
 }
@@ -199,14 +199,8 @@ fn mark<D: Dialect>(device: &DriverDevice<D>, stream: &Stream<D>) -> Result<(Nat
     let on = device.enter()?;
     let event = NativeEvent::create(&on, true)?;
     event.record(stream)?;
-    Ok((event, now()))
+    Ok((event, host_clock()))
 }
-/// The host's monotonic clock in nanoseconds.
-pub(super) fn now() -> u64 {
-    let t = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

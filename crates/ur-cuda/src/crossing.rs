@@ -113,8 +113,8 @@ pub(super) fn elsewhere<D: Dialect>(
     before.record(stream)?;
     let on = home.enter()?;
     let never_waiting = |stream: Stream<D>| Arc::new(stream.never_waiting(home.clone()));
-    let create = || Stream::create(&on, 0).map(never_waiting);
-    let aside = stream.peer_streams().get(home.number(), create)?;
+    let create = || Stream::create(&on).map(never_waiting);
+    let aside = stream.peer_streams.get(home.number(), create)?;
     aside.wait_for(&before)?;
     let done = work(&aside);
     // Also when `work` failed: it may have enqueued a part of the command.

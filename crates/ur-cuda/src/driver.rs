@@ -52,7 +52,7 @@ raws! {
     /// `CUarray`
     RawArray;
 }
-/// `CUipcMemHandle`, `CUipcEventHandle`, `CUmemPoolPtrExportData`.
+/// `CUipcMemHandle`, `CUmemPoolPtrExportData`.
 pub type IpcBytes = [u8; 64];
 /// A function that a stream calls on a thread of the driver.
 pub type HostFn = unsafe extern "C" fn(*mut c_void);
@@ -87,19 +87,8 @@ impl<D: Dialect> Drop for Relaxed<'_, D> {
         self.before.map(|before| self.driver.exchange(before));
     }
 }
-/// Whether a function is called under [`Relaxed`], which costs two short calls more: not if the drivers document it as
-/// allowed while streams are captured. Those are functions that enqueue commands, and queries that do not access a device.
-macro_rules! is_relaxed {
-    () => {
-        true
-    };
-    (in_capture) => {
-        false
-    };
-}
-
 macro_rules! driver_table {
-    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*) $($in_capture:ident)?;)*) => {
+    ($($name:ident: $cuda:literal | $hip:literal, fn($($arg:ident: $ty:ty),*) $(in $capture:ident)?;)*) => {
         /// The functions of a driver. A function that the driver does not have is `None`; calling it gives an
         /// [`Outcome`] without a status.
         pub struct Driver<D> {
@@ -137,7 +126,8 @@ macro_rules! driver_table {
                 /// The conditions that the driver documents for its arguments.
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome<D> {
-                    let relaxed = is_relaxed!($($in_capture)?).then(|| Relaxed::new(self));
+                    const MARKS: &[&str] = &[$(stringify!($capture))?];
+                    let relaxed = MARKS.is_empty().then(|| Relaxed::new(self));
                     // SAFETY: the caller upholds the driver's conditions.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
                     drop(relaxed);
@@ -147,46 +137,49 @@ macro_rules! driver_table {
         }
     };
 }
+// `in capture`: the drivers document the function as allowed while streams are captured. Such are functions that enqueue
+// commands, and queries that do not access a device. All others are called under `Relaxed`, which costs two short calls more.
+//
 // A row has both names only where the prototypes are the same. Where they differ there are two rows, each
-// with "" for the other driver, and `Dialect` chooses.
+// with "" for the other driver, and who calls them chooses.
 driver_table! {
     //                    CUDA                          HIP
-    init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in_capture;
-    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32) in_capture;
-    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char) in_capture;
-    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32) in_capture;
-    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32) in_capture;
-    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32) in_capture;
-    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32) in_capture;
-    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32) in_capture;
-    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32) in_capture;
+    init:                "cuInit"                     | "hipInit",                      fn(flags: u32) in capture;
+    driver_version:      "cuDriverGetVersion"         | "hipDriverGetVersion",          fn(to: *mut i32) in capture;
+    error_string:        "cuGetErrorString"           | "hipDrvGetErrorString",         fn(code: i32, to: *mut *const c_char) in capture;
+    device_count:        "cuDeviceGetCount"           | "hipGetDeviceCount",            fn(to: *mut i32) in capture;
+    device_get:          "cuDeviceGet"                | "hipDeviceGet",                 fn(to: *mut i32, ordinal: i32) in capture;
+    device_name:         "cuDeviceGetName"            | "hipDeviceGetName",             fn(to: *mut c_char, room: i32, device: i32) in capture;
+    device_uuid:         "cuDeviceGetUuid_v2"         | "hipDeviceGetUuid",             fn(to: *mut [u8; 16], device: i32) in capture;
+    device_memory:       "cuDeviceTotalMem_v2"        | "hipDeviceTotalMem",            fn(to: *mut usize, device: i32) in capture;
+    device_attribute:    "cuDeviceGetAttribute"       | "hipDeviceGetAttribute",        fn(to: *mut i32, attribute: i32, device: i32) in capture;
     device_pci:          "cuDeviceGetPCIBusId"        | "hipDeviceGetPCIBusId",         fn(to: *mut c_char, room: i32, device: i32);
     primary_retain:      "cuDevicePrimaryCtxRetain"   | "hipDevicePrimaryCtxRetain",    fn(to: *mut Option<RawContext>, device: i32);
     primary_state:       "cuDevicePrimaryCtxGetState" | "hipDevicePrimaryCtxGetState",  fn(device: i32, flags: *mut u32, active: *mut i32);
-    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext) in_capture;
-    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>) in_capture;
-    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>) in_capture;
+    context_push:        "cuCtxPushCurrent_v2"        | "hipCtxPushCurrent",            fn(context: RawContext) in capture;
+    context_pop:         "cuCtxPopCurrent_v2"         | "hipCtxPopCurrent",             fn(to: *mut Option<RawContext>) in capture;
+    context_current:     "cuCtxGetCurrent"            | "hipCtxGetCurrent",             fn(to: *mut Option<RawContext>) in capture;
     context_priorities:  "cuCtxGetStreamPriorityRange" | "hipDeviceGetStreamPriorityRange", fn(least: *mut i32, greatest: *mut i32);
     memory_info:         "cuMemGetInfo_v2"            | "hipMemGetInfo",                fn(free: *mut usize, total: *mut usize);
-    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32) in_capture;
-    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32) in_capture;
+    peer_can:            "cuDeviceCanAccessPeer"      | "hipDeviceCanAccessPeer",       fn(to: *mut i32, device: i32, peer: i32) in capture;
+    peer_attribute:      "cuDeviceGetP2PAttribute"    | "hipDeviceGetP2PAttribute",     fn(to: *mut i32, attribute: i32, from: i32, peer: i32) in capture;
     peer_enable:         "cuCtxEnablePeerAccess"      | "",                             fn(peer: RawContext, flags: u32);
     peer_disable:        "cuCtxDisablePeerAccess"     | "",                             fn(peer: RawContext);
     stream_create:       "cuStreamCreateWithPriority" | "hipStreamCreateWithPriority",  fn(to: *mut Option<RawStream>, flags: u32, priority: i32);
     stream_destroy:      "cuStreamDestroy_v2"         | "hipStreamDestroy",             fn(stream: RawStream);
     stream_synchronize:  "cuStreamSynchronize"        | "hipStreamSynchronize",         fn(stream: Option<RawStream>);
     stream_query:        "cuStreamQuery"              | "hipStreamQuery",               fn(stream: Option<RawStream>);
-    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32) in_capture;
-    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void) in_capture;
-    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in_capture;
-    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in_capture;
-    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64) in_capture;
-    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>) in_capture;
-    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32) in_capture;
-    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32) in_capture;
-    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32) in_capture;
+    stream_wait_event:   "cuStreamWaitEvent"          | "hipStreamWaitEvent",           fn(stream: Option<RawStream>, event: RawEvent, flags: u32) in capture;
+    stream_host_fn:      "cuLaunchHostFunc"           | "hipLaunchHostFunc",            fn(stream: Option<RawStream>, call: HostFn, data: *mut c_void) in capture;
+    stream_write_value:  "cuStreamWriteValue64_v2"    | "hipStreamWriteValue64",        fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in capture;
+    stream_wait_value:   "cuStreamWaitValue64_v2"     | "",                             fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32) in capture;
+    stream_wait_masked:  ""                           | "hipStreamWaitValue64",         fn(stream: Option<RawStream>, at: u64, value: u64, flags: u32, mask: u64) in capture;
+    stream_context:      "cuStreamGetCtx"             | "",                             fn(stream: Option<RawStream>, to: *mut Option<RawContext>) in capture;
+    stream_device:       ""                           | "hipStreamGetDevice",           fn(stream: Option<RawStream>, to: *mut i32) in capture;
+    stream_capturing:    "cuStreamIsCapturing"        | "hipStreamIsCapturing",         fn(stream: Option<RawStream>, to: *mut i32) in capture;
+    capture_mode:        "cuThreadExchangeStreamCaptureMode" | "hipThreadExchangeStreamCaptureMode", fn(mode: *mut i32) in capture;
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
-    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>) in_capture;
+    event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>) in capture;
     event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);
     event_synchronize:   "cuEventSynchronize"         | "hipEventSynchronize",          fn(event: RawEvent);
     event_elapsed:       "cuEventElapsedTime"         | "hipEventElapsedTime",          fn(to: *mut f32, start: RawEvent, end: RawEvent);
@@ -199,10 +192,10 @@ driver_table! {
     host_unregister:     "cuMemHostUnregister"        | "hipHostUnregister",            fn(at: *mut c_void);
     host_pointer:        "cuMemHostGetDevicePointer_v2" | "hipHostGetDevicePointer",    fn(to: *mut u64, at: *mut c_void, flags: u32);
     managed_alloc:       "cuMemAllocManaged"          | "hipMallocManaged",             fn(to: *mut u64, bytes: usize, flags: u32);
-    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>) in_capture;
+    prefetch:            "cuMemPrefetchAsync"         | "hipMemPrefetchAsync",          fn(at: u64, bytes: usize, device: i32, stream: Option<RawStream>) in capture;
     advise:              "cuMemAdvise"                | "hipMemAdvise",                 fn(at: u64, bytes: usize, advice: i32, device: i32);
-    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64) in_capture;
-    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) in_capture;
+    pointer_attribute:   "cuPointerGetAttribute"      | "hipPointerGetAttribute",       fn(to: *mut c_void, attribute: i32, at: u64) in capture;
+    pointer_attributes:  "cuPointerGetAttributes"     | "hipDrvPointerGetAttributes",   fn(count: u32, attributes: *const i32, to: *const *mut c_void, at: u64) in capture;
     ipc_get_memory:      "cuIpcGetMemHandle"          | "hipIpcGetMemHandle",           fn(to: *mut IpcBytes, at: u64);
     ipc_open_memory:     "cuIpcOpenMemHandle_v2"      | "",                             fn(to: *mut u64, handle: IpcBytes, flags: u32);
     ipc_open_memory_hip: ""                           | "hipIpcOpenMemHandle",          fn(to: *mut u64, handle: IpcBytes, flags: u32);
@@ -230,19 +223,19 @@ driver_table! {
     physical_export:     "cuMemExportToShareableHandle" | "hipMemExportToShareableHandle", fn(to: *mut c_void, memory: u64, kind: i32, flags: u64);
     physical_import:     "cuMemImportFromShareableHandle" | "hipMemImportFromShareableHandle", fn(to: *mut u64, handle: *mut c_void, kind: i32);
     physical_retain:     "cuMemRetainAllocationHandle" | "hipMemRetainAllocationHandle", fn(to: *mut u64, at: *mut c_void);
-    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) in_capture;
-    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>) in_capture;
-    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>) in_capture;
-    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in_capture;
+    copy:                "cuMemcpyAsync"              | "",                             fn(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) in capture;
+    copy_kind:           ""                           | "hipMemcpyAsync",               fn(to: u64, from: u64, bytes: usize, kind: i32, stream: Option<RawStream>) in capture;
+    copy_2d:             "cuMemcpy2DAsync_v2"         | "",                             fn(what: *const Copy2d, stream: Option<RawStream>) in capture;
+    copy_3d:             "cuMemcpy3DAsync_v2"         | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in capture;
     // Takes the structure of `copy_3d`, with the contexts of both ends in the reserved fields.
-    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in_capture;
-    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>) in_capture;
-    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>) in_capture;
-    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>) in_capture;
-    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>) in_capture;
-    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>) in_capture;
-    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>) in_capture;
-    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>) in_capture;
+    copy_3d_peer:        "cuMemcpy3DPeerAsync"        | "",                             fn(what: *const Copy3d, stream: Option<RawStream>) in capture;
+    copy_peer:           "cuMemcpyPeerAsync"          | "",                             fn(to: u64, to_context: RawContext, from: u64, from_context: RawContext, bytes: usize, stream: Option<RawStream>) in capture;
+    set_d8:              "cuMemsetD8Async"            | "hipMemsetD8Async",             fn(at: u64, value: u8, count: usize, stream: Option<RawStream>) in capture;
+    set_d16:             "cuMemsetD16Async"           | "hipMemsetD16Async",            fn(at: u64, value: u16, count: usize, stream: Option<RawStream>) in capture;
+    set_d32:             "cuMemsetD32Async"           | "hipMemsetD32Async",            fn(at: u64, value: u32, count: usize, stream: Option<RawStream>) in capture;
+    set_2d_d8:           "cuMemsetD2D8Async"          | "hipMemsetD2D8Async",           fn(at: u64, pitch: usize, value: u8, width: usize, height: usize, stream: Option<RawStream>) in capture;
+    set_2d_d16:          "cuMemsetD2D16Async"         | "hipMemsetD2D16Async",          fn(at: u64, pitch: usize, value: u16, width: usize, height: usize, stream: Option<RawStream>) in capture;
+    set_2d_d32:          "cuMemsetD2D32Async"         | "hipMemsetD2D32Async",          fn(at: u64, pitch: usize, value: u32, width: usize, height: usize, stream: Option<RawStream>) in capture;
     module_load:         "cuModuleLoadDataEx"         | "hipModuleLoadDataEx",          fn(to: *mut Option<RawModule>, image: *const c_void, count: u32, options: *mut i32, values: *mut *mut c_void);
     module_unload:       "cuModuleUnload"             | "hipModuleUnload",              fn(module: RawModule);
     module_function:     "cuModuleGetFunction"        | "hipModuleGetFunction",         fn(to: *mut Option<RawFunction>, module: RawModule, name: *const c_char);
@@ -260,8 +253,8 @@ driver_table! {
     function_parameter:  "cuFuncGetParamInfo"         | "",                             fn(function: RawFunction, index: usize, offset: *mut usize, bytes: *mut usize);
     occupancy_groups:    "cuOccupancyMaxActiveBlocksPerMultiprocessor" | "hipModuleOccupancyMaxActiveBlocksPerMultiprocessor", fn(to: *mut i32, function: RawFunction, items: i32, shared: usize);
     occupancy_size:      "cuOccupancyMaxPotentialBlockSize" | "",                       fn(groups: *mut i32, items: *mut i32, function: RawFunction, shared_of: Option<unsafe extern "C" fn(i32) -> usize>, shared: usize, most: i32);
-    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void) in_capture;
-    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void) in_capture;
+    launch:              "cuLaunchKernel"             | "hipModuleLaunchKernel",        fn(function: RawFunction, gx: u32, gy: u32, gz: u32, bx: u32, by: u32, bz: u32, shared: u32, stream: Option<RawStream>, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
+    launch_ex:           "cuLaunchKernelEx"           | "",                             fn(config: *const LaunchConfig, function: RawFunction, arguments: *mut *mut c_void, extra: *mut *mut c_void) in capture;
     array_create:        "cuArray3DCreate_v2"         | "",                             fn(to: *mut Option<RawArray>, what: *const ArrayDesc);
     array_describe:      "cuArray3DGetDescriptor_v2"  | "",                             fn(to: *mut ArrayDesc, array: RawArray);
     array_destroy:       "cuArrayDestroy"             | "hipArrayDestroy",              fn(array: RawArray);
@@ -277,7 +270,7 @@ pub enum Api {
     /// AMD's.
     Hip,
 }
-/// What differs between the two drivers: names, numbers and a few prototypes.
+/// What differs between the two drivers, beside the few functions of which only one has each.
 pub trait Dialect: Statuses<Status = i32> + Copy + Default + Send + Sync + fmt::Debug {
     /// Which driver it is, for what only one of them has.
     const API: Api;
@@ -289,19 +282,6 @@ pub trait Dialect: Statuses<Status = i32> + Copy + Default + Send + Sync + fmt::
     const SYMBOLS: &'static Symbols;
     /// The environment variable that selects the devices visible to a process.
     const VISIBLE: &'static str;
-    /// The specification's error code for a status of this driver.
-    fn code(status: i32) -> ErrorKind;
-    /// Makes `stream` wait until the word at `at` is at least `value`, compared as signed difference modulo
-    /// 2^64.
-    ///
-    /// # Safety
-    /// `stream` is live, and `at` stays mapped for its device until the wait is over.
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self>;
-    /// Enqueues a copy on `stream` between any two addresses that the driver knows, or host memory.
-    ///
-    /// # Safety
-    /// Both ranges must stay accessible until the copy is done.
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self>;
     /// The driver's functions; the library is loaded at first use. Without a library all functions are
     /// missing.
     fn driver() -> &'static Driver<Self>;
@@ -315,7 +295,7 @@ fn failure<D: Dialect>(call: &'static str, status: i32) -> Error {
     let words = D::driver().words(status);
     let code = match status {
         OPERATING_SYSTEM => ur_hal::what_ran_out().unwrap_or(ErrorKind::DriverSpecific),
-        _ => D::code(status),
+        _ => code::<D>(status),
     };
     let hint = if status == ILLEGAL_ADDRESS { FAULT } else { "" };
     Error::new(code, format!("{call}: {words} ({status}){hint}")).with_status(status)
@@ -352,7 +332,7 @@ impl<D: Dialect> Driver<D> {
 }
 
 macro_rules! dialect {
-    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr, $($special:item)*) => {
+    ($t:ident, $name:literal, $visible:literal, $libraries:expr, $symbols:expr) => {
         #[doc = concat!("The dialect of ", $name, ".")]
         #[derive(Clone, Copy, Default, Debug)]
         pub struct $t;
@@ -396,7 +376,6 @@ macro_rules! dialect {
                 static STATICS: Statics<$t> = Statics::new(&super::tables::$t);
                 &STATICS
             }
-            $($special)*
         }
     };
 }
@@ -406,9 +385,11 @@ const OPERATING_SYSTEM: i32 = 304;
 const ILLEGAL_ADDRESS: i32 = 700;
 const FAULT: &str = ": a kernel used an address that its device does not reach, such as freed memory, or that of \
                      another device (copy it, or call urUsmP2PEnablePeerAccessExp where there is a link)";
-/// The codes for statuses that both drivers number alike.
-fn common_code(status: i32) -> ErrorKind {
+/// The specification's error code for a status. Both drivers number them alike.
+fn code<D: Dialect>(status: i32) -> ErrorKind {
     match status {
+        // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
+        220..=223 if D::API == Api::Cuda => ErrorKind::InvalidBinary,
         1 => ErrorKind::InvalidValue,
         2 => ErrorKind::OutOfDeviceMemory,
         3 | 4 => ErrorKind::Uninitialized, // 3: not initialized; 4: already shut down
@@ -428,36 +409,8 @@ fn common_code(status: i32) -> ErrorKind {
         _ => ErrorKind::DriverSpecific,
     }
 }
-dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA,
-    fn code(status: i32) -> ErrorKind {
-        match status {
-            // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
-            220..=223 => ErrorKind::InvalidBinary,
-            _ => common_code(status),
-        }
-    }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Flags 0: greater or equal.
-        unsafe { Self::driver().stream_wait_value(stream, at, value, 0) }
-    }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
-        // SAFETY: the caller upholds it.
-        unsafe { Self::driver().copy(to, from, bytes, stream) }
-    }
-}
-dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP,
-    fn code(status: i32) -> ErrorKind {
-        common_code(status)
-    }
-    unsafe fn wait_value(stream: Option<RawStream>, at: u64, value: u64) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Flags 0: greater or equal.
-        unsafe { Self::driver().stream_wait_masked(stream, at, value, 0, u64::MAX) }
-    }
-    unsafe fn copy(to: u64, from: u64, bytes: usize, stream: Option<RawStream>) -> Outcome<Self> {
-        // SAFETY: the caller upholds it. Kind 4: the direction follows from the addresses.
-        unsafe { Self::driver().copy_kind(to, from, bytes, 4, stream) }
-    }
-}
+dialect! { Cuda, "CUDA", "CUDA_VISIBLE_DEVICES", ["libcuda.so.1"], CUDA }
+dialect! { Hip, "HIP", "ROCR_VISIBLE_DEVICES", ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], HIP }
 
 #[cfg(test)]
 mod tests {

@@ -22,7 +22,7 @@ const MARKS: usize = 64;
 /// One stream of a queue.
 #[derive(Debug)]
 pub struct Lane<D: Dialect> {
-    stream: Stream<D>,
+    pub(super) stream: Stream<D>,
     /// The number of commands of which the submission has begun, and of those of which it has ended.
     begun: AtomicU64,
     put: AtomicU64,
@@ -56,10 +56,6 @@ impl<D: Dialect> Lane<D> {
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
         let (marks, last, end) = (Mutex::default(), OnceLock::new(), OnceLock::new());
         Self { stream, begun, put, done, latest, wanted, marked, marks, is_lent, fenced, last, end }
-    }
-    /// Its stream.
-    pub fn stream(&self) -> &Stream<D> {
-        &self.stream
     }
     /// To be called before a command is enqueued; the submission lasts until the returned guard is dropped.
     pub(super) fn begin(&self) -> Putting<'_, D> {

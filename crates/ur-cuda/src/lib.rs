@@ -48,7 +48,7 @@ pub use driver::{Cuda, Dialect, Hip};
 use std::marker::PhantomData;
 use ur_adapter::{api::*, error::Result, object::Backend};
 use ur_core::{
-    command_buffer,
+    graph,
     memory::allocation::OfProcess,
     over_driver::{self, Contexts, CoreBackend},
     queue,
@@ -125,16 +125,17 @@ impl<D: Dialect> CoreBackend for Family<D> {
     type Memory = over_driver::memory::Memory<Family<D>>;
     type Moment = work::Moment<D>;
     fn moments(context: usize, since: u64) -> Vec<work::Moment<D>> {
-        work::ticket::<D>(context, since).into_moments()
+        work::submitted(context, since)
     }
     fn wait(context: usize) -> Result<()> {
-        Ok(work::ticket::<D>(context, 0).wait()?)
+        Ok(work::wait_for_all::<D>(context)?)
     }
 }
+impl<D: Dialect> ur_hal::Graphs for Family<D> {}
 impl<D: Dialect> queue::HasStreams for Family<D> {
     ur_core::records_graphs!();
 }
-impl<D: Dialect> command_buffer::Replays for Family<D> {}
+impl<D: Dialect> graph::HasGraphs for Family<D> {}
 impl<D: Dialect> Objects for Family<D> {
     ur_core::objects!();
 }

@@ -137,7 +137,7 @@ impl<D: Dialect> Sleepers<D> {
         let idle = locked(&self.0).pop();
         let sleeper = match idle {
             Some(sleeper) => sleeper,
-            None => Sleeper { stream: Stream::create(on, 0)?, event: NativeEvent::blocking(on)? },
+            None => Sleeper { stream: Stream::create(on)?, event: NativeEvent::blocking(on)? },
         };
         sleep(&sleeper)?; // after an error its state is unknown, so it is not reused
         locked(&self.0).push(sleeper);

@@ -3,7 +3,7 @@
 //! are in the core.
 use super::{
     DriverDevice,
-    clock::{self, Base},
+    clock::Base,
     driver::{Dialect, RawEvent, is_of_capture},
     lane::captured,
     native::{
@@ -19,7 +19,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering::*},
 };
-use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times};
+use ur_hal::{Error, Profile, Result, Status, Times, host_clock};
 use ur_ipc::arena::{PendingSignal, Progress};
 
 /// A point in a stream.
@@ -66,7 +66,7 @@ impl<D: Dialect> Marks<D> {
         if profile == Profile::Off {
             return Ok(None);
         }
-        let (base, submitted) = (device.base()?, clock::now());
+        let (base, submitted) = (device.base()?, host_clock());
         let start = match profile {
             Profile::Phases => Some(device.events().take(on, true)?),
             _ => None,
@@ -95,7 +95,7 @@ impl<D: Dialect> End<D> {
             true => (CAPTURED, None, vec![]),
             false => (PENDING, marks, work.open_debts()),
         };
-        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number() }
+        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number }
     }
     fn settle(&self, outcome: &Result<bool>) {
         match outcome {
@@ -150,7 +150,7 @@ impl<D: Dialect> End<D> {
             COMPLETE | FAILED => Ok(()),
             // It precedes the command in the same stream, and its pending signals are those of the same
             // queue.
-            _ if work.is_in_order() && work.number() == self.work => Ok(()),
+            _ if work.is_in_order() && work.number == self.work => Ok(()),
             // Waiting for a captured event would add the stream to the capture.
             CAPTURED if !stream.is_capturing()? => {
                 Err(captured("what a command elsewhere waits for"))
@@ -160,7 +160,7 @@ impl<D: Dialect> End<D> {
     }
     fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         if self.status.load(Acquire) == FAILED {
-            return Err(failed_dependency());
+            return Err(Error::failed_dependency());
         }
         self.precede(work, stream)?;
         for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
@@ -182,13 +182,6 @@ impl<D: Dialect> End<D> {
         Ok(Some(Times { submitted: *submitted, span }))
     }
 }
-fn failed_dependency() -> Error {
-    Error::new(
-        ErrorKind::DependencyFailed,
-        "an event that was to be waited for is of a command that failed: the command is not submitted",
-    )
-}
-
 impl<D: Dialect> Point<D> {
     /// Whether it is known to be complete.
     pub(super) fn is_settled(&self) -> bool {

@@ -10,7 +10,7 @@
 use super::{
     Attribute, DriverDevice,
     driver::{Dialect, RawContext},
-    native::{context::Entered, stream::Stream, words::Words},
+    native::{context::Entered, memory::Registered, stream::Stream},
     work::QueueState,
 };
 use std::{
@@ -23,6 +23,8 @@ use ur_hal::{Error, ErrorKind, Result};
 use ur_ipc::arena::{Arena, Counter, DeviceWait, PendingSignal, Progress, protocol::word_of};
 use ur_lock::{locked, unpoisoned};
 
+/// `CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP`: usable in all contexts.
+const EVERYWHERE: u32 = 3;
 /// Bytes of an arena that are registered with the driver at once.
 const PIECE: usize = 64 << 10;
 /// The start of the message for a wait that a captured stream refuses.
@@ -52,7 +54,9 @@ impl<D: Dialect> fmt::Debug for RegisteredPieces<D> {
 #[derive(Debug)]
 struct Piece<D: Dialect> {
     /// Declared first, so that it is unregistered before others may register it and before it is unmapped.
-    words: Words<D>,
+    memory: Registered<D>,
+    /// Its address for devices.
+    on_device: u64,
     _place: Place<D>,
     _arena: Arena,
 }
@@ -89,8 +93,10 @@ impl<D: Dialect> Piece<D> {
         drop(pieces);
         let place = Place(key, PhantomData);
         let start = base + number * PIECE;
-        let words = Words::register(on, context, start, PIECE.min(base + bytes - start))?;
-        let piece = Arc::new(Self { words, _place: place, _arena: arena.clone() });
+        let bytes = PIECE.min(base + bytes - start);
+        let memory = Registered::register(on, context, start as u64, bytes, EVERYWHERE)?;
+        let on_device = memory.device_address()?;
+        let piece = Arc::new(Self { memory, on_device, _place: place, _arena: arena.clone() });
         locked(&table.pieces).insert(key, Arc::downgrade(&piece));
         table.changed.notify_all();
         Ok(piece)
@@ -112,8 +118,8 @@ type Held<D> = BTreeMap<usize, WordResource<D>>;
 /// have its value, and this may be known, before the lane that waits for it has read it. So they are kept
 /// until the queue is idle, and normally as long as it lives.
 #[derive(Debug)]
-pub struct Registered<D: Dialect>(Mutex<Held<D>>);
-impl<D: Dialect> Registered<D> {
+pub struct HeldWords<D: Dialect>(Mutex<Held<D>>);
+impl<D: Dialect> HeldWords<D> {
     /// With more entries than this, all are released when the queue is idle.
     const MANY: usize = 32;
 
@@ -150,8 +156,8 @@ pub(super) struct Word<D: Dialect> {
 }
 impl<D: Dialect> Word<D> {
     fn new(work: &QueueState<D>, on: &Entered<D>, arena: &Arena, address: usize) -> Result<Self> {
-        let piece = Piece::with(on, work.device().context()?, arena, address)?;
-        let at = piece.words.on_device(address);
+        let piece = Piece::with(on, work.device.context()?, arena, address)?;
+        let at = piece.on_device + (address as u64 - piece.memory.raw().0);
         Ok(Self { piece, at })
     }
     /// The word of a counter, which only streams complete from now on.
@@ -172,7 +178,7 @@ impl<D: Dialect> Word<D> {
     }
     /// Keeps what the word needs while a lane of `work` uses it, and the counter that the lane completes.
     pub(super) fn keep(self, work: &QueueState<D>, counter: Option<&Arc<Counter>>) {
-        work.registered().keep(work, self.piece, counter);
+        work.registered.keep(work, self.piece, counter);
     }
 }
 /// Makes everything enqueued to `stream` from now on wait for a word. `stream` is a lane of `work`, whose

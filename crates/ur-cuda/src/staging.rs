@@ -190,7 +190,7 @@ pub(super) fn copy_3d<D: Dialect>(
 ) -> Result<bool> {
     let address = |end: &CopyEnd| (end.kind == CopyEnd::BY_ADDRESS).then_some(end.device);
     let ends = (address(&what.to), address(&what.from));
-    let is_careful = stream.never_waits() || stream.waits_before();
+    let is_careful = stream.never_waits || stream.waits_before;
     if !is_careful && !crossing::is_possible::<D>() {
         return Ok(false);
     }
@@ -203,7 +203,7 @@ pub(super) fn copy_3d<D: Dialect>(
     let Some(unknown) = unknown(to, from).filter(|_| is_careful) else {
         return Ok(false);
     };
-    if stream.waits_before() {
+    if stream.waits_before {
         patience::finish(stream, device)?;
         return Ok(false);
     }

@@ -27,7 +27,7 @@ use super::{
     usm_async,
     work::{Lanes, QueueState},
 };
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{convert::Infallible, sync::Arc};
 use ur_hal::{
     AdoptedStream, Command, Completion, DefaultStream, Error, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Priority, Profile, Result, Signal, Status, StreamRequest, Streams, Submission,
@@ -53,7 +53,7 @@ fn make<D: Dialect>(
     let kind = (priority, in_step, is_in_order);
     let work = Arc::new(QueueState::make(device, request.context, kind, stream)?);
     D::statics().queues_now.add(&work);
-    Ok(Lanes::of(work, context))
+    Ok(Lanes { work, context: Arc::clone(context) })
 }
 
 /// Enqueues a write of a counter's value behind the dependencies of the submission. If this fails, waiters of
@@ -64,7 +64,7 @@ fn signal<D: Dialect>(
     counter: &Arc<Counter>,
     value: u64,
 ) -> Result<()> {
-    let on = work.device().enter()?;
+    let on = work.device.enter()?;
     work.check_capture(
         &on,
         "the signal of an event that processes share, each replay of which would write the same old \
@@ -93,17 +93,17 @@ fn submit<D: Dialect>(
     stream: &Lanes<D>,
     what: &Submission<'_, Family<D>>,
 ) -> Result<Option<Point<D>>> {
-    let work = stream.work();
+    let work = &*stream.work;
     match *what.command {
         Command::AllocAsync { request, made } => {
-            usm_async::allocate((work, stream.context()), what, request.bytes, made)
+            usm_async::allocate((work, &stream.context), what, request.bytes, made)
         }
         Command::FreeAsync(memory) => usm_async::free(work, what, memory),
         Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signal::Word(counter, value)) => {
             signal(work, what, counter, value).map(|()| None)
         }
-        ref command => put(work, what, |stream| stream.execute(command, work.device().number())),
+        ref command => put(work, what, |stream| stream.execute(command, work.device.number())),
     }
 }
 
@@ -193,22 +193,22 @@ impl<D: Dialect> Streams for Family<D> {
         submit(stream, submission)
     }
     fn is_captured(stream: &Lanes<D>) -> Result<bool> {
-        stream.work().is_captured()
+        stream.work.is_captured()
     }
     fn check_word_wait(stream: &Lanes<D>) -> Result<()> {
-        let work = stream.work();
-        work.check_capture(&work.device().enter()?, WAITS_FOR_WORDS)
+        let work = &*stream.work;
+        work.check_capture(&work.device.enter()?, WAITS_FOR_WORDS)
     }
     /// Does nothing but check the process: commands are passed to the driver at submission.
     fn flush(stream: &Lanes<D>) -> Result<()> {
-        stream.work().device().context()?;
+        stream.work.device.context()?;
         Ok(())
     }
     fn is_idle(stream: &Lanes<D>) -> Result<bool> {
-        stream.work().is_idle()
+        stream.work.is_idle()
     }
     fn finish(stream: &Lanes<D>) -> Result<()> {
-        stream.work().finish()
+        stream.work.finish()
     }
     fn status(point: &Point<D>) -> Result<Status> {
         point.status()
@@ -217,21 +217,15 @@ impl<D: Dialect> Streams for Family<D> {
     fn is_settled(point: &Point<D>) -> bool {
         point.is_settled() && device::check_fork::<D>().is_ok()
     }
-    fn wait(point: &Point<D>, deadline: Option<Instant>) -> Result<bool> {
-        if let Some(deadline) = deadline
-            && !Self::is_final_by(point, deadline)?
-        {
-            return Ok(false);
-        }
-        point.wait()?;
-        Ok(true)
+    fn wait_until_final(point: &Point<D>) -> Result<()> {
+        point.wait()
     }
     fn times(point: &Point<D>) -> Result<Option<Times>> {
         point.times()
     }
     /// The driver stream; of an out-of-order queue the first lane.
     fn native_stream(stream: &Lanes<D>) -> Result<NativeHandle> {
-        let first = stream.work().lend_first()?;
+        let first = stream.work.lend_first()?;
         Ok(NativeHandle(first.raw().map_or(0, RawStream::addr) as u64))
     }
     /// An in-order stream over a driver stream; 0 is the default stream.

@@ -21,7 +21,7 @@ pub(super) fn put<D: Dialect>(
     what: &Submission<'_, Family<D>>,
     body: impl FnOnce(&Stream<D>) -> Result<()>,
 ) -> Result<Option<Point<D>>> {
-    let device = work.device();
+    let device = &work.device;
     let on = device.enter()?;
     work.check()?;
     let lane = work.next(&on)?;
@@ -38,10 +38,10 @@ pub(super) fn put<D: Dialect>(
     let is_busy = waits_anyway && !(what.waits.is_empty() && lane.is_known_idle());
     let plain = match (is_captured, waits_anyway) {
         (false, false) => None,
-        (false, true) if is_busy => Some(lane.stream().waiting().waiting_before()),
-        _ => Some(lane.stream().waiting()),
+        (false, true) if is_busy => Some(lane.stream.waiting().waiting_before()),
+        _ => Some(lane.stream.waiting()),
     };
-    let stream = plain.as_ref().unwrap_or(lane.stream());
+    let stream = plain.as_ref().unwrap_or(&lane.stream);
     // What follows may wait for a long time: record the mark for earlier deferred frees before it.
     if (!what.waits.is_empty() || what.order != Order::Free) && lane.wants_mark() {
         lane.put_mark(device, &on)?;

@@ -16,10 +16,10 @@ pub(super) fn allocate<D: Dialect>(
     bytes: usize,
     made: &Handover<Chunk<D>>,
 ) -> Result<Option<Point<D>>> {
-    let from = context.pool(work.device())?;
+    let from = context.pool(&work.device)?;
     put(work, what, |stream| {
         let memory = FromPool::new(Arc::clone(&from), from.alloc(bytes, stream.raw())?);
-        made.put(Chunk::ordered(work.device(), memory, bytes)?);
+        made.put(Chunk::ordered(&work.device, memory, bytes)?);
         Ok(())
     })
 }

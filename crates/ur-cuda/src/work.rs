@@ -3,11 +3,11 @@
 //! lanes are idle. Commands are submitted in `streams.rs`.
 use super::{
     DriverDevice,
-    context::{ContextState, DriverContext},
+    context::DriverContext,
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
-    shared_words::{PendingSignals, Registered, await_all},
+    shared_words::{HeldWords, PendingSignals, await_all},
 };
 use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock,
@@ -23,19 +23,8 @@ const LANES: usize = 8;
 /// A stream as the core holds it; dropping it ends the use of the queue state.
 #[derive(Debug)]
 pub struct Lanes<D: Dialect> {
-    work: Arc<QueueState<D>>,
-    context: DriverContext<D>,
-}
-impl<D: Dialect> Lanes<D> {
-    pub(super) fn of(work: Arc<QueueState<D>>, context: &DriverContext<D>) -> Self {
-        Self { work, context: Arc::clone(context) }
-    }
-    pub(super) fn work(&self) -> &QueueState<D> {
-        &self.work
-    }
-    pub(super) fn context(&self) -> &ContextState<D> {
-        &self.context
-    }
+    pub(super) work: Arc<QueueState<D>>,
+    pub(super) context: DriverContext<D>,
 }
 impl<D: Dialect> Drop for Lanes<D> {
     fn drop(&mut self) {
@@ -46,8 +35,9 @@ impl<D: Dialect> Drop for Lanes<D> {
 #[derive(Debug)]
 pub(super) struct QueueState<D: Dialect> {
     /// Unique in the process.
-    number: u64,
-    device: Arc<DriverDevice<D>>,
+    pub(super) number: u64,
+    /// The device that executes its commands.
+    pub(super) device: Arc<DriverDevice<D>>,
     /// The address of the context's handle, for comparison only.
     context: usize,
     priority: i32,
@@ -62,7 +52,8 @@ pub(super) struct QueueState<D: Dialect> {
     is_over: AtomicBool,
     has_debts: AtomicBool,
     debts: Mutex<PendingSignals>,
-    registered: Registered<D>,
+    /// The shared words that its streams write and wait for.
+    pub(super) registered: HeldWords<D>,
 }
 impl<D: Dialect> QueueState<D> {
     /// Creates a state over `stream`, or with lanes of its own.
@@ -90,7 +81,7 @@ impl<D: Dialect> QueueState<D> {
             is_over: AtomicBool::new(false),
             has_debts: AtomicBool::new(false),
             debts: Mutex::default(),
-            registered: Registered::new(),
+            registered: HeldWords::new(),
         };
         match stream {
             Some(stream) => {
@@ -100,14 +91,6 @@ impl<D: Dialect> QueueState<D> {
             None => _ = work.lane(&device.enter()?, 0)?,
         }
         Ok(work)
-    }
-    /// Its number, unique in the process.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-    /// The device that executes its commands.
-    pub(super) fn device(&self) -> &Arc<DriverDevice<D>> {
-        &self.device
     }
     /// Whether commands execute in the order of their submission.
     pub(super) fn is_in_order(&self) -> bool {
@@ -121,10 +104,7 @@ impl<D: Dialect> QueueState<D> {
         if let Some(lane) = place.get() {
             return Ok(lane);
         }
-        let stream = match self.in_step {
-            true => Stream::create_in_step(on, self.priority)?,
-            false => Stream::create(on, self.priority)?,
-        };
+        let stream = Stream::create_with(on, self.priority, self.in_step)?;
         let fresh = Lane::new(stream.never_waiting(Arc::clone(&self.device)));
         Ok(place.get_or_init(|| fresh))
     }
@@ -162,7 +142,7 @@ impl<D: Dialect> QueueState<D> {
     pub(super) fn lend_first(&self) -> Result<&Stream<D>> {
         let lane = self.lane(&self.device.enter()?, 0)?;
         lane.lend();
-        Ok(lane.stream())
+        Ok(&lane.stream)
     }
     /// Ends the use: no more commands are submitted, and the lanes are kept until they are idle.
     fn leave(&self) {
@@ -203,10 +183,6 @@ impl<D: Dialect> QueueState<D> {
         self.debts().add(owed);
         self.has_debts.store(true, Release);
     }
-    /// The shared words that its streams write and wait for.
-    pub(super) fn registered(&self) -> &Registered<D> {
-        &self.registered
-    }
     /// # Errors
     /// `INVALID_OPERATION` while one of its streams is captured: see [`Lane::check_capture`].
     pub(super) fn check_capture(&self, _on: &Entered<D>, what: &str) -> Result<()> {
@@ -222,8 +198,8 @@ impl<D: Dialect> QueueState<D> {
         for other in self.used().filter(|other| !std::ptr::eq(*other, lane)) {
             if !other.is_idle()? {
                 let event = self.device.events().take(on, false)?;
-                event.record(other.stream())?;
-                lane.stream().wait_for(&event)?;
+                event.record(&other.stream)?;
+                lane.stream.wait_for(&event)?;
             }
         }
         Ok(())
@@ -234,7 +210,7 @@ impl<D: Dialect> QueueState<D> {
             return Ok(());
         }
         let event = self.device.events().take(on, false)?;
-        event.record(lane.stream())?;
+        event.record(&lane.stream)?;
         let old = self.fence().replace(Arc::new(event));
         self.fences.fetch_add(1, AcqRel); // after the event is set
         drop(old);
@@ -313,55 +289,46 @@ impl<D: Dialect> ur_hal::Moment for Moment<D> {
         }
     }
 }
-/// Everything submitted up to a moment: a point in each of several lanes.
-#[derive(Debug)]
-pub struct SyncPoint<D: Dialect>(Vec<Moment<D>>);
-impl<D: Dialect> SyncPoint<D> {
-    /// Its points.
-    pub(super) fn into_moments(self) -> Vec<Moment<D>> {
-        self.0
-    }
-    /// Waits until everything is complete.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
-    /// error, also those of the commands.
-    fn finish(&self) -> Result<()> {
-        let mut marks = vec![];
-        for moment in self.0.iter().filter(|moment| !moment.has_passed()) {
-            let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
-            match lane.mark(device, &device.enter()?)? {
-                Mark::Nothing => {}
-                Mark::Event(event) => marks.push(event),
-                Mark::Captured => return Err(captured("waiting for all queues of the context")),
-            }
-        }
-        let mut done = Ok(());
-        for mark in marks {
-            done = done.and(mark.wait()); // does not stop at an error: all are complete on return
-        }
-        done
-    }
-    /// Waits until everything is complete. Errors of commands are reported by their queues and events, not
-    /// here.
-    ///
-    /// # Errors
-    /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
-    pub(super) fn wait(&self) -> Result<()> {
-        match self.finish() {
-            Err(error) if error.kind() == ErrorKind::InvalidOperation => Err(error),
-            _ => Ok(()),
+/// Waits until everything up to these moments is complete.
+///
+/// # Errors
+/// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
+/// error, also those of the commands.
+fn finish<D: Dialect>(moments: &[Moment<D>]) -> Result<()> {
+    let mut marks = vec![];
+    for moment in moments.iter().filter(|moment| !moment.has_passed()) {
+        let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
+        match lane.mark(device, &device.enter()?)? {
+            Mark::Nothing => {}
+            Mark::Event(event) => marks.push(event),
+            Mark::Captured => return Err(captured("waiting for all queues of the context")),
         }
     }
+    let mut done = Ok(());
+    for mark in marks {
+        done = done.and(mark.wait()); // does not stop at an error: all are complete on return
+    }
+    done
 }
-/// The sync point of everything submitted so far to queues of the context with this handle, or of all contexts if
+/// The points of everything submitted so far to queues of the context with this handle, or of all contexts if
 /// it is 0, that may use memory as old as the object with the number `since`. Does not query the driver.
-pub(super) fn ticket<D: Dialect>(context: usize, since: u64) -> SyncPoint<D> {
+pub(super) fn submitted<D: Dialect>(context: usize, since: u64) -> Vec<Moment<D>> {
     let mut moments = vec![];
     let all = D::statics().queues_now.all();
     let meant = all.iter().filter(|work| context == 0 || work.context == context);
     meant.for_each(|work| work.note(since, &mut moments));
-    SyncPoint(moments)
+    moments
+}
+/// Waits until everything submitted so far to queues of a context is complete. Errors of commands are reported by
+/// their queues and events, not here.
+///
+/// # Errors
+/// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for.
+pub(super) fn wait_for_all<D: Dialect>(context: usize) -> Result<()> {
+    match finish(&submitted::<D>(context, 0)) {
+        Err(error) if error.kind() == ErrorKind::InvalidOperation => Err(error),
+        _ => Ok(()),
+    }
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///
@@ -374,5 +341,5 @@ pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()
         await_all(&work.open_debts());
         work.note(0, &mut moments);
     }
-    SyncPoint(moments).finish()
+    finish(&moments)
 }

@@ -1,8 +1,8 @@
 //! Commands: the operations that a stream executes or a graph records. A command is a plain value of one cache line.
 //! Everything in it has been checked, buffers have been resolved to addresses, and building one allocates nothing.
 use crate::{
-    Address, Advice, BoxSpan, Error, KeptPattern, Launch, MemoryRequest, Pattern, Range, Result,
-    Rows, Types,
+    Address, Advice, BoxSpan, Error, KeptLaunch, KeptPattern, Launch, MemoryRequest, Pattern,
+    Range, Result, Rows, Types,
 };
 use std::{cell::Cell, fmt, sync::Arc};
 use ur_ipc::arena::Counter;
@@ -87,8 +87,6 @@ pub enum Command<'a, D: Types> {
     },
     /// Frees such memory when the stream reaches this command.
     FreeAsync(&'a Handover<D::Allocation>),
-    /// Submits all commands of a graph.
-    Graph(&'a D::Graph),
     /// Lets the application put its own commands into the native stream.
     Native(NativeCall<'a>),
 }
@@ -122,9 +120,9 @@ impl<D: Types> Command<'_, D> {
 }
 
 /// A stored command that can be executed repeatedly. It owns copies of what the command refers to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[expect(missing_docs, reason = "fields are called as the command's are")]
-pub enum Recorded {
+pub enum Recorded<D: Types> {
     /// [`Command::Barrier`].
     Barrier,
     /// [`Command::Copy`].
@@ -137,6 +135,10 @@ pub enum Recorded {
     Fill { to: Range, pattern: KeptPattern },
     /// [`Command::Fill2d`].
     Fill2d { to: Rows, width: usize, height: usize, pattern: KeptPattern },
+    /// [`Command::ImageCopy`].
+    ImageCopy(ImageCopy<Arc<D::Image>>),
+    /// [`Command::Launch`].
+    Launch(KeptLaunch<D>),
     /// [`Command::HostCall`].
     HostCall(HostCall),
     /// [`Command::Prefetch`].
@@ -144,13 +146,13 @@ pub enum Recorded {
     /// [`Command::Advise`].
     Advise { range: Range, advice: Advice },
 }
-impl Recorded {
+impl<D: Types> Recorded<D> {
     /// Stores a command.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a command that refers to objects of the driver, or
-    /// that runs only once.
-    pub fn of<D: Types>(command: &Command<'_, D>) -> Result<Self> {
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a command that runs only once, for a signal, and for a
+    /// timestamp.
+    pub fn of(command: &Command<'_, D>) -> Result<Self> {
         Ok(match *command {
             Command::Barrier => Self::Barrier,
             Command::Copy { to, from, bytes } => Self::Copy { to, from, bytes },
@@ -160,15 +162,30 @@ impl Recorded {
             Command::Fill2d { to, width, height, pattern } => {
                 Self::Fill2d { to, width, height, pattern: pattern.into() }
             }
+            Command::ImageCopy(copy) => Self::ImageCopy(copy.map(|image| Arc::clone(image))),
+            Command::Launch(launch) => Self::Launch(KeptLaunch::of(launch)),
             Command::HostCall(call) => Self::HostCall(call),
             Command::Prefetch { range, to } => Self::Prefetch { range, to },
             Command::Advise { range, advice } => Self::Advise { range, advice },
             _ => return Error::unsupported("recording of this kind of command"),
         })
     }
-    /// Returns the stored command.
-    pub fn command<D: Types>(&self) -> Command<'_, D> {
-        match *self {
+    /// The launch, if it is one.
+    pub fn launch(&self) -> Option<&KeptLaunch<D>> {
+        match self {
+            Self::Launch(launch) => Some(launch),
+            _ => None,
+        }
+    }
+    /// Passes the stored command to `to`.
+    pub fn lend<R>(&self, to: impl FnOnce(&Command<'_, D>) -> R) -> R {
+        let command = match *self {
+            Self::ImageCopy(ref copy) => {
+                return to(&Command::ImageCopy(&copy.map(|image| image)));
+            }
+            Self::Launch(ref launch) => {
+                return launch.lend(|launch| to(&Command::Launch(launch)));
+            }
             Self::Barrier => Command::Barrier,
             Self::Copy { to, from, bytes } => Command::Copy { to, from, bytes },
             Self::Copy2d { to, from, width, height } => Command::Copy2d { to, from, width, height },
@@ -180,7 +197,8 @@ impl Recorded {
             Self::HostCall(call) => Command::HostCall(call),
             Self::Prefetch { range, to } => Command::Prefetch { range, to },
             Self::Advise { range, advice } => Command::Advise { range, advice },
-        }
+        };
+        to(&command)
     }
 }
 

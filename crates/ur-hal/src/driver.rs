@@ -8,7 +8,7 @@ use crate::*;
 /// when no command uses it any more.
 ///
 /// Devices are in [`OpensDevices`], [`DescribesDevices`] and [`PartitionsDevices`], code in [`Modules`], memory in [`Allocates`], [`Pins`], [`VirtualMemory`] and [`Shares`], access between
-/// devices in [`ReachesPeers`], streams and points in [`Streams`], buffers in [`MakesBuffers`], images in [`MakesImages`], samplers in
+/// devices in [`ReachesPeers`], streams and points in [`Streams`], graphs in [`Graphs`], buffers in [`MakesBuffers`], images in [`MakesImages`], samplers in
 /// [`MakesSamplers`], and native handles in [`NativeHandles`].
 ///
 /// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
@@ -31,7 +31,7 @@ pub trait Driver:
     + MakesSamplers
     + VirtualMemory
     + Shares
-    + Streams
+    + Graphs
     + Modules
 {
     // Memory.
@@ -45,27 +45,4 @@ pub trait Driver:
     /// Appends points to `into` that are final once everything submitted so far is; none if the stream is idle. The
     /// core uses them for deferred free of memory and code.
     fn mark(stream: &Self::Stream, into: &mut Vec<Self::Point>) -> Result<()>;
-
-    // Graphs: `Capability::Graphs`. Without them the core submits recorded commands one by one.
-
-    /// Makes an empty graph.
-    fn graph(context: &Self::Context, device: &Self::Device) -> Result<Self::Graph> {
-        let _ = (context, device);
-        Error::unsupported("graphs")
-    }
-    /// Records a command that runs after those with the numbers in `after`; returns its own number: 0, 1, 2 and so on.
-    /// The graph keeps a copy of what the command refers to.
-    fn append(
-        graph: &mut Self::Graph,
-        command: &Command<'_, Self>,
-        after: &[usize],
-    ) -> Result<usize> {
-        let _ = (graph, command, after);
-        Error::unsupported("graphs")
-    }
-    /// Prepares the graph for submission; it takes no more commands.
-    fn close(graph: &mut Self::Graph) -> Result<()> {
-        let _ = graph;
-        Error::unsupported("graphs")
-    }
 }

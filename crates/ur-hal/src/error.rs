@@ -111,14 +111,11 @@ impl ErrorKind {
     }
     /// Whether resources have run out, or the device or its driver is gone: not the fault of a call's arguments.
     pub fn is_want(self) -> bool {
-        matches!(
-            self,
-            Self::OutOfDeviceMemory
-                | Self::OutOfHostMemory
-                | Self::OutOfResources
-                | Self::DeviceLost
-                | Self::Uninitialized
-        )
+        self.has_run_out() || self.is_gone()
+    }
+    /// Whether memory or resources have run out, so that a later attempt may succeed.
+    pub fn has_run_out(self) -> bool {
+        matches!(self, Self::OutOfDeviceMemory | Self::OutOfHostMemory | Self::OutOfResources)
     }
 }
 /// An error. Its size is two words, also as a `Result<()>`.
@@ -197,6 +194,14 @@ impl Error {
     #[cold]
     pub fn unsupported<T>(what: &'static str) -> Result<T> {
         Err(Self::new(ErrorKind::Unsupported, format!("this driver does not have {what}")))
+    }
+}
+impl Error {
+    /// The error of a command that is refused because an event that it is to wait for has failed.
+    #[cold]
+    pub fn failed_dependency() -> Self {
+        let why = "an event that was to be waited for is of a command that failed: the command is not submitted";
+        Self::new(ErrorKind::DependencyFailed, why)
     }
 }
 impl From<ur_ipc::Error> for Error {

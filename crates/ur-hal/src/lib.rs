@@ -25,6 +25,7 @@ mod driver;
 mod error;
 mod exhausted;
 mod facts;
+mod graphs;
 mod images;
 mod memory;
 mod modules;
@@ -68,6 +69,7 @@ pub use facts::{
     ImageLimits, LaunchLimits, Luid, Partition, PartitionKind, Reach, ThrottleReasons, UnitLayout,
     UsmAccess, UsmSupport, VectorWidths,
 };
+pub use graphs::{Execution, Graphs};
 pub use images::{
     ChannelType, Channels, Filter, ImageDesc, ImageKind, Layout, MakesImages, MakesSamplers, Part,
     PixelFormat, Repeat, SamplerDesc, copy_between,
@@ -77,7 +79,7 @@ pub use memory::{
     NativeObject,
 };
 pub use modules::{Modules, Piece};
-pub use moments::{Moment, new_object, objects_so_far};
+pub use moments::{Moment, host_clock, new_object, objects_so_far};
 pub use notice::Severity;
 pub use pattern::{
     KeptPattern, Pattern, PatternLength, RowPattern, doubled, greatest_common_divisor,

@@ -15,6 +15,11 @@ pub trait Moment: Clone {
     fn ask(&self, may_mark: bool);
 }
 
+/// The host's monotonic clock in nanoseconds.
+pub fn host_clock() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
 /// The next number.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// The sequence number of a new object, unique in this process.

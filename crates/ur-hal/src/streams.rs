@@ -140,17 +140,23 @@ pub trait Streams: Types {
     ///
     /// Returns an error if the command failed: [`ErrorKind::DependencyFailed`](crate::ErrorKind::DependencyFailed)
     /// unless the driver itself failed.
-    fn wait(point: &Self::Point, deadline: Option<Instant>) -> Result<bool>;
-    /// [`wait`](Self::wait) until a deadline, for drivers that wait without one only: looks at the point again and again.
-    fn is_final_by(point: &Self::Point, deadline: Instant) -> Result<bool> {
-        while !Self::status(point)?.is_final() {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(false);
+    fn wait(point: &Self::Point, deadline: Option<Instant>) -> Result<bool> {
+        if let Some(deadline) = deadline {
+            // Looks at the point again and again.
+            while !Self::status(point)?.is_final() {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Ok(false);
+                }
+                std::thread::sleep(left.min(Duration::from_micros(100)));
             }
-            std::thread::sleep(left.min(Duration::from_micros(100)));
         }
-        Ok(true)
+        Self::wait_until_final(point).map(|()| true)
+    }
+    /// [`wait`](Self::wait) without a deadline: what drivers implement instead that wait without one only.
+    fn wait_until_final(point: &Self::Point) -> Result<()> {
+        let _ = point;
+        Error::unsupported("waits for points")
     }
     /// When its command was submitted, began and ended; `None` without a [`Profile`](crate::Profile).
     fn times(point: &Self::Point) -> Result<Option<Times>>;

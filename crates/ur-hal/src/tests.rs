@@ -104,6 +104,7 @@ impl OpensDevices for Nothing {
     }
 }
 impl NativeHandles for Nothing {}
+impl Graphs for Nothing {}
 impl DescribesDevices for Nothing {
     fn kind((): &()) -> DeviceKind {
         DeviceKind::Cpu

@@ -91,12 +91,6 @@ pub(super) fn now(device: &DriverDevice) -> Result<u64> {
     Ok(device.clock().read(device.raw())?.1)
 }
 
-/// The host's monotonic clock in nanoseconds.
-pub(super) fn host_now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

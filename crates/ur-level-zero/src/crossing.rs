@@ -20,6 +20,7 @@ use ur_hal::{Command, MemoryKind, Pattern, Result, Rows, Types};
 const PIECE: usize = 4 << 20;
 
 /// A device, and command lists of a context, that can access some memory.
+#[derive(Debug)]
 pub struct Way {
     device: Arc<DriverDevice>,
     lists: Arc<UtilityLists>,
@@ -60,6 +61,7 @@ pub(super) fn beyond(device: &Arc<DriverDevice>, at: usize) -> Result<Option<Way
     Ok(Some(Way { device: owner, lists }))
 }
 /// How to access both ends of a copy.
+#[derive(Debug)]
 pub struct Ends {
     to: Way,
     from: Way,
@@ -111,6 +113,7 @@ impl Ends {
     }
 }
 /// A command on memory that the queue's device cannot access.
+#[derive(Debug)]
 pub enum Far {
     /// Copies a box.
     Copy(Ends, (BoxPlace3d, BoxPlace3d), (usize, usize, usize)),

@@ -71,7 +71,7 @@ pub(super) fn by_thread(
     kept: &mut PooledEvents,
     task: impl FnOnce(Result<()>) + Send + 'static,
 ) -> Result<()> {
-    let maker = work.cache().maker();
+    let maker = work.cache.maker();
     let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
@@ -110,9 +110,9 @@ pub(super) fn wait_across(
     let met = Arc::clone(&fate);
     let here =
         signalled_after(work, "causeway-across", move || met.meet(|| theirs.wait_for(&there)))?;
-    waits.extend([here.raw()]);
+    waits.events.push(here.raw());
     keep(&EventKind::Pooled(here));
-    waits.depend_on(Dependencies::of(&fate));
+    waits.dependencies.push(Dependencies::of(&fate));
     Ok(())
 }
 /// Makes a list wait for an event of another queue, which never comes if a process that the queue waits for has died: a
@@ -140,7 +140,7 @@ fn signalled_after(
     name: &str,
     wait: impl FnOnce() + Send + 'static,
 ) -> Result<Arc<PooledEvent>> {
-    let here = Arc::new(work.cache().maker().pooled(false)?);
+    let here = Arc::new(work.cache.maker().pooled(false)?);
     let there = Arc::clone(&here);
     let body = move || {
         wait();

@@ -31,7 +31,8 @@ struct Batch {
 /// An immediate command list of a queue.
 #[derive(Debug)]
 pub(super) struct Lane {
-    list: Arc<NativeList>,
+    /// The immediate list.
+    pub(super) list: Arc<NativeList>,
     raw: RawList,
     /// The previous list, which may still be executing.
     before: Option<Arc<NativeList>>,
@@ -40,8 +41,8 @@ pub(super) struct Lane {
     pattern: usize,
     /// The number of the last barrier that it waits for.
     pub(super) fence: u64,
-    /// The number of commands appended so far.
-    count: u64,
+    /// The number of commands appended so far, and so that of the last one.
+    pub(super) count: u64,
     /// The last command, if it has an event for the application and nothing marks its end yet: see
     /// `lazy_event.rs`.
     pub(super) tail: Option<u64>,
@@ -49,7 +50,7 @@ pub(super) struct Lane {
     pub(super) marks: VecDeque<(u64, EventKind)>,
     /// The sequence number of objects (`objects_so_far`) when the last command was appended. The commands
     /// cannot use younger memory.
-    latest: u64,
+    pub(super) latest: u64,
     /// Pending marks for deferred frees, each with the number of the last command before it.
     pub(super) frees: VecDeque<(u64, EventKind)>,
     /// Pooled events that it waits for or that the host signals; kept until it has passed them.
@@ -84,10 +85,6 @@ impl Lane {
             sent,
         }
     }
-    /// The immediate list.
-    pub(super) fn list(&self) -> &Arc<NativeList> {
-        &self.list
-    }
     /// Continues in another list, whose first command waits for everything in this one; `mark` is the event
     /// used for it.
     ///
@@ -95,7 +92,7 @@ impl Lane {
     /// Returns the driver's error.
     pub(super) fn go_on_in(&mut self, list: NativeList, mark: &EventKind) -> Result<()> {
         self.turn().signal(mark.raw())?;
-        List::new(list.raw(), self.engines(), &[], None).wait_for(&[mark.raw()])?;
+        list.turn(self.engines()).wait_for(&[mark.raw()])?;
         self.raw = list.raw();
         self.before = Some(std::mem::replace(&mut self.list, Arc::new(list)));
         Ok(())
@@ -107,7 +104,16 @@ impl Lane {
     }
     /// Access to the immediate list without waits and without a signal.
     pub(super) fn turn(&self) -> List<'static> {
-        List::new(self.list.raw(), (self.device, self.pattern), &[], None)
+        self.list.turn(self.engines())
+    }
+    /// Appends a mark behind everything in the immediate list.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn mark(&self, cache: &Cache) -> Result<EventKind> {
+        let mark = cache.take(false)?;
+        self.turn().signal(mark.raw())?;
+        Ok(mark)
     }
     /// The device, and the longest fill pattern of its engines.
     #[inline]
@@ -119,15 +125,6 @@ impl Lane {
     pub(super) fn count_one(&mut self) -> u64 {
         self.latest = objects_so_far();
         self.count += 1;
-        self.count
-    }
-    /// The sequence number of objects (`objects_so_far`) when the last command was appended.
-    pub(super) fn latest(&self) -> u64 {
-        self.latest
-    }
-    /// The number of the last command.
-    #[inline]
-    pub(super) fn count(&self) -> u64 {
         self.count
     }
     /// Objects to be kept until all current commands have been executed.
@@ -153,8 +150,7 @@ impl Lane {
         {
             return Ok(());
         }
-        let mark = cache.take(false)?;
-        self.turn().signal(mark.raw())?;
+        let mark = self.mark(cache)?;
         let passed = self.passing.replace((std::mem::take(&mut self.held), mark));
         if let Some((_, mark)) = passed {
             cache.give(mark, false);

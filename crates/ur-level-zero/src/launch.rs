@@ -2,7 +2,7 @@
 use super::{
     LevelZero,
     driver::is_unsupported,
-    native::{arguments, list::List, mutable::Change},
+    native::{arguments, list::List},
 };
 use ur_hal::{Launch, Result};
 
@@ -32,14 +32,4 @@ pub(super) fn append(list: &List<'_>, launch: &Launch<'_, LevelZero>) -> Result<
     arguments::set(given, &mut turn)?;
     turn.accept(|| arguments::sizes(given));
     turn.append(list.raw(), groups, launch.is_cooperative, events).ok()
-}
-/// A change of the recorded launch with the number `id`, to another launch of the same function.
-///
-/// # Errors
-/// `INVALID_VALUE` for an offset of more than 32 bits.
-pub(super) fn as_change<'a>(launch: &Launch<'a, LevelZero>, id: u64) -> Result<Change<'a>> {
-    let (groups, local) = (launch.geometry.group_words(), launch.geometry.local);
-    let offset = launch.geometry.offset_words()?.unwrap_or_default();
-    let arguments = arguments::one_by_one(launch.arguments);
-    Ok(Change { id, groups, local, offset, arguments })
 }

@@ -82,8 +82,7 @@ impl QueueState {
     }
     #[cold]
     fn mark_command(&self, turn: &mut LockedState, number: usize, tail: u64) -> Result<()> {
-        let mark = self.cache().take(false)?;
-        turn.lane(number).turn().signal(mark.raw())?;
+        let mark = turn.lane(number).mark(&self.cache)?;
         turn.event_policy.slow();
         let lane = turn.lane_mut(number);
         lane.tail = None;
@@ -101,7 +100,7 @@ impl QueueState {
             }
             self.note_passed(spot);
             if let Some((_, mark)) = lane.marks.pop_front() {
-                self.cache().give(mark, false);
+                self.cache.give(mark, false);
             }
         }
         Ok(())
@@ -132,7 +131,7 @@ impl QueueState {
     /// Returns the driver's error.
     #[inline]
     pub(super) fn is_lane_idle(&self, lane: u32) -> Result<bool> {
-        self.turn().there(lane as usize).map_or(Ok(false), |lane| lane.list().wait(0))
+        self.turn().there(lane as usize).map_or(Ok(false), |lane| lane.list.wait(0))
     }
 }
 

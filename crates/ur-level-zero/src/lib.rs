@@ -11,7 +11,6 @@ mod announcer;
 mod backing;
 mod clock;
 mod code;
-mod command_buffer;
 mod context;
 mod crossing;
 mod debts;
@@ -22,6 +21,7 @@ mod error;
 mod extensions;
 mod fate;
 mod foreign;
+mod graphs;
 mod host_task;
 mod image;
 mod lane;
@@ -57,9 +57,10 @@ pub use device::{DriverDevice, Group};
 pub use extensions::Extensions;
 use options::options;
 pub use platform::DriverPlatform;
-use std::{convert::Infallible, ffi::CStr, sync::Arc};
+use std::{ffi::CStr, sync::Arc};
 use ur_adapter::{api::*, error::Result, object::Backend, statics::Statics};
 use ur_core::{
+    graph,
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
@@ -81,7 +82,7 @@ impl ur_hal::Types for LevelZero {
     type Function = native::kernel::NativeKernel;
     type Image = image::Pixels;
     type Sampler = sampler::OnDevice;
-    type Graph = Infallible;
+    type Graph = graphs::Graph;
 }
 /// What `ur_context_handle_t` points at.
 pub type Context = over_driver::Context<LevelZero>;
@@ -144,6 +145,7 @@ impl CoreBackend for LevelZero {
 impl queue::HasStreams for LevelZero {
     ur_core::records_graphs!();
 }
+impl graph::HasGraphs for LevelZero {}
 impl Objects for LevelZero {
     ur_core::objects!();
 }

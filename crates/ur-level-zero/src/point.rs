@@ -119,7 +119,7 @@ impl Point {
         self.look(|seen| {
             let Seen::Command(signal) = seen else { return Ok(()) };
             match ptr::eq(signal.work().as_ref(), work) {
-                true if work.is_in_order() => Ok(()), // it is behind it by being there
+                true if work.is_in_order => Ok(()), // it is behind it by being there
                 _ => Ok(signal.mark()?),
             }
         })
@@ -137,13 +137,13 @@ impl Point {
         self.look(|seen| {
             match seen {
                 Seen::Nothing => {}
-                Seen::Native(event) => waits.extend([event.raw()]),
+                Seen::Native(event) => waits.events.push(event.raw()),
                 Seen::Command(signal) => return order_behind(signal, work, waits, keep),
                 // Of an event whose exporter has ended the driver must not be asked any more.
                 Seen::PendingRemote(owed) if owed.is_lost() || !owed.is_within_reach() => {
                     return Err(lost());
                 }
-                Seen::PendingRemote(owed) => waits.owe(owed.clone()),
+                Seen::PendingRemote(owed) => waits.owed.push(owed.clone()),
             }
             Ok(())
         })
@@ -159,17 +159,17 @@ fn order_behind(
         return known;
     }
     let is_own = ptr::eq(signal.work().as_ref(), work);
-    if is_own && work.is_in_order() {
+    if is_own && work.is_in_order {
         return Ok(());
     }
     if let Some(dependencies) = signal.dependencies() {
-        waits.depend_on(dependencies.clone());
+        waits.dependencies.push(dependencies.clone());
     }
     let Some(end) = signal.kind() else { return Ok(()) }; // done, by what `send_for` saw
     if !is_own && !p2p::can_access(&work.device, &signal.work().device)? {
         return wait_across(signal, end, work, waits, keep);
     }
-    waits.extend([end.raw()]);
+    waits.events.push(end.raw());
     keep(end);
     if !is_own {
         signal.work().debts().into_iter().for_each(|debt| work.owe(debt));

@@ -232,7 +232,7 @@ impl Signal {
         if let Some(end) = self.end.get() {
             return Ok(end.raw());
         }
-        let fresh = self.work().cache().maker().make(false)?;
+        let fresh = self.work().cache.maker().make(false)?;
         if let EventKind::Pooled(event) = &fresh {
             event.signal()?; // new events of the other kinds are signalled
         }
@@ -299,29 +299,31 @@ impl Signal {
         }
         is_done && !self.has_failed()
     }
+    /// Sees to it that there is an event to ask, unless the command is complete; `false` if the driver has no memory for it
+    /// now. Then the list can still be queried.
+    #[inline]
+    fn is_marked(&self) -> Result<bool> {
+        if self.end.get().is_some() {
+            return Ok(true);
+        }
+        match self.look_for_mark() {
+            Err(error) if error.kind().has_run_out() => Ok(false),
+            marked => marked.map(|()| true),
+        }
+    }
     fn is_over(&self) -> Result<bool> {
         if self.is_idle()? {
             return Ok(true);
         }
-        if self.end.get().is_none() {
-            match self.look_for_mark() {
-                // Without a mark the list can still be queried.
-                Err(error) if is_passing(&error) => return Ok(false),
-                marked => marked?,
-            }
-        }
-        self.end.get().map_or(Ok(true), EventKind::is_complete)
+        Ok(self.is_marked()? && self.end.get().map_or(Ok(true), EventKind::is_complete)?)
     }
     #[inline]
     fn wait_for_end(&self) -> Result<()> {
         if self.is_idle()? {
             return Ok(());
         }
-        if self.end.get().is_none() {
-            match self.look_for_mark() {
-                Err(error) if is_passing(&error) => return self.wait_unmarked(),
-                marked => marked?,
-            }
+        if !self.is_marked()? {
+            return self.wait_unmarked();
         }
         self.end.get().map_or(Ok(()), |end| self.work().wait_for(end))
     }
@@ -336,12 +338,8 @@ impl Signal {
             }
             std::thread::sleep(nap);
             nap = (nap * 2).min(NAPS[1]);
-            match self.look_for_mark() {
-                Err(error) if is_passing(&error) => {}
-                marked => {
-                    marked?;
-                    return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
-                }
+            if self.is_marked()? {
+                return self.end.get().map_or(Ok(()), |end| self.work().wait_for(end));
             }
         }
         Ok(())
@@ -355,8 +353,8 @@ impl Signal {
     pub(super) fn known(&self) -> Option<Result<()>> {
         match self.status.load(Acquire) {
             COMPLETE => Some(Ok(())),
-            FAILED => Some(Err(failed_dependency())),
-            _ if self.has_failed() => Some(Err(failed_dependency())),
+            FAILED => Some(Err(Error::failed_dependency())),
+            _ if self.has_failed() => Some(Err(Error::failed_dependency())),
             _ => None,
         }
     }
@@ -416,7 +414,7 @@ impl Drop for Signal {
         if fork::check().is_err() {
             return; // another thread may have held a lock of the cache at the fork
         }
-        let cache = self.work.cache();
+        let cache = &self.work.cache;
         let timed = self.times.is_some();
         if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {
             cache.give(start, true);
@@ -425,16 +423,4 @@ impl Drop for Signal {
             cache.give(end, timed);
         }
     }
-}
-/// Whether the error is a lack of memory or resources, so that a later attempt may succeed.
-pub(super) fn is_passing(error: &Error) -> bool {
-    let codes =
-        [ErrorKind::OutOfDeviceMemory, ErrorKind::OutOfHostMemory, ErrorKind::OutOfResources];
-    codes.contains(&error.kind())
-}
-fn failed_dependency() -> Error {
-    Error::new(
-        ErrorKind::DependencyFailed,
-        "an event that was to be waited for is of a command that failed: the command is not submitted",
-    )
 }

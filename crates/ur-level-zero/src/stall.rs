@@ -32,15 +32,15 @@ impl QueueState {
         if self.may_stall() {
             return Ok(());
         }
-        let engine = self.engine();
+        let engine = self.engines.first;
         // The list of the application's is as the application made it.
-        if engine.offloads && self.is_in_order() && !turn.is_lent(0) {
+        if engine.offloads && self.is_in_order && !turn.is_lent(0) {
             let list = Engine { offloads: false, ..engine };
-            let list = NativeList::immediate(self.native(), self.device.raw(), list)?;
-            let mark = self.cache().take(false)?;
+            let list = NativeList::immediate(&self.native, self.device.raw(), list)?;
+            let mark = self.cache.take(false)?;
             turn.lane_mut(0).go_on_in(list, &mark)?;
             turn.keep(0, &mark);
-            self.cache().give(mark, false);
+            self.cache.give(mark, false);
         }
         self.may_stall.store(true, Release); // read by who waits for a command of it
         Ok(())
@@ -55,7 +55,7 @@ impl Point {
             Seen::Command(signal) => {
                 let of = signal.work();
                 // An in-order stream has it behind that by its being there.
-                let is_behind = ptr::eq(of.as_ref(), work) && work.is_in_order();
+                let is_behind = ptr::eq(of.as_ref(), work) && work.is_in_order;
                 // Of a device out of reach a thread of ours waits.
                 Ok(!is_behind && (of.may_stall() || !p2p::can_access(&work.device, &of.device)?))
             }

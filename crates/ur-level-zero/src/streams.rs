@@ -22,18 +22,17 @@ use super::{
     native::{
         counter::Counters,
         event::{AdoptedEvent, EventKind, IpcBytes},
-        list::{Engine, NativeList},
-        queue as native,
+        list::{Engine, List, NativeList},
     },
     options, platform,
     point::Point,
     reusable::{Core, ImportPayload},
     signal::Signal,
     signaller::SignalRecord,
-    submission::{Appends, How},
-    work::{Batching, Engines, QueueState},
+    submission::How,
+    work::{Engines, QueueState},
 };
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 use ur_hal::{
     AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeHandle, Priority,
     Profile, Result, Signal as Signals, Status, StreamRequest, Streams, Submission, Times,
@@ -95,29 +94,26 @@ impl Stream {
         };
         // Not for out-of-order queues: a command must not be held back in a batch that later ones could
         // overtake.
-        let batching = match list {
-            None if is_in_order => batching(request.is_batched),
-            _ => Batching::None,
+        let batch_size = match list {
+            None if is_in_order => batch_size(request.is_batched),
+            _ => None,
         };
         // If an engine was chosen, all lists use it; else they are spread over several.
-        let spread = if chosen.is_some() { 1 } else { engines.engines };
-        let copier = device.copier().filter(|_| options().copiers).map(|group| {
+        let spread = if chosen.is_some() { 1 } else { engines.engines.max(1) };
+        let copier = device.copier().filter(|_| options().copiers && !is_in_order).map(|group| {
             let engine = Engine { ordinal: group.ordinal, index: 0, offloads: false, priority };
             (engine, group.longest_pattern)
         });
         let engines = Engines { first, spread, copier };
-        let order = (batching, is_in_order);
+        let order = (batch_size, is_in_order);
         Ok(Self(QueueState::new((context, request.context), device, engines, order, list)?))
     }
 }
-/// Whether a stream submits in batches, given whether this is requested.
-fn batching(is_asked_for: bool) -> Batching {
+/// The size of a stream's batches, given whether they are requested; `None` if it submits at once.
+fn batch_size(is_asked_for: bool) -> Option<u32> {
     let batched = options().immediate.map_or(is_asked_for, |immediate| !immediate);
     let most = options().batch.unwrap_or(BATCH);
-    match batched && most > 1 && native::can_batch() {
-        true => Batching::Of { most },
-        false => Batching::None,
-    }
+    (batched && most > 1 && List::can_execute()).then_some(most)
 }
 
 /// The driver's support of counter-based events for `device`.
@@ -135,7 +131,7 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
-            Completion::None => work.is_in_order(),
+            Completion::None => work.is_in_order,
             Completion::Point => what.profile == Profile::Off && work.is_known_idle(),
             Completion::Done { .. } => false,
         };
@@ -143,7 +139,7 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
         work.check()?;
         return Ok(what.completion.wants_point().then(|| Signal::over(work)));
     }
-    let how = How { appends: Appends::One, ..How::default() };
+    let how = How { is_one_append: true, ..How::default() };
     work.put(what, how, |list, _| list.barrier())
 }
 /// Lets the application append commands of its own to the first list, between two barriers. The barriers are
@@ -153,7 +149,7 @@ fn call_native(
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
 ) -> Result<Option<Signal>> {
-    let how = How { appends: Appends::One, at_once: true, ..How::default() };
+    let how = How { is_one_append: true, at_once: true, ..How::default() };
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     work.put(&before, how, |list, _| list.barrier())?;
     work.keep_first_behind_barrier()?;
@@ -216,17 +212,9 @@ fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far
     let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
     let how = How { at_once: true, fate: Some(&fate), ..How::default() };
-    let made = work.put(what, how, |list, kept| {
+    let made = work.put_with_fate(what, how, |list, kept| {
         by_thread(work, list, kept, move |reached| inside.meet(|| reached.and_then(|()| far.run())))
     });
-    if made.is_err() {
-        fate.meet(|| Ok(())); // If the thread was not started: the command will never run, and nothing waits for it.
-    }
-    if what.completion.is_awaited() {
-        fate.check()?; // returns the error of the command itself
-    } else {
-        work.fates.add(&fate);
-    }
     Ok(made?.map(Point::Command))
 }
 
@@ -283,15 +271,9 @@ impl Streams for LevelZero {
             _ => false,
         }
     }
-    fn wait(point: &Point, deadline: Option<Instant>) -> Result<bool> {
+    fn wait_until_final(point: &Point) -> Result<()> {
         Self::check_process()?;
-        if let Some(deadline) = deadline
-            && !Self::is_final_by(point, deadline)?
-        {
-            return Ok(false);
-        }
-        point.wait()?;
-        Ok(true)
+        point.wait()
     }
     fn times(point: &Point) -> Result<Option<Times>> {
         point.times()

@@ -17,6 +17,7 @@ use super::{
     signal::{Marks, Signal},
     work::{CommandId, LockedState, QueueState},
 };
+use smallvec::SmallVec;
 use std::sync::{Arc, MutexGuard};
 use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait};
 
@@ -26,19 +27,11 @@ type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 /// Events that must be kept until a command has executed.
 pub(super) type PooledEvents = Vec<Arc<PooledEvent>>;
 
-/// How many calls append a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Appends {
-    /// One call, which takes the events to wait for and to signal.
-    One,
-    /// Any number of calls.
-    #[default]
-    Any,
-}
 /// How a command is submitted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct How<'how> {
-    pub(super) appends: Appends,
+    /// Whether one call appends it, which takes the events to wait for and to signal. Otherwise it may take any number.
+    pub(super) is_one_append: bool,
     /// Whether it is submitted at once, even in a stream with batches.
     pub(super) at_once: bool,
     /// Whether a copy engine can execute it.
@@ -52,53 +45,22 @@ impl How<'_> {
     /// For a command that is appended as it is.
     #[inline]
     pub(super) fn of(command: &Command<'_, LevelZero>) -> Self {
-        let appends = if is_one_append(command) { Appends::One } else { Appends::Any };
+        let is_one_append = is_one_append(command);
         let copies =
             matches!(command, Command::Copy { .. } | Command::Copy2d { .. } | Command::Copy3d(_));
-        Self { appends, copies, ..Self::default() }
+        Self { is_one_append, copies, ..Self::default() }
     }
 }
 
-/// The events that a command waits for; a few need no allocation.
+/// What a command waits for.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    few: Option<[RawEvent; 8]>,
-    count: usize,
-    many: Vec<RawEvent>,
+    /// A few need no allocation.
+    pub(super) events: SmallVec<[RawEvent; 8]>,
     /// Signals of other processes, which may never come.
-    owed: Vec<PendingRemote>,
+    pub(super) owed: Vec<PendingRemote>,
     /// What may fail although the driver reports completion.
-    dependencies: Vec<Dependencies>,
-}
-impl Extend<RawEvent> for Waits {
-    fn extend<T: IntoIterator<Item = RawEvent>>(&mut self, events: T) {
-        for event in events {
-            match self.few.get_or_insert([event; 8]).get_mut(self.count) {
-                Some(place) => {
-                    *place = event;
-                    self.count += 1;
-                }
-                None => self.many.push(event),
-            }
-        }
-    }
-}
-impl Waits {
-    pub(super) fn owe(&mut self, owed: PendingRemote) {
-        self.owed.push(owed);
-    }
-    pub(super) fn depend_on(&mut self, dependencies: Dependencies) {
-        self.dependencies.push(dependencies);
-    }
-    /// All events.
-    fn list(&mut self) -> &[RawEvent] {
-        let few = self.few.as_ref().map_or(&[][..], |few| &few[..self.count]);
-        if self.many.is_empty() {
-            return few;
-        }
-        self.many.extend(few);
-        &self.many
-    }
+    pub(super) dependencies: Vec<Dependencies>,
 }
 
 impl QueueState {
@@ -135,6 +97,26 @@ impl QueueState {
         let signal = done?;
         Ok(signal.filter(|_| what.completion.wants_point()))
     }
+    /// [`put`](Self::put) of a command of which threads execute parts, if it has a `fate`.
+    pub(super) fn put_with_fate(
+        self: &Arc<Self>,
+        what: &Submission<'_>,
+        how: How<'_>,
+        body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
+    ) -> Result<Option<Signal>> {
+        let made = self.put(what, how, body);
+        if let Some(fate) = how.fate {
+            if made.is_err() {
+                fate.meet(|| Ok(())); // If no thread was started: the command will never run, and nothing waits for it.
+            }
+            if what.completion.is_awaited() {
+                fate.check()?; // returns the error of the command itself
+            } else {
+                self.fates.add(fate);
+            }
+        }
+        made
+    }
     /// Waits for what the driver accepted of a command, before its caller is told that the driver refused the rest, or to wait for it:
     /// the command may write where that caller has memory. In its lane it is behind nothing that the whole would not have been behind.
     #[cold]
@@ -143,7 +125,7 @@ impl QueueState {
         let end = self.end_of(&mut self.turn(), number);
         if let Ok(Some((_, end))) = end {
             let ended = self.patiently(|slice| end.wait(slice));
-            self.cache().give(end, false);
+            self.cache.give(end, false);
             if ended.is_ok() {
                 return;
             }
@@ -185,20 +167,20 @@ impl QueueState {
         self.mark_tail(&mut turn, number)?;
         let is_wanted = what.completion != Completion::None;
         let is_late = is_wanted && self.does_without(&mut turn, number);
-        let end = if is_wanted && !is_late { Some(self.cache().take(false)?) } else { None };
+        let end = if is_wanted && !is_late { Some(self.cache.take(false)?) } else { None };
         let lane = turn.lane_mut(number);
         let spot = CommandId { lane: number as u32, number: lane.count_one() };
         let (at, engines, raw) = (lane.raw(), lane.engines(), end.as_ref().map(EventKind::raw));
-        match how.appends {
-            Appends::One => body(&List::new(at, engines, &[], raw), lane.held())?,
-            Appends::Any => {
+        match how.is_one_append {
+            true => body(&List::new(at, engines, &[], raw), lane.held())?,
+            false => {
                 let list = List::new(at, engines, &[], None);
                 body(&list, lane.held())?;
                 raw.map_or(Ok(()), |raw| list.signal(raw))?;
             }
         }
         lane.tail = is_late.then_some(spot.number);
-        lane.tidy(self.cache())?;
+        lane.tidy(&self.cache)?;
         drop(turn);
         let signal = is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0)));
         if let (Some(signal), Some(dependencies)) = (&signal, self.fates.last()) {
@@ -236,7 +218,7 @@ impl QueueState {
             false => None,
         };
         let mut turn = self.turn();
-        let is_known = self.is_in_order() && self.may_stall();
+        let is_known = self.is_in_order && self.may_stall();
         let stalls = !is_known && self.would_stall(what, how)?;
         if stalls {
             self.keep_off_copiers(&mut turn)?;
@@ -248,27 +230,25 @@ impl QueueState {
         for wait in what.waits {
             point(wait)?.order(self, &mut known, |kept| turn.keep(number, kept))?;
         }
-        turn.fence_before(number, &mut known);
+        turn.fence_before(number, &mut known.events);
         let mut marks = vec![];
         if what.order != Order::Free {
-            self.gather(&mut turn, number, &mut known, &mut marks)?;
+            self.gather(&mut turn, number, &mut known.events, &mut marks)?;
         }
         let at_once = how.at_once || !known.owed.is_empty();
         let (raw, batch) = self.list_for(&mut turn, number, at_once)?;
         self.mark_tail(&mut turn, number)?;
         let put = Put { list: raw, batch, ..Put::new(self, turn.lane_mut(number), number) };
-        let owed = std::mem::take(&mut known.owed);
-        let (dependencies, leads) =
-            self.dependencies_of(what, how, std::mem::take(&mut known.dependencies));
-        let mut list = known.list();
-        if !owed.is_empty() {
-            self.incur(&put.turn(&[], None), list, owed)?;
+        let (dependencies, leads) = self.dependencies_of(what, how, known.dependencies);
+        let mut list = &known.events[..];
+        if !known.owed.is_empty() {
+            self.incur(&put.turn(&[], None), list, known.owed)?;
             list = &[];
         }
         *begun = Some(number);
         let held = turn.lane_mut(number).held();
         let signal = put.body(what, how, list, times, |list| body(list, held));
-        marks.into_iter().for_each(|mark| self.cache().give(mark, false));
+        marks.into_iter().for_each(|mark| self.cache.give(mark, false));
         let signal = signal?;
         if let Some(dependencies) = dependencies.as_ref().filter(|_| leads) {
             self.fates.follow(dependencies);
@@ -310,7 +290,7 @@ impl QueueState {
         mut known: Vec<Dependencies>,
     ) -> (Option<Dependencies>, bool) {
         let last = self.fates.last();
-        if !self.is_in_order() && what.order != Order::Free {
+        if !self.is_in_order && what.order != Order::Free {
             known.extend(self.fates.open());
         }
         if how.fate.is_none() && known.is_empty() {
@@ -326,14 +306,14 @@ impl QueueState {
             None => before,
         };
         // The caller that waits for the command gets the failure; it is not passed on to later commands.
-        let leads = self.is_in_order() || what.order == Order::Both;
+        let leads = self.is_in_order || what.order == Order::Both;
         (all, leads && !what.completion.is_awaited())
     }
     /// Appends waits for signals of other processes, each with an event behind it that tells whether it came.
     fn incur(&self, list: &List<'_>, waits: &[RawEvent], owed: Vec<PendingRemote>) -> Result<()> {
         list.wait_for(waits)?;
         for owed in owed {
-            let passed = self.cache().take(false)?;
+            let passed = self.cache.take(false)?;
             list.wait_for(&[owed.event().raw()])?;
             list.signal(passed.raw())?;
             self.owe(Arc::new(PendingSignal::new(owed, passed)));
@@ -375,16 +355,16 @@ impl<'put> Put<'put> {
         submitted: Option<u64>,
         body: impl FnOnce(&List<'_>) -> Result<()>,
     ) -> Result<Option<Signal>> {
-        let cache = self.work.cache();
+        let cache = &self.work.cache;
         let end = match what.completion {
             Completion::None => None,
             _ => Some(cache.take(submitted.is_some())?),
         };
         let raw = end.as_ref().map(EventKind::raw);
         let mut start = None;
-        match how.appends {
-            Appends::One => body(&self.turn(waits, raw))?,
-            Appends::Any => {
+        match how.is_one_append {
+            true => body(&self.turn(waits, raw))?,
+            false => {
                 self.turn(waits, None).wait_for(waits)?;
                 let list = self.turn(&[], None);
                 if submitted.is_some() && what.profile == Profile::Phases {

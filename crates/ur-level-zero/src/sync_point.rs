@@ -21,10 +21,7 @@ impl QueueState {
     /// Adds the points that its lists must pass until everything submitted so far that may use memory as old
     /// as the object with the number `since` is complete. Submits batches; otherwise does not call the
     /// driver.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) -> Result<()> {
+    fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment>) {
         let mut turn = self.sent();
         for lane in 0..turn.count() {
             let is_lent = turn.is_lent(lane);
@@ -33,14 +30,14 @@ impl QueueState {
                 // Commands of other code are not counted. So this moment is counted as a command of its own,
                 // which is complete when the list has passed it.
                 true => there.count_one(),
-                false if there.latest() <= since => continue, // its commands cannot use the memory
-                false => there.count(),
+                false if there.latest <= since => continue, // its commands cannot use the memory
+                false => there.count,
             };
-            if !self.has_passed(CommandId { lane: lane as u32, number }) {
-                into.push(Moment { work: Arc::clone(self), lane: lane as u32, number });
+            let spot = CommandId { lane: lane as u32, number };
+            if !self.has_passed(spot) {
+                into.push(Moment { work: Arc::clone(self), spot });
             }
         }
-        Ok(())
     }
     /// Checks the progress of a lane. If it is busy, appends a mark, unless one is pending; one mark serves
     /// all memory freed before it.
@@ -56,20 +53,19 @@ impl QueueState {
             }
             self.note_passed(CommandId { number: *number, ..spot });
             if let Some((_, mark)) = lane.frees.pop_front() {
-                self.cache().give(mark, false);
+                self.cache.give(mark, false);
             }
         }
         if self.has_passed(spot) {
             return Ok(());
         }
         // An unsubmitted batch comes after `spot`, which was submitted.
-        let number = if lane.has_batch() { spot.number } else { lane.count() };
-        if self.has_cheap_ends && lane.list().wait(0)? {
+        let number = if lane.has_batch() { spot.number } else { lane.count };
+        if self.has_cheap_ends && lane.list.wait(0)? {
             self.note_passed(CommandId { number, ..spot });
             return Ok(());
         }
-        let mark = self.cache().take(false)?;
-        lane.turn().signal(mark.raw())?;
+        let mark = lane.mark(&self.cache)?;
         lane.frees.push_back((number, mark));
         Ok(())
     }
@@ -95,38 +91,32 @@ impl StreamState for QueueState {
 #[derive(Clone, Debug)]
 pub struct Moment {
     work: Arc<QueueState>,
-    lane: u32,
-    number: u64,
+    spot: CommandId,
 }
 impl Moment {
-    fn spot(&self) -> CommandId {
-        CommandId { lane: self.lane, number: self.number }
-    }
     /// Appends a mark behind it; `None` if it has passed.
     fn mark(&self) -> Result<Option<EventKind>> {
         let mut turn = self.work.turn();
-        let Some(lane) = turn.there(self.lane as usize) else { return Ok(None) };
-        if self.has_passed() || lane.list().wait(0)? {
+        let Some(lane) = turn.there(self.spot.lane as usize) else { return Ok(None) };
+        if self.has_passed() || lane.list.wait(0)? {
             return Ok(None);
         }
-        let mark = self.work.cache().take(false)?;
-        lane.turn().signal(mark.raw())?;
-        Ok(Some(mark))
+        lane.mark(&self.work.cache).map(Some)
     }
 }
 impl ur_hal::Moment for Moment {
     fn lane(&self) -> (usize, u32) {
-        (Arc::as_ptr(&self.work).addr(), self.lane)
+        (Arc::as_ptr(&self.work).addr(), self.spot.lane)
     }
     fn number(&self) -> u64 {
-        self.number
+        self.spot.number
     }
     fn has_passed(&self) -> bool {
-        self.work.has_passed(self.spot()) || self.work.is_lost()
+        self.work.has_passed(self.spot) || self.work.is_lost()
     }
     fn ask(&self, _may_mark: bool) {
-        if self.work.look(self.spot()).is_err_and(|error| error.kind().is_gone()) {
-            self.work.note_passed(self.spot()); // nothing runs there any more
+        if self.work.look(self.spot).is_err_and(|error| error.kind().is_gone()) {
+            self.work.note_passed(self.spot); // nothing runs there any more
         }
     }
 }
@@ -135,7 +125,7 @@ impl ur_hal::Moment for Moment {
 pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
     let mut moments = vec![];
     for work in QUEUES.of(|work| context == 0 || work.context == context) {
-        let _ = work.note(since, &mut moments); // submits batches, so outside the registry's lock
+        work.note(since, &mut moments); // submits batches, so outside the registry's lock
     }
     moments
 }
@@ -146,7 +136,7 @@ pub(super) fn wait_for_all(context: usize) {
     let marks: Vec<_> = submitted(context, 0).iter().filter_map(marked).collect();
     for (work, mark) in marks {
         let _ = work.wait_for(&mark);
-        work.cache().give(mark, false);
+        work.cache.give(mark, false);
     }
 }
 /// Waits for all commands submitted so far to queues of `device`.

@@ -2,7 +2,10 @@
 use super::{
     device::DriverDevice,
     driver::RawDevice,
-    native::{context::NativeContext, list::List, utility_list::UtilityList},
+    native::{
+        context::NativeContext,
+        list::{List, NativeList},
+    },
 };
 use std::{
     collections::HashMap,
@@ -11,11 +14,11 @@ use std::{
 use ur_hal::Result;
 use ur_lock::locked;
 
-/// Unused command lists for work outside all queues.
+/// Unused command lists for work outside all queues: synchronous ones, each of which one thread at a time uses.
 #[derive(Debug)]
 pub struct UtilityLists {
     context: Arc<NativeContext>,
-    idle: Mutex<HashMap<(RawDevice, u32), Vec<UtilityList>>>,
+    idle: Mutex<HashMap<(RawDevice, u32), Vec<NativeList>>>,
 }
 impl UtilityLists {
     pub(super) fn new(context: Arc<NativeContext>) -> Self {
@@ -25,7 +28,7 @@ impl UtilityLists {
     pub(super) fn context(&self) -> &Arc<NativeContext> {
         &self.context
     }
-    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<UtilityList>>> {
+    fn idle(&self) -> MutexGuard<'_, HashMap<(RawDevice, u32), Vec<NativeList>>> {
         locked(&self.idle)
     }
     /// Executes `work` on a command list of `device`, ordered with no queue, and waits for it.
@@ -42,9 +45,10 @@ impl UtilityLists {
         let idle = self.idle().get_mut(&key).and_then(Vec::pop);
         let aside = match idle {
             Some(aside) => aside,
-            None => UtilityList::create(&self.context, device, group)?,
+            None => NativeList::synchronous(&self.context, device.raw(), group.ordinal)?,
         };
-        let done = work(&aside.list())?; // after an error its state is unknown, so it is not reused
+        let list = aside.turn((device.raw(), group.longest_pattern));
+        let done = work(&list)?; // after an error its state is unknown, so it is not reused
         self.idle().entry(key).or_default().push(aside);
         Ok(done)
     }

@@ -2,7 +2,6 @@
 //! for the others, when batches are sent, and what the queue waits for that may never come.
 use super::{
     announcer,
-    clock::host_now,
     context::DriverContext,
     device::DriverDevice,
     driver::RawEvent,
@@ -26,7 +25,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_hal::Result;
+use ur_hal::{Result, host_clock};
 use ur_lock::locked;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
@@ -41,26 +40,14 @@ pub(super) struct CommandId {
     pub(super) number: u64,
 }
 
-/// When commands get to the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Batching {
-    /// As they are enqueued.
-    None,
-    /// As many together, or when somebody waits for one.
-    Of {
-        /// So many.
-        most: u32,
-    },
-}
-
 /// Which engines a queue's lists are for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Engines {
     /// That of the first, which is the only one of an in-order queue.
     pub(super) first: Engine,
-    /// How many engines of that kind the others are spread over: 1 where C chose one.
+    /// How many engines of that kind the others are spread over, at least 1: 1 where C chose one.
     pub(super) spread: u32,
-    /// The engine that only copies, and the longest pattern that it fills with, where copies may go there.
+    /// The engine that only copies, and the longest pattern that it fills with, where copies may go there: not in order.
     pub(super) copier: Option<(Engine, usize)>,
 }
 
@@ -68,21 +55,18 @@ pub(super) struct Engines {
 #[derive(Debug)]
 pub struct QueueState {
     pub(super) device: Arc<DriverDevice>,
-    native: Arc<NativeContext>,
+    pub(super) native: Arc<NativeContext>,
     pub(super) utility_lists: Arc<UtilityLists>,
     /// The number by which the core knows the context.
     pub(super) context: usize,
-    engine: Engine,
-    /// Engines of that kind that its lists are spread over.
-    engines: u32,
-    /// The engine that only copies, and the longest pattern that it fills with.
-    copier: Option<(Engine, usize)>,
+    pub(super) engines: Engines,
     pattern: usize,
     /// Whether lists tell of the ends of commands that signal nothing as cheaply as events would.
     pub(super) has_cheap_ends: bool,
-    batching: Batching,
-    is_in_order: bool,
-    cache: Arc<Cache>,
+    /// How many commands get to the device together, if nobody waits for one earlier; `None`: each as it is enqueued.
+    batch_size: Option<u32>,
+    pub(super) is_in_order: bool,
+    pub(super) cache: Arc<Cache>,
     turn: Mutex<LockedState>,
     /// Of each lane the number of the last command that is known to be done, and with it all before it.
     pub(super) passed: [AtomicU64; LANES],
@@ -125,18 +109,16 @@ impl QueueState {
     pub(super) fn new(
         (context, number): (&DriverContext, usize),
         device: &Arc<DriverDevice>,
-        Engines { first: engine, spread, copier }: Engines,
-        (batching, is_in_order): (Batching, bool),
+        engines: Engines,
+        (batch_size, is_in_order): (Option<u32>, bool),
         list: Option<NativeList>,
     ) -> Result<Arc<Self>> {
-        let is_batched = batching != Batching::None;
         let many = if is_in_order { 1 } else { LANES };
         let pattern = device.compute()?.longest_pattern;
-        let copier = copier.filter(|_| !is_in_order);
         let is_lent = list.is_some();
         let list = match list {
             Some(list) => list,
-            None => NativeList::immediate(context.native(), device.raw(), engine)?,
+            None => NativeList::immediate(context.native(), device.raw(), engines.first)?,
         };
         let mut lanes: Vec<_> = (0..many).map(|_| None).collect();
         lanes[0] = Some(Lane::new(list, device.raw(), pattern));
@@ -149,14 +131,12 @@ impl QueueState {
             native: Arc::clone(context.native()),
             utility_lists: Arc::clone(context.utility_lists()),
             context: number,
-            engine,
-            engines: spread.max(1),
-            copier,
+            engines,
             pattern,
             has_cheap_ends: device.shows_ends_of_lists(),
-            batching,
+            batch_size,
             is_in_order,
-            cache: context.events().of(context, device, is_batched),
+            cache: context.events().of(context, device, batch_size.is_some()),
             turn: Mutex::new(turn),
             passed: Default::default(),
             sent: AtomicU64::new(0),
@@ -171,21 +151,8 @@ impl QueueState {
         sync_point::enter(&work);
         Ok(work)
     }
-    pub(super) fn cache(&self) -> &Arc<Cache> {
-        &self.cache
-    }
-    /// What its first list was made for.
-    pub(super) fn engine(&self) -> Engine {
-        self.engine
-    }
-    pub(super) fn native(&self) -> &Arc<NativeContext> {
-        &self.native
-    }
-    pub(super) fn is_in_order(&self) -> bool {
-        self.is_in_order
-    }
     pub(super) fn is_batched(&self) -> bool {
-        self.batching != Batching::None
+        self.batch_size.is_some()
     }
     /// Takes the queue's lists: one thread at a time.
     pub(super) fn turn(&self) -> MutexGuard<'_, LockedState> {
@@ -199,7 +166,7 @@ impl QueueState {
         if turn.lanes.len() == 1 {
             return Ok(turn.last);
         }
-        if copies && let Some((engine, pattern)) = self.copier {
+        if copies && let Some((engine, pattern)) = self.engines.copier {
             self.open_lane(turn, COPIES, engine, pattern)?;
             return Ok(COPIES);
         }
@@ -207,8 +174,9 @@ impl QueueState {
             return Ok(turn.last);
         }
         let number = (turn.last + 1) % COPIES;
-        let index = (self.engine.index + number as u32) % self.engines;
-        self.open_lane(turn, number, Engine { index, ..self.engine }, self.pattern)?;
+        let Engines { first, spread, .. } = self.engines;
+        let index = (first.index + number as u32) % spread;
+        self.open_lane(turn, number, Engine { index, ..first }, self.pattern)?;
         turn.last = number;
         Ok(number)
     }
@@ -232,7 +200,7 @@ impl QueueState {
     }
     /// Whether all that was put into a lane is known to be done.
     fn has_passed_all(&self, turn: &LockedState, lane: usize) -> bool {
-        let number = turn.lanes[lane].as_ref().map_or(0, Lane::count);
+        let number = turn.lanes[lane].as_ref().map_or(0, |lane| lane.count);
         !turn.is_lent(lane) && self.has_passed(CommandId { lane: lane as u32, number })
     }
     /// The immediate list that C can ask for: behind everything that was enqueued.
@@ -242,7 +210,7 @@ impl QueueState {
         self.mark_barrier(&mut turn)?;
         self.mark_tail(&mut turn, 0)?;
         turn.is_lent = true;
-        Ok(Arc::clone(turn.lane(0).list()))
+        Ok(Arc::clone(&turn.lane(0).list))
     }
     /// Puts the first list, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
@@ -268,11 +236,10 @@ impl QueueState {
                 continue;
             }
             let Some(lane) = turn.lanes[other].as_ref() else { continue };
-            if self.has_cheap_ends && lane.list().wait(0)? {
+            if self.has_cheap_ends && lane.list.wait(0)? {
                 continue;
             }
-            let mark = self.cache.take(false)?;
-            lane.turn().signal(mark.raw())?;
+            let mark = lane.mark(&self.cache)?;
             waits.extend([mark.raw()]);
             turn.keep(number, &mark);
             marks.push(mark);
@@ -301,9 +268,7 @@ impl QueueState {
     }
     fn mark(&self, turn: &mut LockedState, number: usize) -> Result<()> {
         if !self.has_passed_all(turn, number) {
-            let mark = self.cache.take(false)?;
-            turn.lane(number).turn().signal(mark.raw())?;
-            turn.fence = Some(mark);
+            turn.fence = Some(turn.lane(number).mark(&self.cache)?);
         }
         turn.unmarked = None;
         Ok(())
@@ -318,20 +283,21 @@ impl QueueState {
     ) -> Result<(super::driver::RawList, u64)> {
         let batch = turn.batch;
         if !self.is_batched() {
-            return Ok((turn.lane(number).list().raw(), 0));
+            return Ok((turn.lane(number).list.raw(), 0));
         }
         if at_once {
             self.send(turn)?;
-            return Ok((turn.lane(number).list().raw(), 0));
+            return Ok((turn.lane(number).list.raw(), 0));
         }
-        let make =
-            |next| NativeList::regular(&self.native, self.device.raw(), self.engine.ordinal, next);
+        let make = |next| {
+            NativeList::regular(&self.native, self.device.raw(), self.engines.first.ordinal, next)
+        };
         let list = turn.lane_mut(number).batch(&self.cache, make)?;
         Ok((list, batch))
     }
     /// After a command: sends a batch that is full, lets go of what has passed.
     pub(super) fn tidy(&self, turn: &mut LockedState, number: usize) -> Result<()> {
-        if let Batching::Of { most } = self.batching
+        if let Some(most) = self.batch_size
             && turn.lane(number).filled() >= most
         {
             self.send(turn)?;
@@ -387,7 +353,7 @@ impl QueueState {
     pub(super) fn is_idle(&self) -> Result<bool> {
         let turn = self.sent();
         let mut lanes = turn.lanes.iter().flatten();
-        lanes.try_fold(true, |idle, lane| Ok(idle && lane.list().wait(0)?))
+        lanes.try_fold(true, |idle, lane| Ok(idle && lane.list.wait(0)?))
     }
     /// Waits until everything submitted so far is done.
     ///
@@ -418,14 +384,12 @@ impl QueueState {
         number: usize,
     ) -> Result<Option<(u64, EventKind)>> {
         let Some(lane) = turn.there(number) else { return Ok(None) };
-        let count = lane.count();
-        if lane.list().wait(BRIEF)? {
+        let count = lane.count;
+        if lane.list.wait(BRIEF)? {
             self.note_passed(CommandId { lane: number as u32, number: count });
             return Ok(None);
         }
-        let mark = self.cache.take(false)?;
-        lane.turn().signal(mark.raw())?;
-        Ok(Some((count, mark)))
+        Ok(Some((count, lane.mark(&self.cache)?)))
     }
     /// Waits for an event of this queue's.
     ///
@@ -458,7 +422,7 @@ impl QueueState {
     }
     #[cold]
     fn check_debts(&self) -> Result<()> {
-        let (now, before) = (host_now(), self.looked.load(Relaxed));
+        let (now, before) = (host_clock(), self.looked.load(Relaxed));
         if now.saturating_sub(before) < SLICE && !self.is_lost.load(Acquire) {
             return Ok(()); // each submission need not ask the driver about every debt
         }
@@ -520,13 +484,11 @@ impl LockedState {
             return;
         }
         self.lane_mut(number).fence = fences;
-        let pooled = match &self.fence {
-            Some(EventKind::Pooled(event)) => Some(Arc::clone(event)),
-            _ => None,
-        };
-        waits.extend(self.fence.as_ref().map(EventKind::raw));
-        if let Some(event) = pooled {
-            self.lane_mut(number).held().push(event);
+        let fence = self.fence.take();
+        if let Some(event) = &fence {
+            waits.extend([event.raw()]);
+            self.keep(number, event);
         }
+        self.fence = fence;
     }
 }

@@ -23,7 +23,7 @@ pub use platform::DriverPlatform;
 use std::{convert::Infallible, ffi::CStr, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer,
+    graph,
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
@@ -66,6 +66,10 @@ impl ur_hal::Types for OpenCl {
     type Sampler = native::own::Own<driver::RawSampler>;
     type Graph = Infallible;
 }
+impl queue::HasStreams for OpenCl {
+    ur_core::records_graphs!();
+}
+impl graph::HasGraphs for OpenCl {}
 impl Objects for OpenCl {
     ur_core::objects!();
 }
@@ -98,9 +102,6 @@ impl CoreBackend for OpenCl {
         lane::wait_for_context(context)
     }
 }
-impl queue::HasStreams for OpenCl {
-    ur_core::records_graphs!();
-}
-impl command_buffer::Replays for OpenCl {}
+impl ur_hal::Graphs for OpenCl {}
 
 impl ur_hal::ReachesPeers for OpenCl {}

@@ -5,7 +5,7 @@ use ur_hal::{Command, Recorded};
 use ur_system::bytes;
 
 /// What the thread does: a command with a copy of what it points at.
-pub struct Work(Recorded);
+pub struct Work(Recorded<Example>);
 impl Work {
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for what this device does not do.
@@ -20,6 +20,6 @@ impl Work {
     /// # Errors
     /// For what the device does not do.
     pub fn run(&self) -> ur_hal::Result<()> {
-        bytes::execute(&self.0.command::<Example>())
+        self.0.lend(bytes::execute)
     }
 }

@@ -17,7 +17,7 @@ mod stream;
 use std::{convert::Infallible, sync::Arc};
 use ur_adapter::{api::Objects, error::Result, object::Backend, statics::Statics};
 use ur_core::{
-    command_buffer,
+    graph,
     over_driver::{self, Contexts, CoreBackend},
     queue,
 };
@@ -87,5 +87,6 @@ impl CoreBackend for Example {
 impl queue::HasStreams for Example {
     ur_core::records_graphs!();
 }
-impl command_buffer::Replays for Example {}
+impl graph::HasGraphs for Example {}
+impl ur_hal::Graphs for Example {}
 impl ur_hal::ReachesPeers for Example {}

@@ -9,4 +9,4 @@ mod resolve;
 mod usm_async;
 
 pub(crate) use ready::check_same_context;
-pub use ready::{Exists, InOrder, Place, Ready, Recorder, TakesCommands, Usage, Used};
+pub use ready::{InOrder, Place, Ready, Recorder, TakesCommands, Usage, Used};

@@ -18,7 +18,7 @@ use ur_adapter::{
     command::{Appended, Asked, CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     memory::UsmPtr,
-    object::{Borrowed, Never, Owned},
+    object::{Borrowed, Owned},
 };
 use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Order, Types};
 use ur_sys::*;
@@ -106,14 +106,6 @@ pub trait TakesCommands:
     ) -> Enqueued<Self>;
 }
 
-/// A kind of object that a backend may not have; device queries report [`EXISTS`](Self::EXISTS).
-pub trait Exists {
-    /// Whether the backend has objects of this kind.
-    const EXISTS: bool;
-}
-impl<const KIND: u16> Exists for Never<KIND> {
-    const EXISTS: bool = false;
-}
 /// A command buffer that records commands.
 pub trait Recorder<D: Objects> {
     /// The context and device for which commands are recorded.
@@ -136,25 +128,6 @@ pub trait Recorder<D: Objects> {
         events: &[Borrowed<'_, D::Event>],
         report: CompletionRequest,
     ) -> Enqueued<D>;
-}
-impl<D: Objects, const KIND: u16> Recorder<D> for Never<KIND> {
-    fn place(&self) -> Place<'_, D> {
-        match *self {}
-    }
-    fn append(&self, _: &Ready<'_, D>, _: Asked<'_, OverDriver<D>>) -> Appended<D>
-    where
-        D: TakesCommands,
-    {
-        match *self {}
-    }
-    fn execute(
-        &self,
-        _: Borrowed<'_, D::Queue>,
-        _: &[Borrowed<'_, D::Event>],
-        _: CompletionRequest,
-    ) -> Enqueued<D> {
-        match *self {}
-    }
 }
 
 /// A command that has been checked completely, with the objects that it uses.

@@ -1,10 +1,13 @@
 //! The entries of command buffers, except those that append a [`Request`](ur_adapter::api::Request), which are in
 //! `command/`.
 use super::{
-    Change, Command, CommandBuffer, Launch, Records, Shared, Signallers, State, SyncPoints, update,
+    Change, Command, CommandBuffer, Launch, Recording, Records, Shared, Signallers, State,
+    SyncPoints, update,
 };
 use crate::{
-    c_arguments, kernels::arguments::RecordedArguments, over_driver::OverDriver,
+    c_arguments,
+    kernels::arguments::RecordedArguments,
+    over_driver::{OverDriver, own_handle},
     process_mutex::ProcessMutex,
 };
 use std::{mem::offset_of, sync::Arc};
@@ -64,7 +67,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
         context.check(device)?;
         let (context, device) = (context.own()?, device.own()?);
         let is_profiled = desc.enableProfiling != 0;
-        let recording = D::recording((&context, &device), is_profiled)?;
+        let recording = Recording::new((&context, &device), is_profiled)?;
         Ok(Owned::new(CommandBuffer(Arc::new(Shared {
             context,
             device,
@@ -91,7 +94,7 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
                 "the command buffer is finalized already",
             );
         }
-        D::close(&mut state.recording, buffer.0.place(), &state.nodes, Change::All)?;
+        state.recording.close(&state.nodes, Change::All)?;
         state.is_final = true;
         Ok(())
     }
@@ -180,7 +183,8 @@ impl<D: Records> CommandBufferExpApi for OverDriver<D> {
     fn command_buffer_get_native_handle_exp(
         buffer: Borrowed<'_, CommandBuffer<D>>,
     ) -> Result<ur_native_handle_t> {
-        D::native_buffer(buffer, &buffer.0.lock()?.recording)
+        let native = buffer.0.lock()?.recording.native()?;
+        native.map_or_else(|| own_handle::of(&buffer), Ok)
     }
 }
 impl<D: Records> Shared<D> {

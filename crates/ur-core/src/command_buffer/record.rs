@@ -1,5 +1,7 @@
 //! Appends commands while a command buffer is open: what each follows, and its sync point.
-use super::{Command, Launch, Node, Records, Shared, Sorted, State, address, ends, step::FEW};
+use super::{
+    Command, Launch, Node, Records, Shared, Sorted, State, Step, address, ends, step::FEW,
+};
 use crate::{command::Ready, over_driver::OverDriver};
 use std::sync::Arc;
 use ur_adapter::{
@@ -20,7 +22,7 @@ impl<D: Records> Shared<D> {
     pub(super) fn append(
         self: &Arc<Self>,
         name: ur_command_t,
-        step: D::Step,
+        step: Arc<Step<D>>,
         launch: Option<Arc<Launch<D>>>,
         asked: Asked<'_, OverDriver<D>>,
     ) -> Appended<D> {
@@ -34,7 +36,7 @@ impl<D: Records> Shared<D> {
         let fixed = state.follows(asked.points, self.is_in_order)?;
         let (place, waited) = (state.nodes.len(), asked.events.len());
         let (after, waits) = state.sort(asked.events, &fixed, place)?;
-        D::record_step(&mut state.recording, self.place(), &step)?;
+        state.recording.append(&step)?;
         let signal = asked.event.then(|| self.event(name));
         let shown = signal.clone();
         state.push(Node { name, step, after, waits, signal, launch, fixed, waited });
@@ -55,13 +57,13 @@ impl<D: Records> Shared<D> {
         };
         let state = &mut *self.lock()?;
         let mut before = state.follows(points, self.is_in_order)?;
-        state.has_natives |= other.is_none() && D::HAS_NATIVE_RECORDINGS;
+        state.has_natives |= other.is_none() && D::HAS_GRAPHS;
         if copies.len() > FEW {
             before = self.gather(state, before)?;
         }
         let first = state.nodes.len();
         for mut copy in copies {
-            D::record_step(&mut state.recording, self.place(), &copy.step)?;
+            state.recording.append(&copy.step)?;
             copy.shift(first, &before);
             copy.follow_signals(|event| state.signallers.before(address(&event), first).to_vec());
             state.push(copy);
@@ -76,8 +78,8 @@ impl<D: Records> Shared<D> {
             return Ok(places);
         }
         let barrier = Ready::barrier(ur_command_t::ENQUEUE_COMMAND_BUFFER_EXP, Order::Free);
-        let step = D::step(self.place(), &barrier)?;
-        D::record_step(&mut state.recording, self.place(), &step)?;
+        let step = Step::of(self.place(), &barrier)?;
+        state.recording.append(&step)?;
         Ok(vec![state.push(Node::new(barrier.name, step, (places, vec![]), None))])
     }
 }

@@ -17,45 +17,28 @@
 //!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
 //! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
 //!   not follow earlier executions, and later ones do not follow it.
-use super::{Change, Command, CommandBuffer, Node, Records, Step, step::FEW};
+use super::{node::Node, step::FEW};
 use crate::{
-    command::{Place, Ready},
+    command::Place,
     event::{
         Event,
         waits::{self, Waits},
     },
-    graph::{self, Captured, ExecutableGraph, Graph, Stand},
-    over_driver::own_handle,
     profiling::Profile,
     queue::{HasStreams, Lent, Queue, Run, lend, no_point, noted},
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
 use ur_adapter::{
-    api::Objects,
     command::{CompletionRequest, Enqueued},
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
 use ur_hal::{Completion, Submission, Wait};
-use ur_sys::{ur_command_t, ur_native_handle_t};
-
-/// A backend over streams whose command buffers and graphs are replayed by the core. It has no methods to implement:
-/// their objects are the core's, and [`records_graphs`](crate::records_graphs) makes queues capture.
-pub trait Replays:
-    HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
-    + Objects<
-        ExpCommandBuffer = CommandBuffer<Self>,
-        ExpCommandBufferCommand = Command<Self>,
-        ExpGraph = Graph<Self>,
-        ExpExecutableGraph = ExecutableGraph<Self>,
-    >
-{
-}
+use ur_sys::ur_command_t;
 
 /// The state of a recording and of its latest execution.
-pub struct Recording<D: HasStreams> {
-    is_profiled: bool,
+pub(super) struct Replay<D: HasStreams> {
     /// The commands that no other command follows, by index.
     ends: Vec<usize>,
     /// Whether each command follows the previous one.
@@ -68,7 +51,7 @@ pub struct Recording<D: HasStreams> {
     aside: Option<Owned<Queue<D>>>,
 }
 /// An execution that is being submitted.
-struct Course<'a, D: Replays> {
+struct Course<'a, D: HasStreams> {
     queue: &'a Queue<D>,
     /// The queue to which the commands are submitted: the same, or that of the recording.
     taker: &'a Queue<D>,
@@ -82,7 +65,7 @@ struct Course<'a, D: Replays> {
     /// Whether the caller waits for its end.
     is_awaited: bool,
 }
-impl<D: Replays> Course<'_, D> {
+impl<D: HasStreams> Course<'_, D> {
     /// Submits all commands, and a barrier after them. Appends the points of the commands to `points`.
     ///
     /// # Errors
@@ -171,37 +154,24 @@ fn is_under_way<D: HasStreams>(last: &Run<D>) -> bool {
     !D::is_settled(&last.ended) && D::status(&last.ended).map_or(true, |status| !status.is_final())
 }
 
-impl<D: Replays> Records for D {
-    type Step = Arc<Step<D>>;
-    type Recording = Recording<D>;
-    const HAS_NATIVE_RECORDINGS: bool = false;
-    fn recording(place: Place<'_, D>, is_profiled: bool) -> Result<Recording<D>> {
+impl<D: HasStreams> Replay<D> {
+    pub(super) fn new(place: Place<'_, D>) -> Result<Self> {
         let aside = D::ORDERS_BY_POINTS.then(|| Queue::out_of_order(place)).transpose()?;
         let (ends, points) = (vec![], vec![]);
-        Ok(Recording { is_profiled, ends, is_chain: true, last: None, points, aside })
+        Ok(Self { ends, is_chain: true, last: None, points, aside })
     }
-    fn step(_: Place<'_, D>, ready: &Ready<'_, D>) -> Result<Arc<Step<D>>> {
-        Step::of(ready).map(Arc::new)
-    }
-    fn again(step: &Arc<Step<D>>) -> Arc<Step<D>> {
-        Arc::clone(step)
-    }
-    fn close(
-        recording: &mut Recording<D>,
-        _: Place<'_, D>,
-        nodes: &[Node<D>],
-        _: Change,
-    ) -> Result<()> {
+    /// Notes which commands follow which.
+    pub(super) fn close(&mut self, nodes: &[Node<D>]) {
         let mut is_end = vec![true; nodes.len()];
         nodes.iter().flat_map(|node| &node.after).for_each(|&one| is_end[one] = false);
-        recording.ends = (0..nodes.len()).filter(|&place| is_end[place]).collect();
+        self.ends = (0..nodes.len()).filter(|&place| is_end[place]).collect();
         let mut pairs = nodes.iter().enumerate().skip(1);
-        recording.is_chain = pairs.all(|(place, node)| node.after.contains(&(place - 1)));
-        Ok(())
+        self.is_chain = pairs.all(|(place, node)| node.after.contains(&(place - 1)));
     }
-    fn execute(
-        recording: &mut Recording<D>,
-        nodes: &[Node<D>],
+    /// Enqueues one execution: see [`Recording::submit`](super::Recording::submit).
+    pub(super) fn execute(
+        &mut self,
+        (nodes, is_profiled): (&[Node<D>], bool),
         (queue, name): (Borrowed<'_, Queue<D>>, ur_command_t),
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
@@ -213,7 +183,7 @@ impl<D: Replays> Records for D {
             return Error::refuse(ErrorCode::GraphCaptureInvalidated, why);
         }
         let of = report.wants_event().then(|| queue.own()).transpose()?;
-        let profile = match recording.is_profiled {
+        let profile = match is_profiled {
             _ if of.is_none() => Profile::Off,
             true => Profile::Phases,
             false => queue.profile(),
@@ -222,19 +192,19 @@ impl<D: Replays> Records for D {
         waits::capture(&all, &mut before)?;
         lend(&before, &mut list);
         let is_captured = D::is_captured(queue.stream())?;
-        let last = recording.last.take_if(|last| !is_under_way(last));
+        let last = self.last.take_if(|last| !is_under_way(last));
         drop(last);
-        if let Some(last) = recording.last.as_ref().filter(|_| !is_captured) {
+        if let Some(last) = self.last.as_ref().filter(|_| !is_captured) {
             list.push(Wait::End(&last.ended));
         }
-        let points = &mut recording.points;
-        let is_aside = queue.is_in_order() && !recording.is_chain;
-        let aside = recording.aside.as_deref().filter(|_| is_aside);
+        let points = &mut self.points;
+        let is_aside = queue.is_in_order() && !self.is_chain;
+        let aside = self.aside.as_deref().filter(|_| is_aside);
         let course = Course {
             queue: &queue,
             taker: aside.unwrap_or(&queue),
             nodes,
-            ends: &recording.ends,
+            ends: &self.ends,
             waits: &list,
             profile,
             is_awaited: matches!(report, CompletionRequest::Done { .. }),
@@ -264,26 +234,8 @@ impl<D: Replays> Records for D {
         };
         drop(list);
         if let Some(run) = run.filter(|_| !is_captured) {
-            recording.last = Some(run);
+            self.last = Some(run);
         }
         made
-    }
-    fn record_all(
-        queue: Borrowed<'_, Queue<D>>,
-        name: ur_command_t,
-        nodes: &[Node<D>],
-        events: &[Borrowed<'_, Event<D>>],
-        report: CompletionRequest,
-    ) -> Enqueued<D> {
-        graph::splice(queue, name, nodes, events, report)
-    }
-    fn native_buffer(
-        buffer: Borrowed<'_, CommandBuffer<D>>,
-        _: &Recording<D>,
-    ) -> Result<ur_native_handle_t> {
-        match D::HAS_NATIVE_HANDLES {
-            false => own_handle::of(&buffer),
-            true => Error::unsupported("urCommandBufferGetNativeHandleExp"),
-        }
     }
 }

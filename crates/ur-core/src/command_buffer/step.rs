@@ -1,6 +1,6 @@
 //! A recorded command: a copy that can be executed repeatedly.
 use crate::{
-    command::{Ready, Usage, Used},
+    command::{Place, Ready, Usage, Used},
     over_driver::mem::Mem,
     queue::{HasStreams, Queue, submit_with_newest},
 };
@@ -10,7 +10,7 @@ use ur_adapter::{
     error::{Error, Result},
     object::Owned,
 };
-use ur_hal::{Command, HostCall, ImageCopy, KeptLaunch, Recorded, Submission, Types};
+use ur_hal::{Recorded, Submission};
 use ur_sys::ur_command_t;
 
 /// Lists up to this length need no heap allocation.
@@ -18,13 +18,8 @@ pub(super) const FEW: usize = 8;
 
 /// One recorded command, with copies of everything that it refers to, and the objects that it uses.
 pub struct Step<D: HasStreams> {
-    what: What<D>,
+    what: Arc<Recorded<D>>,
     uses: Box<[Use<D>]>,
-}
-enum What<D: HasStreams> {
-    Command(Recorded),
-    Launch(KeptLaunch<D>),
-    Pixels(ImageCopy<Arc<<D as Types>::Image>>),
 }
 /// An object that is kept alive as long as its command can be executed. During an execution the queue keeps it alive,
 /// too.
@@ -56,39 +51,21 @@ impl<D: HasStreams> Use<D> {
     }
 }
 impl<D: HasStreams> Step<D> {
-    /// Copies a command.
+    /// Copies a command, to be executed at `place`.
     ///
     /// # Errors
     /// `UNSUPPORTED_FEATURE` for a command that cannot be repeated.
-    pub fn of(ready: &Ready<'_, D>) -> Result<Self> {
-        let what = match ready.command {
-            Command::Launch(launch) => What::Launch(KeptLaunch::of(launch)),
-            Command::ImageCopy(copy) => What::Pixels(copy.map(|image| Arc::clone(image))),
-            ref command => What::Command(Recorded::of(command)?),
-        };
-        Ok(Self { what, uses: ready.used().map(Use::of).collect::<Result<_>>()? })
-    }
-    /// The launch, if it is one.
-    pub fn launch(&self) -> Option<&KeptLaunch<D>> {
-        match &self.what {
-            What::Launch(launch) => Some(launch),
-            _ => None,
+    pub(crate) fn of(place: Place<'_, D>, ready: &Ready<'_, D>) -> Result<Arc<Self>> {
+        if D::HAS_GRAPHS {
+            D::check_recordable(place.0.driver(), place.1.driver(), &ready.command)?;
         }
+        let what = Arc::new(Recorded::of(&ready.command)?);
+        let uses = ready.used().map(Use::of).collect::<Result<_>>()?;
+        Ok(Arc::new(Self { what, uses }))
     }
-    /// The function that it calls on the host, if it does.
-    pub fn host_call(&self) -> Option<HostCall> {
-        match self.what {
-            What::Command(Recorded::HostCall(call)) => Some(call),
-            _ => None,
-        }
-    }
-    /// Passes the command to `to`.
-    pub fn lend<R>(&self, to: impl FnOnce(&Command<'_, D>) -> R) -> R {
-        match &self.what {
-            What::Command(recorded) => to(&recorded.command()),
-            What::Launch(launch) => launch.lend(|launch| to(&Command::Launch(launch))),
-            What::Pixels(copy) => to(&Command::ImageCopy(&copy.map(|image| image))),
-        }
+    /// The command, for graphs of the driver.
+    pub(super) fn what(&self) -> &Arc<Recorded<D>> {
+        &self.what
     }
     /// Submits it; of `how`, everything but the command applies.
     ///
@@ -101,7 +78,7 @@ impl<D: HasStreams> Step<D> {
         how: Submission<'_, D>,
     ) -> ur_hal::Result<Option<D::Point>> {
         let used: SmallVec<[_; FEW]> = self.uses.iter().map(|one| Some(one.lend())).collect();
-        self.lend(|command| {
+        self.what.lend(|command| {
             let ready = Ready { more: &used, ..Ready::new(name, *command) };
             submit_with_newest(queue, &Submission { command, ..how }, &ready)
         })

@@ -1,6 +1,6 @@
 //! Updates of a finalized command buffer: kernels, arguments and ranges of launches, and events. Executions enqueued
 //! before a change are not affected.
-use super::{Change, Command, CommandBuffer, Launch, Records, Shared, address};
+use super::{Change, Command, CommandBuffer, Launch, Records, Shared, Step, address};
 use crate::{
     c_arguments::{self, Update},
     over_driver::OverDriver,
@@ -78,6 +78,8 @@ impl<D: Records> Shared<D> {
         }
     }
 }
+/// A changed launch, and what executes it.
+type Changed<D> = (Arc<Launch<D>>, Arc<Step<D>>);
 fn stranger<T>(why: &'static str) -> Result<T> {
     Error::refuse(ErrorCode::InvalidCommandBufferCommandHandleExp, why)
 }
@@ -89,7 +91,7 @@ pub(super) fn launches<D: Records>(
 ) -> Result<()> {
     let shared = &buffer.0;
     shared.check_update()?;
-    let mut new: HashMap<usize, (Arc<Launch<D>>, D::Step)> = HashMap::new();
+    let mut new: HashMap<usize, Changed<D>> = HashMap::new();
     let mut state = shared.lock()?;
     for description in descriptions {
         let update = c_arguments::update::<OverDriver<D>>(description)?;

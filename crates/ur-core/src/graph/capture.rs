@@ -3,7 +3,7 @@
 use super::objects::{Captured, Graph, HasGraphs, Inside, Part, Score, recording_already};
 use crate::{
     command::{Ready, Used},
-    command_buffer::{Node, Records, address, ends},
+    command_buffer::{Node, Records, Step, address, ends},
     event::{Event, captured},
     profiling::Profile,
     program::Placed,
@@ -178,43 +178,41 @@ pub fn record<D: HasGraphs>(
              the signal out of the capture",
         );
     }
-    let step = D::step(queue.place(), ready)?;
+    let step = Step::of(queue.place(), ready)?;
     let signal = signalled.map(|event| event.own()).transpose()?;
     add(queue, name, events, (ready.order, report), |inside, after, waits| {
         inside.push(Node::new(name, step, (after, waits), signal))
     })
 }
-/// Captures all of `nodes` as one command.
-///
-/// # Errors
-/// As for [`record`].
-pub fn splice<D: HasGraphs>(
-    queue: Borrowed<'_, Queue<D>>,
-    name: ur_command_t,
-    nodes: &[Node<D>],
-    events: &[Borrowed<'_, Event<D>>],
-    report: CompletionRequest,
-) -> Enqueued<D> {
-    let [entry, exit] = [(); 2].map(|()| {
-        let barrier = Ready::barrier(name, Order::Free);
-        D::step(queue.place(), &barrier)
-    });
-    let ([entry, exit], order) = ([entry?, exit?], (Order::Free, report));
-    add(queue, name, events, order, |inside, after, waits| {
-        let entry = inside.push(Node::new(name, entry, (after, waits), None));
-        let first = entry + 1;
-        for node in nodes {
-            let mut copy = node.again();
-            copy.shift(first, &[entry]);
-            copy.follow_signals(|event| inside.signaller(event).into_iter().collect());
-            inside.push(copy);
-        }
-        let mut last = ends(&inside.nodes, first);
-        if last.is_empty() {
-            last.push(entry);
-        }
-        inside.push(Node::new(name, exit, (last, vec![]), None))
-    })
+impl<D: HasGraphs> Records for D {
+    fn record_all(
+        queue: Borrowed<'_, Queue<D>>,
+        name: ur_command_t,
+        nodes: &[Node<D>],
+        events: &[Borrowed<'_, Event<D>>],
+        report: CompletionRequest,
+    ) -> Enqueued<D> {
+        let [entry, exit] = [(); 2].map(|()| {
+            let barrier = Ready::barrier(name, Order::Free);
+            Step::of(queue.place(), &barrier)
+        });
+        let ([entry, exit], order) = ([entry?, exit?], (Order::Free, report));
+        add(queue, name, events, order, |inside, after, waits| {
+            let entry = inside.push(Node::new(name, entry, (after, waits), None));
+            let first = entry + 1;
+            for node in nodes {
+                let mut copy = node.again();
+                copy.shift(first, &[entry]);
+                copy.follow_signals(|event| inside.signaller(event).into_iter().collect());
+                inside.push(copy);
+            }
+            let mut last = ends(&inside.nodes, first);
+            if last.is_empty() {
+                last.push(entry);
+            }
+            inside.push(Node::new(name, exit, (last, vec![]), None))
+        })
+    }
 }
 fn add<D: HasGraphs>(
     queue: Borrowed<'_, Queue<D>>,

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     c_arguments,
-    command_buffer::{Change, Node, Records},
+    command_buffer::{Change, Node, Recording, Records},
     event::Event,
     over_driver::{OverDriver, own_handle},
     process_mutex::ProcessMutex,
@@ -47,7 +47,7 @@ pub fn submit<D: HasGraphs>(
         return D::record_all(queue, name, &graph.recorded.lock()?.1, events, report);
     }
     let (recording, nodes) = &mut *graph.recorded.lock()?;
-    D::execute(recording, nodes, (queue, name), events, report)
+    recording.submit(nodes, (queue, name), events, report)
 }
 
 /// The graph in the DOT language, with a node for each command.
@@ -80,11 +80,9 @@ impl<D: HasGraphs> GraphExpApi for OverDriver<D> {
         })?;
         let context = graph.context();
         let place = (context, device.as_ref().unwrap_or(&context.devices()[0]));
-        let mut recording = D::recording(place, false)?;
-        for node in &nodes {
-            D::record_step(&mut recording, place, &node.step)?;
-        }
-        D::close(&mut recording, place, &nodes, Change::All)?;
+        let mut recording = Recording::new(place, false)?;
+        nodes.iter().try_for_each(|node| recording.append(&node.step))?;
+        recording.close(&nodes, Change::All)?;
         let (recorded, context) = (ProcessMutex::new((recording, nodes)), context.clone());
         Ok(Owned::new(ExecutableGraph { recorded, context, device }))
     }

@@ -1,11 +1,11 @@
 //! Graphs: commands that queues captured, and that can be executed repeatedly in the captured order. `capture.rs`
 //! captures, and `objects.rs` defines the objects. Executions work like those of command buffers
-//! ([`Records`](crate::command_buffer::Records)).
+//! (`command_buffer/recording.rs`).
 mod capture;
 mod entries;
 mod objects;
 
-pub use capture::{is_recording, record, splice};
+pub use capture::{is_recording, record};
 pub use entries::submit;
 pub use objects::{Captured, ExecutableGraph, Graph, HasGraphs, Score, Stand};
 

@@ -1,7 +1,6 @@
 //! The objects of graphs and captures.
 use crate::{
-    command::Exists,
-    command_buffer::{Node, Records, Signallers},
+    command_buffer::{Command, CommandBuffer, Node, Recording, Records, Signallers},
     process_mutex::ProcessMutex,
     queue::{Context, Device, HasStreams},
 };
@@ -25,17 +24,16 @@ use ur_adapter::{
 /// What the event of a captured command represents: the capture, and the command's index in it.
 pub type Captured<D> = (Arc<Score<D>>, usize);
 
-/// A backend whose queues can capture; [`records_graphs`](crate::records_graphs) is sufficient for that.
+/// A backend whose command buffers and graphs are the core's. It has no methods to implement: [`objects`](crate::objects) are
+/// the core's, and [`records_graphs`](crate::records_graphs) makes queues capture.
 pub trait HasGraphs:
     HasStreams<Capture = Arc<Stand<Self>>, Captured = Captured<Self>>
-    + Records
-    + Objects<ExpGraph = Graph<Self>, ExpExecutableGraph = ExecutableGraph<Self>>
-{
-}
-impl<D> HasGraphs for D where
-    D: HasStreams<Capture = Arc<Stand<D>>, Captured = Captured<D>>
-        + Records
-        + Objects<ExpGraph = Graph<D>, ExpExecutableGraph = ExecutableGraph<D>>
+    + Objects<
+        ExpCommandBuffer = CommandBuffer<Self>,
+        ExpCommandBufferCommand = Command<Self>,
+        ExpGraph = Graph<Self>,
+        ExpExecutableGraph = ExecutableGraph<Self>,
+    >
 {
 }
 
@@ -83,7 +81,7 @@ impl<D: Records> Drop for Graph<D> {
 /// What `ur_exp_executable_graph_handle_t` points at: a copy of a graph, made when it was instantiated.
 pub struct ExecutableGraph<D: Records> {
     /// Locked while an execution is submitted, so that executions follow one another.
-    pub(super) recorded: ProcessMutex<(D::Recording, Vec<Node<D>>)>,
+    pub(super) recorded: ProcessMutex<(Recording<D>, Vec<Node<D>>)>,
     pub(super) context: Owned<Context<D>>,
     pub(super) device: Option<Owned<Device<D>>>,
 }
@@ -93,9 +91,6 @@ macro_rules! bodies { ($($name:ident)*) => { $(
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             f.debug_struct(stringify!($name)).field("context", &self.context).finish_non_exhaustive()
         }
-    }
-    impl<D: Records> Exists for $name<D> {
-        const EXISTS: bool = true;
     }
 )* } }
 bodies! { Graph ExecutableGraph }

@@ -1,19 +1,12 @@
 //! What the core needs from a driver to implement devices. The entries are in `device_entries.rs`.
 use super::{DriverDevice, usm_pool::HasUsm};
-use crate::{command::Exists, program::RunsCode};
-use ur_adapter::{api::Objects, error::Result, info::Answer};
+use crate::program::RunsCode;
+use ur_adapter::{error::Result, info::Answer};
 use ur_hal::{DescribesDevices, PartitionsDevices, Streams};
 use ur_sys::ur_device_info_t;
 
 /// A driver over which the core implements the entries of devices.
-pub trait HasDevices:
-    RunsCode
-    + HasUsm
-    + DescribesDevices
-    + PartitionsDevices
-    + Streams
-    + Objects<ExpCommandBuffer: Exists, ExpGraph: Exists>
-{
+pub trait HasDevices: RunsCode + HasUsm + DescribesDevices + PartitionsDevices + Streams {
     /// Answers a property in place of the core, for drivers whose queries have the form of UR's. Returns `false` to let the
     /// core answer.
     ///

@@ -1,7 +1,6 @@
 //! Answers to `urDeviceGetInfo`, once for every driver: from what the driver says of a device
 //! ([`DescribesDevices`](ur_hal::DescribesDevices)), from what follows from the core, and defaults for what no driver has.
 use super::{DriverDevice, device::HasDevices, objects::Device};
-use crate::command::Exists;
 use std::sync::OnceLock;
 use ur_adapter::{
     default_answers::{Claim, Query, Shape},
@@ -389,16 +388,14 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
 fn recordings<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_command_buffer_update_capability_flags_t as F;
     let records = || facts(device).map(|facts| facts.records);
-    let may = || records().map(|records| records.unwrap_or(true));
-    let has = || may().map(|may| <D::ExpCommandBuffer as Exists>::EXISTS && may);
+    let has = || records().map(|records| records.unwrap_or(true));
     match name {
-        I::COMMAND_BUFFER_SUPPORT_EXP | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP => answer.bool(has()?),
+        I::COMMAND_BUFFER_SUPPORT_EXP
+        | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(has()?),
         I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(has()? && records()?.is_none()),
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
             answer.value(&if has()? { F::VALID } else { F::default() }.bits())
-        }
-        I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => {
-            answer.bool(<D::ExpGraph as Exists>::EXISTS && may()?)
         }
         _ => return Ok(false),
     }?;

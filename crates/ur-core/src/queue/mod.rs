@@ -18,5 +18,4 @@ pub(crate) use objects::{
     no_point,
 };
 pub use objects::{Event, HasStreams, Queue};
-pub use submit::submit_by;
-pub(crate) use submit::{Lent, lend, noted};
+pub(crate) use submit::{Lent, lend, noted, submit_by};

@@ -26,7 +26,7 @@ use ur_adapter::{
     error::{Error, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{StreamRequest, Streams};
+use ur_hal::{Graphs, StreamRequest};
 use ur_ipc::{Importer, Remote, arena::Slot};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
@@ -35,10 +35,10 @@ use ur_sys::{ur_command_t, ur_queue_flags_t};
 pub(crate) type Context<D> = <D as Objects>::Context;
 pub(crate) type Device<D> = <D as Objects>::Device;
 
-/// A driver over which the core implements queues and events. The methods beside those of [`Streams`] are needed until
+/// A driver over which the core implements queues and events. The methods beside those of [`Graphs`] are needed until
 /// devices, memory objects and graphs are the core's too.
 pub trait HasStreams:
-    Streams
+    Graphs
     + BufferBackend
     + HasSamplers
     + RunsCode

@@ -86,7 +86,7 @@ pub(crate) fn lend<'a, D: HasStreams>(waits: &'a Waits<'_, D>, list: &mut Lent<'
 ///
 /// # Errors
 /// `IN_EVENT_LIST_EXEC_STATUS` if an event of the wait list has failed; errors of `by`.
-pub fn submit_by<D: HasStreams>(
+pub(crate) fn submit_by<D: HasStreams>(
     queue: Borrowed<'_, Queue<D>>,
     (name, profile): (ur_command_t, Profile),
     events: &[Borrowed<'_, Event<D>>],

@@ -7,7 +7,6 @@ use super::{
     spin,
     sync::{Mutex, locked},
 };
-use crate::device::now;
 use std::{
     borrow::Cow,
     fmt,
@@ -18,6 +17,7 @@ use std::{
     },
 };
 pub(crate) use ur_hal::Status;
+use ur_hal::host_clock;
 use ur_hal::{Error, ErrorKind, Profile};
 
 fn status_of(raw: u8) -> Status {
@@ -104,7 +104,7 @@ impl Completion {
             followers: Mutex::default(),
         };
         if profile != Profile::Off {
-            completion.times[0].store(now(), Relaxed);
+            completion.times[0].store(host_clock(), Relaxed);
         }
         Arc::new(completion)
     }
@@ -170,7 +170,7 @@ impl Completion {
     /// duration.
     pub(super) fn begin(&self, work: &Work) {
         if self.profile == Profile::Phases {
-            self.times[1].store(now(), Relaxed);
+            self.times[1].store(host_clock(), Relaxed);
         }
         if matches!(work, Work::Barrier) {
             return;
@@ -205,13 +205,13 @@ impl Completion {
         match self.profile {
             Profile::Off => {}
             Profile::Phases => {
-                let end = now();
+                let end = host_clock();
                 self.times[2].store(end, Relaxed);
                 // Executed during its submission: it has no separate start.
                 let _ = self.times[1].compare_exchange(0, end, Relaxed, Relaxed);
             }
             Profile::End => {
-                let end = now();
+                let end = host_clock();
                 self.times[1..].iter().for_each(|time| time.store(end, Relaxed));
             }
         }

@@ -4,10 +4,7 @@
 use super::{
     super::{
         device::{DriverDevice, check_fork},
-        driver::{
-            Dialect, Outcome, RawArray, RawContext, RawEvent, RawLink, RawModule, RawPool,
-            RawStream,
-        },
+        driver::{Dialect, Outcome, RawArray, RawContext, RawModule, RawPool},
     },
     memory::pointer,
 };
@@ -115,10 +112,7 @@ macro_rules! releases { ($($name:ty, |$what:ident| $call:ident($($argument:expr)
     }
 )* } }
 releases! {
-    RawStream, |stream| stream_destroy(stream);
-    RawEvent, |event| event_destroy(event);
     RawModule, |module| module_unload(module);
-    RawLink, |link| link_destroy(link);
     RawPool, |pool| pool_destroy(pool);
     RawArray, |array| array_destroy(array);
     Surface, |surface| surface_destroy(surface.0);

@@ -44,22 +44,6 @@ fn with_all<R>(
     })
 }
 
-/// Work-groups, work-items of a group, and bytes of dynamic local memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-    shared: u32,
-}
-/// Optional launch attributes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Extras {
-    /// Whether all groups must be resident at once, so that they can wait for each other.
-    cooperative: bool,
-    /// The work-groups of a cluster in each dimension.
-    cluster: Option<[u32; 3]>,
-}
-
 impl<D: Dialect> Stream<D> {
     /// Launches a function. Its module must stay loaded until the launch is complete. A context must be
     /// current, and the stream must belong to it.
@@ -103,26 +87,24 @@ impl<D: Dialect> Stream<D> {
         if let Some(offset) = &offset {
             pointers[count - 1] = std::ptr::from_ref(offset).cast_mut().cast();
         }
-        let geometry = &launch.geometry;
-        let (grid, shared) = (geometry.group_words(), local as u32);
-        let shape = Shape { grid, block: geometry.local, shared };
-        let extras = Extras { cooperative: launch.is_cooperative, cluster: launch.cluster };
         match launch.function.knows_parameters() {
-            true => self.start(function, &shape, extras, pointers), // the core has compared their number
-            false => with_all(pointers, |all| self.start(function, &shape, extras, all)),
+            true => self.start(function, launch, local, pointers), // the core has compared their number
+            false => with_all(pointers, |all| self.start(function, launch, local, all)),
         }
     }
+    /// Launches a function with `shared` bytes of dynamic local memory, and with these pointers to its arguments.
     fn start(
         &self,
         function: Function<D>,
-        shape: &Shape,
-        extras: Extras,
+        launch: &Launch<'_, Family<D>>,
+        shared: usize,
         pointers: &mut [*mut c_void],
     ) -> Result<()> {
         let (function, pointers, extra) = (function.raw(), pointers.as_mut_ptr(), null_mut());
-        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared } = *shape;
-        if extras == Extras::default() {
-            let stream = self.raw();
+        let (grid, block) = (launch.geometry.group_words(), launch.geometry.local);
+        let (stream, shared) = (self.raw(), shared as u32);
+        if !launch.is_cooperative && launch.cluster.is_none() {
+            let ([gx, gy, gz], [bx, by, bz]) = (grid, block);
             // SAFETY: the kernel is loaded; the arguments have the sizes of its parameters and live during
             // the call.
             let outcome = unsafe {
@@ -131,25 +113,20 @@ impl<D: Dialect> Stream<D> {
             };
             return outcome.ok();
         }
-        let (attributes, count) = attributes(extras);
-        let config = LaunchConfig {
-            grid: shape.grid,
-            block: shape.block,
-            shared,
-            stream: self.raw(),
-            attributes: attributes.as_ptr(),
-            count,
-        };
+        let (attributes, count) = attributes(launch.is_cooperative, launch.cluster);
+        let attributes = attributes.as_ptr();
+        let config = LaunchConfig { grid, block, shared, stream, attributes, count };
         // SAFETY: as above; the configuration lives during the call.
         unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) }.ok()
     }
 }
-/// The driver's launch attributes, and their number.
-fn attributes(extras: Extras) -> ([LaunchAttribute; 2], u32) {
+/// The driver's launch attributes, and their number: whether all groups must be resident at once, so that they can wait
+/// for each other, and the work-groups of a cluster in each dimension.
+fn attributes(is_cooperative: bool, cluster: Option<[u32; 3]>) -> ([LaunchAttribute; 2], u32) {
     let none = LaunchAttribute { id: 0, pad: 0, value: [0; 16] };
     let (mut all, mut count) = ([none; 2], 0);
-    let cluster = extras.cluster.map(|[x, y, z]| (4, [x, y, z]));
-    for (id, value) in extras.cooperative.then_some((2, [1, 0, 0])).into_iter().chain(cluster) {
+    let cluster = cluster.map(|[x, y, z]| (4, [x, y, z]));
+    for (id, value) in is_cooperative.then_some((2, [1, 0, 0])).into_iter().chain(cluster) {
         all[count].id = id;
         all[count].value[..3].copy_from_slice(&value);
         count += 1;
@@ -178,11 +155,11 @@ mod tests {
 
     #[test]
     fn what_else_is_asked_for_becomes_attributes() {
-        assert_eq!(attributes(Extras::default()).1, 0);
-        let (all, count) = attributes(Extras { cooperative: true, cluster: Some([2, 3, 4]) });
+        assert_eq!(attributes(false, None).1, 0);
+        let (all, count) = attributes(true, Some([2, 3, 4]));
         assert_eq!((count, all[0].id, all[0].value[0]), (2, 2, 1));
         assert_eq!((all[1].id, &all[1].value[..4]), (4, &[2, 3, 4, 0][..]));
-        let (all, count) = attributes(Extras { cooperative: false, cluster: Some([1, 1, 1]) });
+        let (all, count) = attributes(false, Some([1, 1, 1]));
         assert_eq!((count, all[0].id), (1, 4));
     }
 }

@@ -101,7 +101,7 @@ impl<D: Dialect> Registered<D> {
     ///
     /// # Errors
     /// As for [`Self::new`].
-    pub(super) fn register(
+    pub(in super::super) fn register(
         _on: &Entered<D>,
         context: RawContext,
         at: u64,

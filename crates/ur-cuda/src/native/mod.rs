@@ -15,4 +15,3 @@ pub mod pool;
 pub mod staging;
 pub mod stream;
 pub mod virtual_memory;
-pub mod words;

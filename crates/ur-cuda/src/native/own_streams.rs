@@ -22,5 +22,5 @@ pub type UtilityStreams<D> = PerKey<RawContext, Arc<Stream<D>>>;
 /// # Errors
 /// Returns the driver's error, if the stream must be created.
 pub fn utility<D: Dialect>(on: &Entered<D>, context: RawContext) -> Result<Arc<Stream<D>>> {
-    D::statics().utility.get(context, || Stream::create(on, 0).map(Arc::new))
+    D::statics().utility.get(context, || Stream::create(on).map(Arc::new))
 }

@@ -5,7 +5,7 @@ use super::{
     super::{
         DriverDevice, crossing,
         driver::{
-            Dialect, RawContext, RawStream,
+            Api, Dialect, RawContext, RawStream,
             layout::{Copy2d, Copy3d, CopyEnd, CopyEnd2d},
         },
         staging,
@@ -57,31 +57,29 @@ pub struct Stream<D: Dialect> {
     /// The device whose commands it executes, if known: needed for memory that this device cannot access.
     device: Option<Arc<DriverDevice<D>>>,
     /// Whether copies for which the driver would block go through pinned memory instead.
-    never_waits: bool,
+    pub(in super::super) never_waits: bool,
     /// Whether the caller first waits for the stream before such copies: it sleeps, while the driver would
     /// spin.
-    waits_before: bool,
+    pub(in super::super) waits_before: bool,
     /// The streams of other devices that execute parts of its commands.
-    peer_streams: Arc<PeerStreams<D>>,
+    pub(in super::super) peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
 }
 impl<D: Dialect> Stream<D> {
-    /// Creates a stream in the current context. A smaller number is a higher priority.
+    /// Creates a stream in the current context.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn create(on: &Entered<D>, priority: i32) -> Result<Self> {
-        Self::made(on, NON_BLOCKING, priority)
+    pub fn create(on: &Entered<D>) -> Result<Self> {
+        Self::create_with(on, 0, false)
     }
-    /// Creates a stream that synchronizes with the default stream, as those of the CUDA runtime do by
-    /// default.
+    /// Creates a stream in the current context. A smaller number is a higher priority. With `in_step` it synchronizes
+    /// with the default stream, as those of the CUDA runtime do by default.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn create_in_step(on: &Entered<D>, priority: i32) -> Result<Self> {
-        Self::made(on, 0, priority)
-    }
-    fn made(_on: &Entered<D>, flags: u32, priority: i32) -> Result<Self> {
+    pub fn create_with(_on: &Entered<D>, priority: i32, in_step: bool) -> Result<Self> {
+        let flags = if in_step { 0 } else { NON_BLOCKING };
         // SAFETY: `to` is writable.
         let raw = made(|to| unsafe { D::driver().stream_create(to, flags, priority) })?;
         Ok(Self::adopted(Some(raw), true))
@@ -122,21 +120,9 @@ impl<D: Dialect> Stream<D> {
         self.waits_before = true;
         self
     }
-    /// Whether the stream is waited for before copies for which the driver would block.
-    pub fn waits_before(&self) -> bool {
-        self.waits_before
-    }
-    /// Whether copies must not block the caller.
-    pub fn never_waits(&self) -> bool {
-        self.never_waits
-    }
     /// The same stream for a caller that blocks anyway: its copies may block. Must not outlive the original.
     pub fn waiting(&self) -> Self {
         Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.peer_streams))
-    }
-    /// The streams of other devices that execute commands in the order of this one.
-    pub(in super::super) fn peer_streams(&self) -> &PeerStreams<D> {
-        &self.peer_streams
     }
     /// The driver's handle.
     pub fn raw(&self) -> Option<RawStream> {
@@ -210,13 +196,19 @@ impl<D: Dialect> Stream<D> {
         // SAFETY: the word is registered while its arena lives. Flags 0: after all previous writes.
         unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok()
     }
-    /// Makes everything enqueued later wait until the word at `at` is at least `value`.
+    /// Makes everything enqueued later wait until the word at `at` is at least `value`, compared as signed difference
+    /// modulo 2^64.
     ///
     /// # Errors
     /// Returns the driver's error.
     pub fn wait_value(&self, at: u64, value: u64) -> Result<()> {
-        // SAFETY: as above.
-        unsafe { D::wait_value(self.raw, at, value) }.ok()
+        let outcome = match D::API {
+            // SAFETY: the word is registered while its arena lives. Flags 0: greater or equal.
+            Api::Cuda => unsafe { D::driver().stream_wait_value(self.raw, at, value, 0) },
+            // SAFETY: as above.
+            Api::Hip => unsafe { D::driver().stream_wait_masked(self.raw, at, value, 0, u64::MAX) },
+        };
+        outcome.ok()
     }
     /// Enqueues a call of `call` on a thread of the driver, which it may block; it must not call the driver.
     ///
@@ -254,8 +246,13 @@ impl<D: Dialect> Stream<D> {
         {
             return Ok(());
         }
-        // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
-        unsafe { D::copy(to, from, bytes, self.raw) }.ok()
+        let outcome = match D::API {
+            // SAFETY: the application guarantees that both ranges are valid until the copy is complete.
+            Api::Cuda => unsafe { D::driver().copy(to, from, bytes, self.raw) },
+            // SAFETY: as above. Kind 4: the direction follows from the addresses.
+            Api::Hip => unsafe { D::driver().copy_kind(to, from, bytes, 4, self.raw) },
+        };
+        outcome.ok()
     }
     /// Enqueues a migration of managed memory to a device, or to the host (-1).
     ///

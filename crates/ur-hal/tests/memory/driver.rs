@@ -138,7 +138,6 @@ impl Work {
                 Self::Write((0..height).map(row).collect::<Result<_>>()?)
             }
             Command::HostCall(call) => Self::Call(call),
-            Command::Graph(graph) => Self::All(graph.0.clone()),
             Command::Native(call) => {
                 call.call()?;
                 Self::Nothing
@@ -233,6 +232,39 @@ impl Stream {
         started.map_err(|error| Error::new(ErrorKind::OutOfResources, error.to_string()))?;
         Ok(Self { jobs, last: Mutex::new(None), has_failed })
     }
+    /// Submits what `work` makes of the command, after the command's waits.
+    fn put(
+        &self,
+        submission: &Submission<'_, InMemory>,
+        work: impl FnOnce(&Command<'_, InMemory>) -> Result<Work>,
+    ) -> Result<Point> {
+        let (mut points, mut words) = (vec![], vec![]);
+        for wait in submission.waits {
+            match wait {
+                Wait::Point(point) => points.push((*point).clone()),
+                Wait::End(_) => return Error::unsupported("waits for ends"),
+                Wait::Word(debt) => words.push((*debt).clone()),
+            }
+        }
+        let signal = match *submission.command {
+            Command::Signal(Signal::Word(counter, value)) => Some((Arc::clone(counter), value)),
+            _ => None,
+        };
+        if let Command::Native(_) = submission.command {
+            points.iter().for_each(|point| _ = point.wait(None));
+        }
+        let work = work(submission.command)?;
+        let end = Point::new(submission.profile);
+        let mut last = locked(&self.last); // held while sending, so that `last` is the job sent last
+        let job = Job { points, words, work, signal, end: end.clone() };
+        self.jobs.send(job).map_err(|_| Error::from(ErrorKind::DeviceLost))?;
+        *last = Some(end.clone());
+        drop(last);
+        if submission.completion.is_awaited() {
+            InMemory::wait(&end, None)?;
+        }
+        Ok(end)
+    }
 }
 
 impl Types for InMemory {
@@ -307,31 +339,7 @@ impl Streams for InMemory {
         Stream::start() // always in-order, which an out-of-order stream may be too
     }
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Result<Option<Point>> {
-        let (mut points, mut words) = (vec![], vec![]);
-        for wait in submission.waits {
-            match wait {
-                Wait::Point(point) => points.push((*point).clone()),
-                Wait::End(_) => return Error::unsupported("waits for ends"),
-                Wait::Word(debt) => words.push((*debt).clone()),
-            }
-        }
-        let signal = match *submission.command {
-            Command::Signal(Signal::Word(counter, value)) => Some((Arc::clone(counter), value)),
-            _ => None,
-        };
-        if let Command::Native(_) = submission.command {
-            points.iter().for_each(|point| _ = point.wait(None));
-        }
-        let work = Work::of(submission.command)?;
-        let end = Point::new(submission.profile);
-        let mut last = locked(&stream.last); // held while sending, so that `last` is the job sent last
-        let job = Job { points, words, work, signal, end: end.clone() };
-        stream.jobs.send(job).map_err(|_| Error::from(ErrorKind::DeviceLost))?;
-        *last = Some(end.clone());
-        drop(last);
-        if submission.completion.is_awaited() {
-            Self::wait(&end, None)?;
-        }
+        let end = stream.put(submission, Work::of)?;
         Ok(submission.completion.wants_point().then_some(end))
     }
     fn is_idle(stream: &Stream) -> Result<bool> {
@@ -402,18 +410,37 @@ impl Driver for InMemory {
         into.extend(last.filter(|last| !last.status().is_final()));
         Ok(())
     }
+}
+impl Graphs for InMemory {
+    const HAS_GRAPHS: bool = true;
+    fn check_recordable(_: &Vec<u32>, _: &u32, command: &Command<'_, Self>) -> Result<()> {
+        match command.is_recordable() {
+            true => Ok(()),
+            false => Err(ErrorKind::InvalidOperation.into()),
+        }
+    }
     fn graph(_: &Vec<u32>, _: &u32) -> Result<Graph> {
         Ok(Graph::default())
     }
-    fn append(graph: &mut Graph, command: &Command<'_, Self>, after: &[usize]) -> Result<usize> {
-        let number = graph.0.len();
-        if !command.is_recordable() || after.iter().any(|earlier| *earlier >= number) {
-            return Err(ErrorKind::InvalidOperation.into());
-        }
-        graph.0.push(Work::of(command)?); // executed one after another, so that everything in `after` comes first
-        Ok(number)
+    fn append(graph: &mut Graph, command: &Arc<Recorded<Self>>) -> Result<()> {
+        graph.0.push(command.lend(Work::of)?);
+        Ok(())
     }
     fn close(_: &mut Graph) -> Result<()> {
         Ok(())
+    }
+    fn change(graph: &mut Graph, commands: &[Arc<Recorded<Self>>]) -> Result<Option<Graph>> {
+        graph.0 = commands.iter().map(|one| one.lend(Work::of)).collect::<Result<_>>()?;
+        Ok(None)
+    }
+    fn execute(
+        graph: &mut Graph,
+        stream: &Stream,
+        submission: &Submission<'_, Self>,
+        (signals, _): (usize, Profile),
+    ) -> Result<Execution<Self>> {
+        let end = stream.put(submission, |_| Ok(Work::All(graph.0.clone())))?;
+        let signalled = vec![end.clone(); signals];
+        Ok((submission.completion.wants_point().then_some(end), signalled))
     }
 }

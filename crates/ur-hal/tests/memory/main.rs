@@ -157,14 +157,18 @@ fn what_can_be_submitted_can_be_recorded_and_runs_as_often_as_it_is_submitted() 
     let mut graph = D::graph(&context, &device).unwrap();
     let first = Range::new(start, 4).unwrap();
     let fill = Command::Fill { to: first, pattern: Pattern::new(&[7, 8], 4).unwrap() };
-    let filled = D::append(&mut graph, &fill, &[]).unwrap();
     let copy = Command::Copy { to: start.offset(4).unwrap(), from: start, bytes: 4 };
-    D::append(&mut graph, &copy, &[filled]).unwrap();
+    let commands = [fill, copy].map(|command| {
+        D::check_recordable(&context, &device, &command).unwrap();
+        Arc::new(Recorded::of(&command).unwrap())
+    });
+    commands.iter().for_each(|command| D::append(&mut graph, command).unwrap());
     D::close(&mut graph).unwrap();
     for _ in 0..2 {
         write(start, &[0; 8]).unwrap();
-        let done = submit(&stream, Command::Graph(&graph), &[]);
-        assert!(D::wait(&done, soon()).unwrap());
+        let barrier = Submission::new(&Command::Barrier);
+        let (done, signals) = D::execute(&mut graph, &stream, &barrier, (1, Profile::Off)).unwrap();
+        assert!(done.is_none() && D::wait(&signals[0], soon()).unwrap());
         assert_eq!(read(memory.range()).unwrap(), [7, 8, 7, 8, 7, 8, 7, 8]);
     }
 }

@@ -9,7 +9,7 @@ use super::{
     event::{AdoptedEvent, CounterEvent},
 };
 use std::sync::Arc;
-use ur_hal::{Error, ErrorKind, Result, made};
+use ur_hal::{Error, Result, made};
 use ur_lock::PerKey;
 use ze_sys::*;
 
@@ -120,11 +120,7 @@ impl Counters {
 }
 /// What there is if the driver fails: nothing, unless something has run out, which says nothing of what it can do.
 fn unless_ran_out<T: Default>(error: Error) -> Result<T> {
-    use ErrorKind::{OutOfDeviceMemory, OutOfHostMemory, OutOfResources};
-    match error.kind() {
-        OutOfDeviceMemory | OutOfHostMemory | OutOfResources => Err(error),
-        _ => Ok(T::default()),
-    }
+    if error.kind().has_run_out() { Err(error) } else { Ok(T::default()) }
 }
 impl Maker {
     /// Creates an event.

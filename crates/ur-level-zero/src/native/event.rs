@@ -2,10 +2,10 @@
 //! application. Each kind is a type with its own release.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::{Outcome, RawDevice, RawEvent, RawEventPool, driver},
+    super::driver::{Destroy, Outcome, RawDevice, RawEvent, RawEventPool, driver},
     context::{InContext, NativeContext},
     counter::{Close, Counters, Maker, Sharing},
-    fork::{self, release},
+    fork,
     owned::Owned,
 };
 use std::{
@@ -89,13 +89,21 @@ impl Drop for Spare {
     }
 }
 
-/// A counter-based event opened by its handle; closed on drop.
-#[derive(Debug)]
-pub struct ImportedEvent {
+/// A counter-based event of another process, and the function that closes it.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenedEvent {
     raw: RawEvent,
     close: Close,
-    _context: Arc<NativeContext>,
 }
+impl<K> Destroy<K> for OpenedEvent {
+    unsafe fn destroy(self, _: &K) -> Outcome {
+        // SAFETY: the caller owns it.
+        let told = unsafe { (self.close)(self.raw) };
+        Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told))
+    }
+}
+/// A counter-based event opened by its handle; closed on drop.
+pub type ImportedEvent = InContext<OpenedEvent>;
 impl ImportedEvent {
     /// Opens an event.
     ///
@@ -108,20 +116,7 @@ impl ImportedEvent {
             let status = (sharing.open)(context.raw(), ipc, to);
             Outcome::new("zeEventCounterBasedOpenIpcHandle", Some(status))
         })?;
-        Ok(Self { raw, close: sharing.close, _context: Arc::clone(context) })
-    }
-    /// The driver's handle.
-    pub fn raw(&self) -> RawEvent {
-        self.raw
-    }
-}
-impl Drop for ImportedEvent {
-    fn drop(&mut self) {
-        release(|| {
-            // SAFETY: opened here, and closed once.
-            let told = unsafe { (self.close)(self.raw) };
-            Outcome::new("zeEventCounterBasedCloseIpcHandle", Some(told))
-        });
+        Ok(Self::new(OpenedEvent { raw, close: sharing.close }, Arc::clone(context)))
     }
 }
 
@@ -232,7 +227,7 @@ impl EventKind {
         match self {
             Self::Counter(event) => event.raw(),
             Self::Pooled(event) => event.raw(),
-            Self::Imported(event) => event.raw(),
+            Self::Imported(event) => event.raw().raw,
             Self::Adopted(event) => event.raw(),
         }
     }

@@ -58,8 +58,24 @@ impl NativeList {
             made => made,
         }
     }
+    /// Creates an immediate list in which an append returns when its command is complete.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn synchronous(
+        context: &Arc<NativeContext>,
+        device: RawDevice,
+        ordinal: u32,
+    ) -> Result<Self> {
+        let desc = ze_command_queue_desc_t {
+            ordinal,
+            mode: ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS,
+            ..Default::default()
+        };
+        Self::immediate_of(context, device, &desc)
+    }
     /// Creates an immediate list by its description.
-    pub(super) fn immediate_of(
+    fn immediate_of(
         context: &Arc<NativeContext>,
         device: RawDevice,
         desc: &ze_command_queue_desc_t,
@@ -92,6 +108,10 @@ impl NativeList {
         let made =
             made(|to| unsafe { driver().command_list_create(context.raw(), device, &desc, to) });
         made.map(|raw| Self::new(raw, Arc::clone(context)))
+    }
+    /// Access to it without events; of its engines with their longest fill pattern in bytes.
+    pub fn turn(&self, engines: (RawDevice, usize)) -> List<'static> {
+        List::new(self.raw(), engines, &[], None)
     }
     /// Waits until everything in an immediate list is complete; `false` after a timeout of `nanoseconds`
     /// (`u64::MAX`: no timeout).
@@ -238,6 +258,10 @@ impl<'turn> List<'turn> {
         self.wait_for(ends.waits)?;
         append().ok()?;
         ends.signal.map_or(Ok(()), |event| self.mark(event))
+    }
+    /// Whether the driver can execute closed lists in immediate ones.
+    pub fn can_execute() -> bool {
+        driver().has("command_list_immediate_append_command_lists_exp")
     }
     /// Executes a closed list once.
     ///

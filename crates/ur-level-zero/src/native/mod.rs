@@ -21,8 +21,6 @@ pub mod module;
 pub mod mutable;
 pub mod owned;
 pub mod physical_memory;
-pub mod queue;
 pub mod sampler;
 pub mod sysman;
-pub mod utility_list;
 pub mod virtual_memory;

@@ -5,9 +5,11 @@
 )]
 use super::{
     super::{
+        LevelZero,
         device::DriverDevice,
         driver::{RawList, driver},
     },
+    arguments::one_by_one,
     context::NativeContext,
     device::extended,
     kernel::count_of,
@@ -18,7 +20,7 @@ use std::{
     ptr::{from_ref, null},
     sync::Arc,
 };
-use ur_hal::{Result, told};
+use ur_hal::{Launch, Result, told};
 use ze_sys::*;
 
 /// The properties of a launch that are changed.
@@ -59,20 +61,6 @@ pub fn next(list: RawList) -> Result<u64> {
     told(|to| unsafe { driver().command_list_get_next_command_id_exp(list, &desc, to) })
 }
 
-/// The new properties of a launch.
-#[derive(Debug)]
-pub struct Change<'values> {
-    /// The number of the launch.
-    pub id: u64,
-    /// The number of groups in each dimension.
-    pub groups: [u32; 3],
-    /// The work-items of a group in each dimension.
-    pub local: [u32; 3],
-    /// The global offset.
-    pub offset: [u32; 3],
-    /// Its arguments, with their indexes.
-    pub arguments: Vec<(u32, Value<'values>)>,
-}
 /// The value of an argument.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'values> {
@@ -100,54 +88,54 @@ impl Value<'_> {
         }
     }
 }
-impl Change<'_> {
-    /// Applies the change to a closed list that is not executing. The list must be closed again.
-    ///
-    /// # Errors
-    /// Returns the driver's error.
-    pub fn apply(&self, list: RawList) -> Result<()> {
-        let groups = count_of(self.groups);
-        let count = ze_mutable_group_count_exp_desc_t {
-            commandId: self.id,
-            pGroupCount: &raw const groups,
+/// Changes the recorded launch with the number `id` into another launch of the same function, in a closed list that is not
+/// executing. The list must be closed again.
+///
+/// # Errors
+/// `INVALID_VALUE` for an offset of more than 32 bits; else the driver's error.
+pub fn change(list: RawList, id: u64, launch: &Launch<'_, LevelZero>) -> Result<()> {
+    let [x, y, z] = launch.geometry.offset_words()?.unwrap_or_default();
+    let arguments = one_by_one(launch.arguments);
+    let groups = count_of(launch.geometry.group_words());
+    let count = ze_mutable_group_count_exp_desc_t {
+        commandId: id,
+        pGroupCount: &raw const groups,
+        ..Default::default()
+    };
+    let [across, up, deep] = launch.geometry.local;
+    let size = ze_mutable_group_size_exp_desc_t {
+        pNext: (&raw const count).cast(),
+        commandId: id,
+        groupSizeX: across,
+        groupSizeY: up,
+        groupSizeZ: deep,
+        ..Default::default()
+    };
+    let offset = ze_mutable_global_offset_exp_desc_t {
+        pNext: (&raw const size).cast(),
+        commandId: id,
+        offsetX: x,
+        offsetY: y,
+        offsetZ: z,
+        ..Default::default()
+    };
+    let mut last: *const c_void = (&raw const offset).cast();
+    let mut all = Vec::with_capacity(arguments.len());
+    for (index, value) in &arguments {
+        let (size, at) = value.parts();
+        all.push(ze_mutable_kernel_argument_exp_desc_t {
+            pNext: last,
+            commandId: id,
+            argIndex: *index,
+            argSize: size,
+            pArgValue: at,
             ..Default::default()
-        };
-        let [x, y, z] = self.local;
-        let size = ze_mutable_group_size_exp_desc_t {
-            pNext: (&raw const count).cast(),
-            commandId: self.id,
-            groupSizeX: x,
-            groupSizeY: y,
-            groupSizeZ: z,
-            ..Default::default()
-        };
-        let [x, y, z] = self.offset;
-        let offset = ze_mutable_global_offset_exp_desc_t {
-            pNext: (&raw const size).cast(),
-            commandId: self.id,
-            offsetX: x,
-            offsetY: y,
-            offsetZ: z,
-            ..Default::default()
-        };
-        let mut last: *const c_void = (&raw const offset).cast();
-        let mut all = Vec::with_capacity(self.arguments.len());
-        for (index, value) in &self.arguments {
-            let (size, at) = value.parts();
-            all.push(ze_mutable_kernel_argument_exp_desc_t {
-                pNext: last,
-                commandId: self.id,
-                argIndex: *index,
-                argSize: size,
-                pArgValue: at,
-                ..Default::default()
-            });
-            // The capacity suffices, so that no entry is moved later.
-            last = all.last().map_or(last, |one| from_ref(one).cast());
-        }
-        let changes = ze_mutable_commands_exp_desc_t { pNext: last, ..Default::default() };
-        // SAFETY: a live list that is not executing, to which the caller has exclusive access; all linked
-        // structures live during the call and have their types.
-        unsafe { driver().command_list_update_mutable_commands_exp(list, &raw const changes) }.ok()
+        });
+        // The capacity suffices, so that no entry is moved later.
+        last = all.last().map_or(last, |one| from_ref(one).cast());
     }
+    let changes = ze_mutable_commands_exp_desc_t { pNext: last, ..Default::default() };
+    // SAFETY: a live list that is not executing, to which the caller has exclusive access; all linked
+    // structures live during the call and have their types.
+    unsafe { driver().command_list_update_mutable_commands_exp(list, &raw const changes) }.ok()
 }

@@ -6,8 +6,8 @@ use super::{
         driver::{RawDriver, RawPhysical, driver},
     },
     context::{InContext, NativeContext, Reserved, pointer},
+    list::NativeList,
     physical_memory::Physical,
-    utility_list::UtilityList,
 };
 use std::sync::Arc;
 use ur_hal::{Access, ErrorKind, Result, placed, told};
@@ -60,14 +60,15 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     let memory = Physical::create(&context, device, 2 * page, false)?;
     let (whole, part) =
         (Range::reserve(&context, 0, 2 * page)?, Range::reserve(&context, 0, page)?);
-    let aside = UtilityList::create(&context, device, device.compute()?)?;
+    let aside = NativeList::synchronous(&context, device.raw(), device.compute()?.ordinal)?;
     let mut bytes = vec![1_u8, 2, 0, 0];
     let host = bytes.as_mut_ptr().expose_provenance();
     let map_part = || map(&context, part.at(), page, memory.raw(), page, Access::ReadWrite);
     let end = |range: &Range| unmap(&context, range.at(), range.bytes());
     map(&context, whole.at(), 2 * page, memory.raw(), 0, Access::ReadWrite)?;
     let at = whole.at() as usize;
-    let write = |number: usize| aside.list().copy(at + number * page, host + number, 1);
+    let write =
+        |number: usize| aside.turn((device.raw(), 1)).copy(at + number * page, host + number, 1);
     let written = write(0).and_then(|()| write(1));
     let again = match written.and_then(|()| map_part()) {
         Ok(()) => end(&part).map(|()| true),
@@ -76,7 +77,8 @@ fn try_mappings(device: &DriverDevice) -> Result<Ways> {
     };
     let maps_again = end(&whole).and(again)?;
     map_part()?;
-    let read = |number: usize| aside.list().copy(host + number, part.at() as usize, 1);
+    let read =
+        |number: usize| aside.turn((device.raw(), 1)).copy(host + number, part.at() as usize, 1);
     let mut is_changed = false;
     let seen = read(2).and_then(|()| {
         is_changed = set_access(&context, part.at(), page, Access::Read).is_ok();

@@ -191,7 +191,6 @@ pub fn execute(
         | Command::Signal(_)
         | Command::AllocAsync { .. }
         | Command::FreeAsync(_)
-        | Command::Graph(_)
         | Command::Native(_) => return Error::unsupported("this kind of command"),
     };
     if can.runs_work() {
