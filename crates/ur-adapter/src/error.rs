@@ -29,11 +29,10 @@ struct Detail {
     message: Cow<'static, str>,
     reason: Option<Reason>,
     native: Option<i32>,
-    level: Option<ur_logger_level_t>,
 }
 impl Detail {
     fn new(message: Cow<'static, str>) -> Box<Self> {
-        Box::new(Self { message, reason: None, native: None, level: None })
+        Box::new(Self { message, reason: None, native: None })
     }
 }
 
@@ -67,23 +66,15 @@ impl Error {
         self.detail().native = Some(status);
         self
     }
-    /// Sets the level at which it is logged, for failures that are ordinary answers; for example when a program queries
-    /// whether a binary is usable.
-    #[must_use]
-    pub fn at_level(mut self, level: ur_logger_level_t) -> Self {
-        self.detail().level = Some(level);
-        self
-    }
     /// The level at which it is logged: see `log`.
     fn level(&self) -> ur_logger_level_t {
         use ErrorCode as E;
-        let by_code = match self.code {
+        match self.code {
             E::UnsupportedEnumeration | E::UnsupportedFeature => ur_logger_level_t::INFO,
             E::InvalidBinary => ur_logger_level_t::INFO,
             E::Unknown => ur_logger_level_t::ERROR,
             _ => ur_logger_level_t::WARN,
-        };
-        self.detail.as_ref().and_then(|detail| detail.level).unwrap_or(by_code)
+        }
     }
     /// The code that callers get.
     pub const fn code(&self) -> ErrorCode {

@@ -20,8 +20,7 @@
 //!
 //! Levels: the reason of a failed entry is a `WARN` (which the SYCL runtime prints). A missing feature
 //! (`UNSUPPORTED_ENUMERATION`, `UNSUPPORTED_FEATURE`, `INVALID_BINARY`: what programs query as a matter of routine) is
-//! an `INFO`, and a fault of this library (`UNKNOWN`) is an `ERROR`; an error may set its own level: see
-//! `Error::at_level`. Problems of the environment are a `WARN`.
+//! an `INFO`, and a fault of this library (`UNKNOWN`) is an `ERROR`. Problems of the environment are a `WARN`.
 #![expect(unsafe_code, reason = "calls back into C, and writes to its standard output")]
 use crate::object::Backend;
 use std::{

@@ -114,11 +114,10 @@ impl DescribesDevices for Nothing {
     }
 }
 impl PartitionsDevices for Nothing {}
-impl Driver for Nothing {
-    fn mark(stream: &Infallible, _: &mut Vec<Infallible>) -> Result<()> {
-        match *stream {}
-    }
-}
+
+/// Compiles only if a type with all the traits is a driver.
+const _: fn() = is_driver::<Nothing>;
+fn is_driver<D: Driver>() {}
 
 #[test]
 fn verbs_that_a_driver_leaves_out_answer_unsupported() {

@@ -46,9 +46,4 @@ impl DriverContext {
     pub(super) fn events(&self) -> &ContextEvents {
         &self.events
     }
-    /// Whether `device` is a device of the context, or a sub-device of one.
-    pub fn has(&self, device: &DriverDevice) -> bool {
-        let is = |one: &Arc<DriverDevice>| one.is(device);
-        self.devices.iter().any(is) || device.parent().is_some_and(|parent| self.has(parent))
-    }
 }

@@ -404,13 +404,6 @@ impl DescribesDevices for InMemory {
     }
 }
 impl PartitionsDevices for InMemory {}
-impl Driver for InMemory {
-    fn mark(stream: &Stream, into: &mut Vec<Point>) -> Result<()> {
-        let last = locked(&stream.last).clone();
-        into.extend(last.filter(|last| !last.status().is_final()));
-        Ok(())
-    }
-}
 impl Graphs for InMemory {
     const HAS_GRAPHS: bool = true;
     fn check_recordable(_: &Vec<u32>, _: &u32, command: &Command<'_, Self>) -> Result<()> {
