@@ -350,3 +350,19 @@ fn without_sysman_nothing_is_made_up() {
     let zero = Zero::new().expect("the software driver's device");
     assert_eq!(state(zero.device), [Err(R::ERROR_UNSUPPORTED_ENUMERATION); 2]);
 }
+#[test]
+fn a_failure_of_the_driver_is_the_answer_of_one_query_and_of_no_later_one() {
+    let name = "a_failure_of_the_driver_is_the_answer_of_one_query_and_of_no_later_one";
+    if !is_inside(name, &[("ZE_SOFTWARE_FAIL", "zeDeviceGetImageProperties:1=0x70000003")]) {
+        return;
+    }
+    let Some(zero) = Zero::new() else { return };
+    let ask = || {
+        let mut size = 0;
+        (call!(device.get_info(zero.device, Info::EXTENSIONS, 0, null_mut(), &mut size)), size)
+    };
+    let (failed, _) = ask();
+    assert_eq!(failed, R::ERROR_OUT_OF_DEVICE_MEMORY);
+    let (code, first) = ask();
+    assert_eq!((code, ask()), (R::SUCCESS, (R::SUCCESS, first)));
+}

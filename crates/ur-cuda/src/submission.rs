@@ -9,6 +9,7 @@ use super::{
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
 };
+use std::{thread::sleep, time::Duration};
 use ur_hal::{Completion, Order, Result, Submission, Wait};
 
 /// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
@@ -63,30 +64,53 @@ pub(super) fn put<D: Dialect>(
         false => None,
     };
     body(stream)?;
-    let before = putting.before();
-    let end = match what.completion {
-        Completion::None => None,
-        _ => {
-            let event = device.events().take(&on, marks.is_some())?;
-            event.record(stream)?;
-            Some(End::new(work, event, marks, is_captured))
+    let end_it = || {
+        let before = putting.before();
+        let end = match what.completion {
+            Completion::None => None,
+            _ => {
+                let event = device.events().take(&on, marks.is_some())?;
+                event.record(stream)?;
+                Some(End::new(work, event, marks, is_captured))
+            }
+        };
+        if !is_captured {
+            lane.note_last(device, &on)?;
         }
+        if what.order == Order::Both {
+            work.set_fence(&on, lane)?;
+        }
+        let Some(end) = end else { return Ok(None) };
+        if waits_anyway {
+            let done = end.wait();
+            match done.is_err() {
+                true => drop(putting),
+                false => putting.end(before),
+            }
+            work.check()?; // reports a failed signal, once
+            done?;
+        }
+        Ok(what.completion.wants_point().then_some(Point::Command(end)))
     };
-    if !is_captured {
-        lane.note_last(device, &on)?;
-    }
-    if what.order == Order::Both {
-        work.set_fence(&on, lane)?;
-    }
-    let Some(end) = end else { return Ok(None) };
-    if waits_anyway {
-        let done = end.wait();
-        match done.is_err() {
-            true => drop(putting),
-            false => putting.end(before),
+    // The caller of a blocking command may use its memory again when it is told of a failure.
+    end_it().inspect_err(|_| {
+        if waits_anyway {
+            wait_for_taken(stream);
         }
-        work.check()?; // reports a failed signal, once
-        done?;
+    })
+}
+/// Waits for a command that the driver took, but whose end cannot be noted. While the driver cannot even tell whether it is
+/// complete, it is asked again, but not for ever.
+#[cold]
+fn wait_for_taken<D: Dialect>(stream: &Stream<D>) {
+    let (mut failures, nap) = (0, Duration::from_millis(1));
+    while failures < 1_000 {
+        match stream.is_idle() {
+            Ok(true) => return,
+            Ok(false) => failures = 0,
+            Err(error) if error.kind().is_gone() => return,
+            Err(_) => failures += 1,
+        }
+        sleep(nap);
     }
-    Ok(what.completion.wants_point().then_some(Point::Command(end)))
 }

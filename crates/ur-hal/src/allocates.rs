@@ -68,8 +68,8 @@ pub trait Allocates: Types {
         let _ = memory;
         true
     }
-    /// [`Capability::ForeignMemory`](crate::Capability::ForeignMemory): describes memory at an address that was not
-    /// allocated through this driver; `None` if the driver does not know the address.
+    /// Describes memory at an address that was not allocated through this driver; `None` if the driver does not know the
+    /// address.
     fn recognise(
         context: &Self::Context,
         at: Address,

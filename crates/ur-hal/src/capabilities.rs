@@ -29,42 +29,11 @@ macro_rules! capabilities {
     };
 }
 capabilities! {
-    /// Memory that moves between host and device: [`MemoryKind::Managed`](crate::MemoryKind::Managed).
-    ManagedMemory = "shared USM",
     /// Memory is allocated and freed in stream order, by the driver's streams
     /// ([`Streams::allocates`](crate::Streams::allocates)) or else by the core.
     OrderedAllocation = "memory that is allocated in a queue's order",
     /// Host memory that the application allocated can be pinned: [`Pins::pin`](crate::Pins::pin).
     Pinning = "pinned memory of others",
-    /// Memory that was not allocated through this driver is recognised:
-    /// [`Allocates::recognise`](crate::Allocates::recognise).
-    ForeignMemory = "knowledge of memory that others allocated",
-    /// Addresses can be reserved, and physical memory mapped there.
-    VirtualMemory = "virtual memory",
-    /// Mappings of physical memory may begin elsewhere than at its first byte.
-    PartialMappings = "mappings of a part of physical memory",
-    /// Memory can be shared with other processes.
-    SharedMemory = "memory that processes share",
-    /// Physical memory can be shared with other processes.
-    SharedPhysical = "physical memory that processes share",
-    /// Streams write words in memory that processes share, and wait for them: [`Wait::Word`](crate::Wait::Word) and
-    /// [`Signal::Word`](crate::Signal::Word).
-    SharedWords = "queues that wait for words of shared memory",
-    /// Points can be signalled repeatedly: [`Streams::reusable`](crate::Streams::reusable).
-    ReusablePoints = "events that are signalled again",
-    /// Points that are signalled repeatedly can be shared with other processes.
-    SharedPoints = "events that processes share",
-    /// Streams call host functions.
-    HostCalls = "host tasks",
-    /// The application can put native commands into a stream, in stream order:
-    /// [`Command::Native`](crate::Command::Native).
-    NativeCommands = "native commands",
-    /// Points call back on completion: [`Streams::notify`](crate::Streams::notify). Without it the core polls them.
-    Notifications = "notifications of its own",
-    /// The device can be partitioned.
-    Parts = "parts that can be used by themselves",
-    /// The device runs functions of modules.
-    Modules = "programs",
     /// The driver compiles source or intermediate code.
     Compiler = "a compiler",
     /// The driver links several pieces of code into one module.
@@ -79,12 +48,6 @@ capabilities! {
     Clusters = "clusters of groups",
     /// Launches can have local memory in addition to that of their arguments.
     ScratchMemory = "local memory that no argument is for",
-    /// The device has images.
-    Images = "images",
-    /// Kernels take samplers.
-    Samplers = "samplers",
-    /// Commands can be recorded and submitted as one: [`Driver::graph`](crate::Driver::graph).
-    Graphs = "graphs",
     /// Programs can be built for parts of the device.
     BuildsForParts = "programs for parts of the device",
     /// The driver compiles one module for several devices.
@@ -179,15 +142,18 @@ mod tests {
 
     #[test]
     fn a_device_has_what_it_was_given_and_nothing_else() {
-        const HAS: Capabilities = Capabilities::of(&[Images, Graphs]);
-        assert!(HAS.has(Images) && HAS.has(Graphs) && !HAS.has(Samplers));
-        assert!(HAS.require(Graphs).is_ok());
-        let refused = HAS.require(HostCalls).unwrap_err();
+        const HAS: Capabilities = Capabilities::of(&[Linker, Compiler]);
+        assert!(HAS.has(Linker) && HAS.has(Compiler) && !HAS.has(Clusters));
+        assert!(HAS.require(Compiler).is_ok());
+        let refused = HAS.require(Pinning).unwrap_err();
         assert_eq!(refused.kind(), crate::ErrorKind::Unsupported);
-        assert_eq!(refused.to_string(), "this device does not have host tasks (Unsupported)");
-        assert_eq!(format!("{HAS:?}"), "{Images, Graphs}");
-        assert_eq!(HAS.with_if(Samplers, false), HAS);
-        assert!(HAS.with_if(Samplers, true).has(Samplers));
+        assert_eq!(
+            refused.to_string(),
+            "this device does not have pinned memory of others (Unsupported)"
+        );
+        assert_eq!(format!("{HAS:?}"), "{Compiler, Linker}");
+        assert_eq!(HAS.with_if(Clusters, false), HAS);
+        assert!(HAS.with_if(Clusters, true).has(Clusters));
     }
     #[test]
     fn every_capability_has_a_bit() {

@@ -40,7 +40,7 @@ pub trait DescribesDevices: OpensDevices + Allocates {
         pci_address: String;
         /// Its identity in Windows.
         luid: Luid;
-        /// How many execution units it has, where they are less than compute units.
+        /// How many execution units it has, where they are smaller than compute units.
         execution_units: u32;
         /// How many units execute work-items at the same time, if these are others than the
         /// [compute units](DeviceFacts::compute_units).
@@ -89,7 +89,7 @@ pub trait DescribesDevices: OpensDevices + Allocates {
         Ok(vec![])
     }
 }
-/// Devices that can be partitioned: [`Capability::Parts`](crate::Capability::Parts). By default none can.
+/// Devices that can be partitioned. By default none can.
 ///
 /// No method blocks. All return the driver's error, with the kind that fits best and the driver's status.
 #[expect(clippy::missing_errors_doc, reason = "said above for all of them")]

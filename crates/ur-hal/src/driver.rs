@@ -13,8 +13,8 @@ use crate::*;
 /// and native handles in [`NativeHandles`].
 ///
 /// No method blocks except those of [`Streams`] and [`Modules`] that say so. Methods may be called from any thread,
-/// also concurrently. Methods with a default belong to the [`Capability`] named in their documentation, and are called
-/// only for devices that have it.
+/// also concurrently. A method with a default whose documentation names a [`Capability`] is called only for devices that have
+/// it; any other is called for all, and its default says what a driver does that has nothing of the kind.
 ///
 /// All return the driver's error, with the kind that fits best and the driver's status. A method that returns other
 /// errors documents them.

@@ -202,7 +202,7 @@ impl ImageDesc {
         third.checked_mul(depth - 1)?.checked_add(rows)
     }
 }
-/// [`Capability::Images`](crate::Capability::Images).
+/// Images: [`ImageLimits::are_supported`](crate::ImageLimits::are_supported).
 pub trait MakesImages: Types {
     /// Where images are.
     const PLACEMENT: Placement = Placement::First;
@@ -281,7 +281,7 @@ impl SamplerDesc {
         u32::from(self.is_normalized) | (self.filter as u32) << 1 | (self.repeat as u32) << 2
     }
 }
-/// [`Capability::Samplers`](crate::Capability::Samplers).
+/// Samplers.
 pub trait MakesSamplers: Types {
     /// Whether the driver has objects for samplers. If not, their type is `u32`, kernels get [`SamplerDesc::word`], and
     /// callers get the core's handles instead of native handles.

@@ -8,7 +8,7 @@ pub enum MemoryKind {
     Device,
     /// In pinned host memory, which the device accesses in place.
     Host,
-    /// Where it is used: the driver migrates it. Needs [`Capability::ManagedMemory`](crate::Capability::ManagedMemory).
+    /// Where it is used: the driver migrates it. Only where [`UsmSupport::shared`](crate::UsmSupport::shared) says so.
     Managed,
 }
 /// A request for an allocation.
@@ -18,8 +18,7 @@ pub struct MemoryRequest {
     pub kind: MemoryKind,
     /// The least size in bytes; not 0.
     pub bytes: usize,
-    /// The alignment of its address in bytes: a power of two, at most
-    /// [`largest_alignment`](crate::DeviceFacts::largest_alignment).
+    /// The alignment of its address in bytes: a power of two.
     pub align: usize,
     /// Whether other processes will open it. A driver that can share all of its memory ignores this.
     pub is_shareable: bool,

@@ -17,7 +17,7 @@ pub struct Piece<'a, D: Modules> {
     pub constants: &'a [Constant],
 }
 
-/// Code: [`Capability::Modules`](crate::Capability::Modules). The default of a method is the result for a driver that
+/// Code. The default of a method is the result for a driver that
 /// does not support it or has nothing to report.
 ///
 /// No method blocks except [`build`](Self::build), [`compile`](Self::compile) and [`resolve`](Self::resolve).

@@ -15,8 +15,7 @@ pub enum Export<'a, D: Allocates> {
 /// The payload of exported memory, and the UUID of the device on which it is located.
 pub type Travels = (Payload, [u8; 16]);
 
-/// [`Capability::SharedMemory`](crate::Capability::SharedMemory),
-/// [`Capability::SharedPhysical`](crate::Capability::SharedPhysical): memory that other processes open.
+/// Memory that other processes open.
 ///
 /// No method blocks. All return the driver's error, with the kind that fits best and the driver's status, and
 /// [`ErrorKind::InvalidValue`] for memory that cannot be shared.

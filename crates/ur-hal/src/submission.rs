@@ -40,7 +40,7 @@ pub enum Wait<'a, D: Types> {
     Point(&'a D::Point),
     /// The end of a command of this process, whether it succeeds or fails: an order without a dependency.
     End(&'a D::Point),
-    /// A word in shared memory that reaches a value. Needs [`Capability::SharedWords`](crate::Capability::SharedWords).
+    /// A word in shared memory that reaches a value.
     Word(&'a PendingSignal),
 }
 impl<D: Types> Clone for Wait<'_, D> {

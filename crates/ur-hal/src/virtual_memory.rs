@@ -2,7 +2,7 @@
 //! separate trait, so that a backend can implement them before its other methods exist.
 use crate::{Access, Address, Error, Granularity, Range, Result, Types};
 
-/// Virtual memory: [`Capability::VirtualMemory`](crate::Capability::VirtualMemory).
+/// Virtual memory: [`DescribesDevices::has_virtual_memory`](crate::DescribesDevices::has_virtual_memory).
 ///
 /// No method blocks. All return the driver's error, with the kind that fits best and the driver's status. A method that
 /// returns other errors documents them.
@@ -46,8 +46,8 @@ pub trait VirtualMemory: Types {
     /// Maps `memory`, starting at its byte `offset`, at `to`, where nothing is mapped, with this access for these
     /// devices.
     ///
-    /// Returns [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a part of the memory without
-    /// [`Capability::PartialMappings`](crate::Capability::PartialMappings).
+    /// Returns [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) for a part of the memory if the driver maps
+    /// only the whole.
     fn map(
         reservation: &Self::Reservation,
         to: Range,

@@ -8,8 +8,8 @@ use super::{
 use std::sync::Arc;
 use ur_hal::{
     BlockAccess, Capabilities, Capability as C, DescribesDevices, DeviceFacts, DeviceKind,
-    FloatFeatures, HardwareVersion, ImageLimits, Luid, Result, ThrottleReasons, UnitLayout,
-    UsmAccess, UsmSupport, VectorWidths,
+    ErrorKind, FloatFeatures, HardwareVersion, ImageLimits, Luid, Result, ThrottleReasons,
+    UnitLayout, UsmAccess, UsmSupport, VectorWidths,
 };
 use ze_sys::*;
 
@@ -33,9 +33,9 @@ impl DescribesDevices for LevelZero {
             vendor_id: properties.vendorId,
             driver_version: version.clone(),
             runtime_version: version,
-            extensions: extensions(device),
+            extensions: extensions(device)?,
             il_version: Some(format!("SPIR-V_{}.{}", spirv >> 16, spirv & 0xffff)),
-            capabilities: capabilities(device),
+            capabilities: capabilities(device)?,
             compute_units: properties.numSlices * properties.numSubslicesPerSlice,
             unit_layout: Some(UnitLayout {
                 slices: properties.numSlices,
@@ -217,7 +217,7 @@ impl DescribesDevices for LevelZero {
         Ok([preferred, native])
     }
 }
-fn capabilities(device: &DriverDevice) -> Capabilities {
+fn capabilities(device: &DriverDevice) -> Result<Capabilities> {
     const EVERY: Capabilities = Capabilities::of(&[
         C::Compiler,
         C::Linker,
@@ -233,11 +233,11 @@ fn capabilities(device: &DriverDevice) -> Capabilities {
     let has_atomics = device.code().flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS != 0;
     let has_ecc = device.properties().flags & ZE_DEVICE_PROPERTY_FLAG_ECC != 0;
     let imports = device.platform().extensions().function(Extensions::IMPORT).is_some();
-    EVERY
-        .with_if(C::Bfloat16Conversions, converts_bfloat16(device))
+    Ok(EVERY
+        .with_if(C::Bfloat16Conversions, converts_bfloat16(device)?)
         .with_if(C::Atomics64, has_atomics)
         .with_if(C::ErrorCorrection, has_ecc)
-        .with_if(C::Pinning, imports)
+        .with_if(C::Pinning, imports))
 }
 /// The version of the hardware: architecture in the upper ten bits, then release, and revision in the lowest
 /// six; 0 if the driver does not report it.
@@ -248,7 +248,7 @@ pub(super) fn ip_version(device: &DriverDevice) -> Result<u32> {
 fn version(of: u32) -> String {
     format!("{}.{}.{}", of >> 24, of >> 16 & 0xff, of & 0xffff)
 }
-fn extensions(device: &DriverDevice) -> String {
+fn extensions(device: &DriverDevice) -> Result<String> {
     let flags = device.code().flags;
     let mut all = String::from(
         "cl_khr_il_program cl_khr_subgroups cl_intel_subgroups cl_intel_subgroups_short \
@@ -264,18 +264,27 @@ fn extensions(device: &DriverDevice) -> String {
     ] {
         all += if flags & flag != 0 { named } else { "" };
     }
-    if native::image(device.raw()).is_ok_and(|images| images.maxImageDims3D > 0) {
+    if told(native::image(device.raw()))?.is_some_and(|images| images.maxImageDims3D > 0) {
         all += "cl_khr_3d_image_writes ";
     }
-    if converts_bfloat16(device) {
+    if converts_bfloat16(device)? {
         all += "cl_intel_bfloat16_conversions ";
     }
-    all
+    Ok(all)
 }
 /// Some drivers list this extension; the hardware supports it since Xe HPC.
-fn converts_bfloat16(device: &DriverDevice) -> bool {
-    let listed = device.platform().extensions().has("ZE_extension_bfloat16_conversions");
-    listed || ip_version(device).is_ok_and(|ip| ip >= 12 << 22 | 60 << 14)
+fn converts_bfloat16(device: &DriverDevice) -> Result<bool> {
+    if device.platform().extensions().has("ZE_extension_bfloat16_conversions") {
+        return Ok(true);
+    }
+    Ok(told(ip_version(device))?.is_some_and(|ip| ip >= 12 << 22 | 60 << 14))
+}
+/// What the driver tells; `None` if it does not know the query. Any other failure may pass, and is an error.
+fn told<T>(answer: Result<T>) -> Result<Option<T>> {
+    match answer {
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        answer => answer.map(Some),
+    }
 }
 /// The sub-group sizes that kernels can have.
 pub(super) fn sub_groups(device: &DriverDevice) -> &[u32] {

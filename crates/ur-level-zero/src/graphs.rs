@@ -81,6 +81,8 @@ pub struct Graph {
     placed: Vec<Placed>,
     /// The mark behind the last execution.
     executed: Option<(Arc<QueueState>, EventKind)>,
+    /// Whether a part of an execution that was refused may be under way.
+    is_unmarked: bool,
 }
 impl Graph {
     fn new(
@@ -94,7 +96,8 @@ impl Graph {
         };
         let (utility_lists, device) = (Arc::clone(utility_lists), Arc::clone(device));
         let (parts, placed, executed) = Default::default();
-        Ok(Self { utility_lists, device, parts, last, placed, executed })
+        let is_unmarked = false;
+        Ok(Self { utility_lists, device, parts, last, placed, executed, is_unmarked })
     }
     fn by_thread(&self, command: &Command<'_, LevelZero>) -> Result<Option<ByThread>> {
         ByThread::of(&self.utility_lists, &self.device, command)
@@ -105,8 +108,8 @@ impl Graph {
             let list = self.last.turn(engines);
             return command.lend(|command| list.append(command));
         };
-        self.last.close()?;
         let fresh = fresh_list(&self.utility_lists, &self.device)?;
+        self.last.close()?;
         let list = std::mem::replace(&mut self.last, fresh);
         self.parts.push((list, Arc::new(by_thread)));
         Ok(())
@@ -118,7 +121,11 @@ impl Graph {
             Some((_, mark)) => !mark.is_complete()?,
             None => false,
         };
-        if is_under_way || !self.parts.is_empty() || self.placed.len() != commands.len() {
+        if is_under_way
+            || self.is_unmarked
+            || !self.parts.is_empty()
+            || self.placed.len() != commands.len()
+        {
             return Ok(false);
         }
         let mut others = vec![];
@@ -258,11 +265,13 @@ impl Graphs for LevelZero {
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
+        graph.is_unmarked = true;
         let end = work.put_with_fate(submission, how, |list, kept| {
             graph.execute_in(work, list, kept, fate.as_ref())?;
             signals.iter().try_for_each(|signal| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
         })?;
+        graph.is_unmarked = false;
         let depends = match &end {
             Some(end) => end.dependencies().cloned(),
             None => work.fates.last(),

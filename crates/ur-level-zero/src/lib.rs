@@ -138,8 +138,7 @@ impl CoreBackend for LevelZero {
         sync_point::submitted(context, since)
     }
     fn wait(context: usize) -> Result<()> {
-        sync_point::wait_for_all(context);
-        Ok(())
+        Ok(sync_point::wait_for_all(context)?)
     }
 }
 impl queue::HasStreams for LevelZero {

@@ -83,7 +83,8 @@ impl StreamState for QueueState {
         self.is_over.load(Acquire)
     }
     fn is_idle(&self) -> bool {
-        self.is_idle().unwrap_or(true)
+        // A query that fails says nothing, unless the device is lost.
+        self.is_idle().unwrap_or_else(|error| error.kind().is_gone())
     }
 }
 
@@ -131,13 +132,24 @@ pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
 }
 /// Waits until everything submitted so far is complete. Errors of commands are reported by their queues and
 /// events, not here.
-pub(super) fn wait_for_all(context: usize) {
-    let marked = |moment: &Moment| Some((Arc::clone(&moment.work), moment.mark().ok()??));
-    let marks: Vec<_> = submitted(context, 0).iter().filter_map(marked).collect();
+///
+/// # Errors
+/// Returns the driver's error if it is not known that all is complete; none if the device is lost.
+pub(super) fn wait_for_all(context: usize) -> Result<()> {
+    let unless_gone = |done: Result<()>| match done {
+        Err(error) if error.kind().is_gone() => Ok(()),
+        done => done,
+    };
+    let (mut marks, mut done) = (vec![], Ok(()));
+    for moment in submitted(context, 0) {
+        let marked = moment.mark().map(|mark| marks.extend(mark.map(|mark| (moment.work, mark))));
+        done = done.and(unless_gone(marked));
+    }
     for (work, mark) in marks {
-        let _ = work.wait_for(&mark);
+        done = done.and(unless_gone(work.wait_for(&mark)));
         work.cache.give(mark, false);
     }
+    done
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///

@@ -85,13 +85,6 @@ mod tests {
         }
     }
     #[test]
-    fn what_was_made_once_is_not_made_again_and_an_error_is_not_kept() {
-        let cell = OnceLock::new();
-        assert_eq!(get_or_try(&cell, || Err::<u32, _>("not yet")), Err("not yet"));
-        assert_eq!(get_or_try(&cell, || Ok::<_, ()>(7)), Ok(&7));
-        assert_eq!(get_or_try(&cell, || Err(())), Ok(&7));
-    }
-    #[test]
     fn a_lock_is_taken_after_a_thread_panicked_with_it() {
         let both = Arc::new((Mutex::new(1), RwLock::new(2)));
         let its = both.clone();

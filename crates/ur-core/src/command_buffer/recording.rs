@@ -119,13 +119,14 @@ impl<D: HasStreams> Recording<D> {
         let whole = if is_profiled { Profile::Phases } else { queue.profile() };
         let each = if is_profiled { Profile::Moment } else { Profile::Off };
         let mut points = vec![];
+        // Also if the driver refuses it: a part of it may be under way then.
+        lasting.was_executed = true;
         let made = submit_by(queue, (name, whole), &waits, report, |submission| {
             let wanted = (signals.len(), noted(each));
             let (end, ends) = D::execute(lasting.graph(), queue.stream(), submission, wanted)?;
             points = ends;
             Ok(end)
         });
-        lasting.was_executed |= made.is_ok();
         // Commands submitted from here on wait for this execution.
         signals.iter().zip(points).for_each(|(event, point)| event.signalled(point, each));
         made

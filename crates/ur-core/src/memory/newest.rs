@@ -195,7 +195,9 @@ impl<P> Segment<P> {
     /// contents are then where they were.
     fn take_back(&mut self, index: usize, end: &Arc<End<P>>, before: &[bool]) {
         let is_it = |one: &Writer<P>| Arc::ptr_eq(&one.end, end);
-        if before[index] || !self.sides[index].is_newest {
+        // If the contents were nowhere else, they stay what the command left of them.
+        let is_elsewhere = before.iter().enumerate().any(|(side, was)| *was && side != index);
+        if before[index] && !is_elsewhere || !self.sides[index].is_newest {
             return;
         }
         let written = &mut self.sides[index].written.all;
@@ -203,6 +205,7 @@ impl<P> Segment<P> {
             let failed = written.remove(place);
             self.sides[index].failed.all.push(failed);
             self.sides.iter_mut().zip(before).for_each(|(side, was)| side.is_newest = *was);
+            self.sides[index].is_newest = false;
         }
     }
 }
@@ -427,6 +430,18 @@ mod tests {
             all.within(at..at + 1)[0].sides[0].failed.all().len()
         };
         assert_eq!([0, 40, 50].map(|at| failed(at, &mut all)), [1, 0, 0]);
+    }
+    #[test]
+    fn what_a_failed_command_may_have_torn_is_taken_from_where_it_is_whole() {
+        let mut all = Newest::<u32>::new(100, 2);
+        all.write(0..50, 0, None, true);
+        all.write(50..100, 0, None, true);
+        all.within(0..50).iter_mut().for_each(|one| one.sides[1].is_newest = true);
+        let (before, failing) = (all.sides(0..100), writer(1));
+        all.write(0..100, 0, Some(&failing), true);
+        all.take_back(&before, 0, &failing.end);
+        assert_eq!(newest(&mut all, 0), [false, true], "the other device has it whole");
+        assert_eq!(newest(&mut all, 50), [true, false], "it is nowhere else");
     }
     #[test]
     fn what_is_not_submitted_yet_is_waited_for_by_those_who_need_it() {

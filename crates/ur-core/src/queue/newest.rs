@@ -3,8 +3,9 @@
 //! soon as the commands have run that wrote its source; the command that needs it waits for its end. So a copy does not
 //! wait for anything else that its command waits for, and other commands that need the same bytes share it.
 //!
-//! The caller orders commands that use the same bytes. Parts of a buffer that do not overlap may be used on several
-//! devices at the same time.
+//! The caller orders commands that use the same bytes. Ranges of a buffer that do not overlap may be used on several
+//! devices at the same time. A rectangle counts as the range from its first to its last byte, since rows of others within
+//! it would be a record for each row: a command that needs columns beside it, on another device, waits for it.
 use super::objects::{HasStreams, Queue, no_point};
 use crate::{
     command::{Ready, Usage, Used},

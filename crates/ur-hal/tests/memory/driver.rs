@@ -392,12 +392,10 @@ impl DescribesDevices for InMemory {
         DeviceKind::Mca
     }
     fn facts(device: &u32) -> Result<DeviceFacts> {
-        use Capability::{Graphs, HostCalls, NativeCommands, SharedWords};
         Ok(DeviceFacts {
             name: format!("invented device {device}"),
             vendor: "nobody".into(),
             driver_version: "1.0".into(),
-            capabilities: Capabilities::of(&[Graphs, HostCalls, NativeCommands, SharedWords]),
             compute_units: 1,
             ..DeviceFacts::default()
         })

@@ -207,5 +207,5 @@ fn memory_is_given_back_and_more_than_there_is_is_refused() {
     let request = MemoryRequest { kind: MemoryKind::Device, bytes, align: 64, is_shareable: false };
     let refused = D::allocate(&context, &device, request).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::OutOfDeviceMemory);
-    assert!(facts.capabilities.require(Capability::Images).is_err());
+    assert!(facts.capabilities.require(Capability::Linker).is_err());
 }

@@ -311,22 +311,18 @@ impl ArgumentLock<'_> {
         (signal, count, waits): Events,
     ) -> Outcome {
         self.set.values.clear();
-        self.set.group = Some(local);
+        self.set.group = None; // whether the kernel keeps it is not documented
         let groups = count_of(groups);
         let [x, y, z] = local;
         let local = ze_group_size_t { groupSizeX: x, groupSizeY: y, groupSizeZ: z };
         let (kernel, places, next) = (self.raw, places.as_mut_ptr(), null());
         // SAFETY: the kernel is live, and locked; each place has as many bytes as the kernel reads, during
         // the call; the driver checks the events.
-        let outcome = unsafe {
+        unsafe {
             driver().command_list_append_launch_kernel_with_arguments(
                 list, kernel, groups, local, places, next, signal, count, waits,
             )
-        };
-        if outcome.status() != Some(ZE_RESULT_SUCCESS) {
-            self.set.group = None; // its state is unknown after an error
         }
-        outcome
     }
     /// Appends a launch with the arguments that were set.
     pub fn append(
