@@ -24,7 +24,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-adapter", 3),
     ("ur-conformance", 73),
     ("ur-cpu", 15),
-    ("ur-cuda", 30),
+    ("ur-cuda", 28),
     ("ur-level-zero", 46),
     ("ur-loader", 13),
     ("ur-opencl", 16),
