@@ -3,8 +3,8 @@
 use std::fmt;
 use ur_sys::ur_result_t;
 
-/// Why a call failed: the codes that C callers get.
-#[repr(u32)]
+/// Why a call failed: the codes that C callers get. A whole word, like `ur_hal::ErrorKind`, and for its reason.
+#[repr(u64)]
 #[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {

@@ -255,6 +255,7 @@ impl<T> Slab<T> {
     fn slots(&self) -> SpinMutexGuard<'_, Slots<T>> {
         self.slots.get().lock()
     }
+    #[inline(never)]
     fn take(&self) -> &'static Object<T> {
         let mut slots = self.slots();
         if slots.free.len() <= Self::LATE {
@@ -290,9 +291,14 @@ impl<T: Body> Owned<T> {
     /// Puts `body` into a slot. The caller does not know the object until `publish`.
     #[inline]
     pub fn new(body: T) -> Self {
+        Self::made(|| body)
+    }
+    /// The same with a body that is made in the slot instead of moved there. A panic of `body` loses the slot.
+    #[inline(always)]
+    pub fn made(body: impl FnOnce() -> T) -> Self {
         let slot = T::slab().take();
         // SAFETY: the slot was just taken, so nothing else uses it, and it has no body.
-        unsafe { slot.body.get().cast::<T>().write(body) };
+        unsafe { slot.body.get().cast::<T>().write(body()) };
         slot.header.owners.store(1, Release); // pairs with `raise`, for `find`
         slot.header.tag.store(T::TAG.0, Release); // pairs with `Borrowed::new`
         Self(slot)

@@ -8,7 +8,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Defines the kinds, each with its documentation and its sentence.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident: $words:literal,)*) => {
-        /// What went wrong, for programs.
+        /// What went wrong, for programs. A whole word: the compiler moves a `Result` of points and the like in whole words
+        /// then, and the processor can forward them from the stores before.
+        #[repr(u64)]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[non_exhaustive]
         pub enum ErrorKind {

@@ -39,7 +39,7 @@ impl Way {
 }
 /// Whether there can be memory that a device does not reach.
 #[inline]
-fn is_possible(device: &DriverDevice) -> bool {
+pub(super) fn is_possible(device: &DriverDevice) -> bool {
     device.platform().devices().len() > 1
 }
 /// How to access device memory at `at` that `device` cannot access; `None` for all other memory.
@@ -130,10 +130,17 @@ impl Far {
         lists: &Arc<UtilityLists>,
         device: &Arc<DriverDevice>,
         command: &Command<'_, T>,
-    ) -> Result<Option<Self>> {
-        if !is_possible(device) {
-            return Ok(None);
+    ) -> Result<Option<Box<Self>>> {
+        match is_possible(device) {
+            true => Ok(Self::look(lists, device, command)?.map(Box::new)),
+            false => Ok(None),
         }
+    }
+    fn look<T: Types>(
+        lists: &Arc<UtilityLists>,
+        device: &Arc<DriverDevice>,
+        command: &Command<'_, T>,
+    ) -> Result<Option<Self>> {
         let copy = |ends: (BoxPlace3d, BoxPlace3d), size| -> Result<Option<Self>> {
             let found = Ends::beyond(lists, device, (ends.0.at, ends.1.at))?;
             Ok(found.map(|ways| Self::Copy(ways, ends, size)))

@@ -36,7 +36,7 @@ use ur_hal::{
 enum ByThread {
     HostCall(HostCall),
     /// A command whose memory the device does not reach.
-    Far(Far),
+    Far(Box<Far>),
 }
 impl ByThread {
     /// `None` for commands that lists contain.
@@ -199,7 +199,7 @@ fn signals(work: &Arc<QueueState>, count: usize, profile: Profile) -> Result<Vec
             false => None,
         };
         let end = work.cache.take(is_profiled)?;
-        Ok(Signal::new(work, Some(end), times, (None, 0)))
+        Ok(Signal::new(work, Some(end), (None, 0), times, None))
     };
     (0..count).map(signal).collect()
 }
@@ -261,7 +261,7 @@ impl Graphs for LevelZero {
     ) -> Result<Execution<Self>> {
         let work = stream.work()?;
         let mark = work.cache.take(false)?;
-        let signals = signals(work, count, profile)?;
+        let mut signals = signals(work, count, profile)?;
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
@@ -273,17 +273,17 @@ impl Graphs for LevelZero {
         })?;
         graph.is_unmarked = false;
         let depends = match &end {
-            Some(end) => end.dependencies().cloned(),
-            None => work.fates.last(),
+            Some(Point::Command(end)) => end.dependencies().cloned(),
+            _ => work.fates.last(),
         };
         if let Some(depends) = depends {
-            signals.iter().for_each(|signal| signal.depend_on(depends.clone()));
+            signals.iter_mut().for_each(|signal| signal.depend_on(depends.clone()));
         }
         if let Some((before, mark)) = graph.executed.replace((Arc::clone(work), mark)) {
             before.cache.give(mark, false);
         }
         let signals = signals.into_iter().map(Point::Command).collect();
-        Ok((end.map(Point::Command), signals))
+        Ok((end, signals))
     }
     /// The last of its lists.
     fn native_graph(graph: &Graph) -> Result<NativeHandle> {

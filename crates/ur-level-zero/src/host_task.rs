@@ -10,7 +10,7 @@ use super::{
         list::List,
     },
     signal::{EVER, Signal},
-    submission::{How, PooledEvents, Waits},
+    submission::{How, Made, PooledEvents, Waits},
     work::QueueState,
 };
 use crate::log::notice;
@@ -25,7 +25,7 @@ pub(super) fn run(
     work: &Arc<QueueState>,
     task: HostCall,
     submission: &Submission<'_, LevelZero>,
-) -> Result<Option<Signal>> {
+) -> Made {
     // The application may wait for an effect of the task without using the queue, so the batch is submitted
     // at once.
     let how = How { at_once: true, stalls: true, ..How::default() };

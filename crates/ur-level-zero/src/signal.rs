@@ -147,52 +147,69 @@ pub struct Marks {
     pub(super) profile: Profile,
 }
 
-/// The end of a command.
+/// What few commands have.
+#[derive(Debug, Default)]
+struct Extra {
+    times: Option<Marks>,
+    /// The commands that threads of the adapter execute and that it depends on, or is one of.
+    dependencies: Option<Dependencies>,
+    /// The number of its batch; 0 for none.
+    batch: u64,
+}
+
+/// The end of a command. Small, because it is moved into the event of each command.
 #[derive(Debug)]
 pub struct Signal {
     /// The event that marks it; unset while the command has a lazy event: see `lazy_event.rs`.
     end: OnceLock<EventKind>,
-    times: Option<Box<Marks>>,
+    extra: Option<Box<Extra>>,
     status: AtomicU8,
     work: Arc<QueueState>,
-    /// The commands that threads of the adapter execute and that it depends on, or is one of.
-    dependencies: OnceLock<Dependencies>,
     /// Its position in its queue; `None` if unknown.
     spot: Option<CommandId>,
-    /// The number of its batch; 0 for none.
-    batch: u64,
 }
 impl Signal {
     /// The end of a command of `work` that has been appended. `end` is the event that it signals.
-    #[inline]
+    #[inline(always)] // made where it is returned, and not moved there
     pub(super) fn new(
         work: &Arc<QueueState>,
         end: Option<EventKind>,
-        times: Option<Marks>,
         (spot, batch): (Option<CommandId>, u64),
+        times: Option<Marks>,
+        dependencies: Option<Dependencies>,
     ) -> Self {
-        let (status, times) = (AtomicU8::new(PENDING), times.map(Box::new));
+        let is_plain = times.is_none() && batch == 0 && dependencies.is_none();
+        let extra = (!is_plain).then(|| Box::new(Extra { times, batch, dependencies }));
         let end = end.map_or_else(OnceLock::new, OnceLock::from);
-        let (work, dependencies) = (Arc::clone(work), OnceLock::new());
-        Self { end, times, status, work, dependencies, spot, batch }
+        Self { end, extra, status: AtomicU8::new(PENDING), work: Arc::clone(work), spot }
     }
     /// Makes it depend on commands that threads of the adapter execute. To be called before the signal is
     /// published.
-    pub(super) fn depend_on(&self, dependencies: Dependencies) {
-        let _first = self.dependencies.set(dependencies);
+    pub(super) fn depend_on(&mut self, dependencies: Dependencies) {
+        self.extra.get_or_insert_default().dependencies = Some(dependencies);
     }
     /// What it depends on besides the driver, unless all of that is known to have succeeded.
     pub(super) fn dependencies(&self) -> Option<&Dependencies> {
-        self.dependencies.get().filter(|dependencies| !dependencies.is_well())
+        self.all_dependencies().filter(|dependencies| !dependencies.is_well())
+    }
+    fn all_dependencies(&self) -> Option<&Dependencies> {
+        self.extra.as_ref()?.dependencies.as_ref()
     }
     fn has_failed(&self) -> bool {
-        self.dependencies.get().is_some_and(Dependencies::has_failed)
+        self.all_dependencies().is_some_and(Dependencies::has_failed)
+    }
+    fn marks(&self) -> Option<&Marks> {
+        self.extra.as_ref()?.times.as_ref()
+    }
+    /// The number of its batch; 0 for none.
+    fn batch(&self) -> u64 {
+        self.extra.as_ref().map_or(0, |extra| extra.batch)
     }
     /// The end of a command that had nothing to do: complete at once.
+    #[inline(always)]
     pub(super) fn over(work: &Arc<QueueState>) -> Self {
-        let this = Self::new(work, None, None, (None, 0));
-        this.settle(COMPLETE);
-        this
+        let (end, status) = (OnceLock::new(), AtomicU8::new(COMPLETE));
+        Self { end, extra: None, status, work: Arc::clone(work), spot: None }
     }
     /// The queue state that it belongs to.
     #[inline]
@@ -243,7 +260,7 @@ impl Signal {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn times(&self) -> Result<Option<Times>> {
-        let Some(marks) = &self.times else { return Ok(None) };
+        let Some(marks) = self.marks() else { return Ok(None) };
         let clock = self.work.device.clock();
         let submitted = clock.nanoseconds(marks.submitted);
         let is_over = self.status() == Status::Complete;
@@ -267,7 +284,10 @@ impl Signal {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn send(&self) -> Result<()> {
-        if self.batch == 0 { Ok(()) } else { self.work().flush_up_to(self.batch) }
+        match self.batch() {
+            0 => Ok(()),
+            batch => self.work().flush_up_to(batch),
+        }
     }
     #[inline]
     fn settle(&self, status: u8) {
@@ -291,7 +311,9 @@ impl Signal {
     #[inline]
     pub(super) fn is_settled(&self) -> bool {
         let is_done = match self.status.load(Acquire) {
-            PENDING => self.batch == 0 && (self.is_passed() || matches!(self.is_idle(), Ok(true))),
+            PENDING => {
+                self.batch() == 0 && (self.is_passed() || matches!(self.is_idle(), Ok(true)))
+            }
             status => return status == COMPLETE,
         };
         if is_done {
@@ -347,7 +369,7 @@ impl Signal {
     /// Whether a later command of its lane is known to be complete. Not used with profiling, where the driver
     /// is queried.
     fn is_passed(&self) -> bool {
-        self.times.is_none() && self.spot.is_some_and(|spot| self.work().has_passed(spot))
+        self.marks().is_none() && self.spot.is_some_and(|spot| self.work().has_passed(spot))
     }
     /// The outcome, if it is known without a query.
     pub(super) fn known(&self) -> Option<Result<()>> {
@@ -392,7 +414,7 @@ impl Signal {
     }
     #[cold]
     fn failure(&self) -> Error {
-        match self.dependencies.get().and_then(Dependencies::failure) {
+        match self.all_dependencies().and_then(Dependencies::failure) {
             Some(error) => Error::new(
                 ErrorKind::DependencyFailed,
                 format!("the command of an event that was waited for has failed: {error}"),
@@ -415,8 +437,9 @@ impl Drop for Signal {
             return; // another thread may have held a lock of the cache at the fork
         }
         let cache = &self.work.cache;
-        let timed = self.times.is_some();
-        if let Some(start) = self.times.as_mut().and_then(|times| times.start.take()) {
+        let times = self.extra.as_mut().and_then(|extra| extra.times.as_mut());
+        let timed = times.is_some();
+        if let Some(start) = times.and_then(|times| times.start.take()) {
             cache.give(start, true);
         }
         if let Some(end) = self.end.take() {

@@ -29,7 +29,7 @@ use super::{
     reusable::{Core, ImportPayload},
     signal::Signal,
     signaller::SignalRecord,
-    submission::How,
+    submission::{How, Made},
     work::{Engines, QueueState},
 };
 use std::sync::Arc;
@@ -45,9 +45,6 @@ use ze_sys::{
 
 /// The default number of commands of a batch.
 const BATCH: u32 = 16;
-
-/// The result of a submission: the command's point, if one is wanted.
-type Made = Result<Option<Point>>;
 
 /// A stream as the core holds it. Its lists outlive it until they are idle.
 #[derive(Debug)]
@@ -127,7 +124,8 @@ pub(super) fn has_sharing(device: &DriverDevice) -> bool {
 }
 
 /// Enqueues a barrier, unless it would have no effect.
-fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<Option<Signal>> {
+#[inline]
+fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
     let is_superfluous = what.waits.is_empty()
         && work.fates.last().is_none()
         && match what.completion {
@@ -137,7 +135,10 @@ fn barrier(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Result<O
         };
     if is_superfluous {
         work.check()?;
-        return Ok(what.completion.wants_point().then(|| Signal::over(work)));
+        return match what.completion.wants_point() {
+            true => Ok(Some(Point::Command(Signal::over(work)))),
+            false => Ok(None),
+        };
     }
     let how = How { is_one_append: true, ..How::default() };
     work.put(what, how, |list, _| list.barrier())
@@ -148,7 +149,7 @@ fn call_native(
     work: &Arc<QueueState>,
     what: &Submission<'_, LevelZero>,
     call: ur_hal::NativeCall<'_>,
-) -> Result<Option<Signal>> {
+) -> Made {
     let how = How { is_one_append: true, at_once: true, ..How::default() };
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     work.put(&before, how, |list, _| list.barrier())?;
@@ -190,32 +191,30 @@ fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core)
 /// Enqueues a command all of whose memory its device can access.
 #[inline]
 fn submit(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
-    let signal = match *what.command {
-        Command::Barrier => barrier(work, what)?,
-        Command::HostCall(call) => host_task::run(work, call, what)?,
-        Command::Native(call) => call_native(work, what, call)?,
+    match *what.command {
+        Command::Barrier => barrier(work, what),
+        Command::HostCall(call) => host_task::run(work, call, what),
+        Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signals::Point(Point::Reusable(core))) => {
             signal(work, what, core)?;
-            None
+            Ok(None)
         }
         ref command => {
             if let Command::Launch(launch) = command {
                 launch.geometry.offset_words()?; // checked before anything is appended
             }
-            work.put(what, How::of(command), |list, _| list.append(command))?
+            work.put(what, How::of(command), |list, _| list.append(command))
         }
-    };
-    Ok(signal.map(Point::Command))
+    }
 }
 /// Has a thread execute a command; its point fails if the thread's work fails.
-fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Far) -> Made {
+fn submit_far(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, far: Box<Far>) -> Made {
     let fate = Fate::by_thread();
     let inside = Arc::clone(&fate);
     let how = How { at_once: true, fate: Some(&fate), ..How::default() };
-    let made = work.put_with_fate(what, how, |list, kept| {
+    work.put_with_fate(what, how, |list, kept| {
         by_thread(work, list, kept, move |reached| inside.meet(|| reached.and_then(|()| far.run())))
-    });
-    Ok(made?.map(Point::Command))
+    })
 }
 
 impl Streams for LevelZero {
@@ -246,10 +245,12 @@ impl Streams for LevelZero {
     /// If the stream's device cannot access the memory of a command, a thread executes it.
     fn submit(stream: &Stream, submission: &Submission<'_, Self>) -> Made {
         let work = stream.work()?;
-        match Far::of(&work.utility_lists, &work.device, submission.command)? {
-            Some(far) => submit_far(work, submission, far),
-            None => submit(work, submission),
+        if work.has_far_memory
+            && let Some(far) = Far::of(&work.utility_lists, &work.device, submission.command)?
+        {
+            return submit_far(work, submission, far);
         }
+        submit(work, submission)
     }
     fn flush(stream: &Stream) -> Result<()> {
         stream.work()?.flush()

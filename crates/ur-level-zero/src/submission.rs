@@ -24,6 +24,9 @@ use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait};
 /// A submission of this backend.
 type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
 
+/// The result of a submission: the command's point, if one is wanted. It is made where it is returned, and moved nowhere.
+pub(super) type Made = Result<Option<Point>>;
+
 /// Events that must be kept until a command has executed.
 pub(super) type PooledEvents = Vec<Arc<PooledEvent>>;
 
@@ -64,8 +67,8 @@ pub(super) struct Waits {
 }
 
 impl QueueState {
-    /// Submits a command, and returns its end if that is wanted. `body` appends the command; besides the list
-    /// it gets the events that must be kept until the command has executed.
+    /// Submits a command. `body` appends it; besides the list it gets the events that must be kept until the command has
+    /// executed.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if a dependency has failed; the command's own error, if it is waited for;
@@ -76,26 +79,38 @@ impl QueueState {
         what: &Submission<'_>,
         how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
-    ) -> Result<Option<Signal>> {
+    ) -> Made {
         self.check()?;
-        let mut begun = None;
-        let made = match self.place_alone(what, how)? {
-            Some((turn, number)) => {
-                begun = Some(number);
+        match self.place_alone(what, how)? {
+            Some((turn, number)) if !what.completion.is_awaited() => {
                 self.put_alone(turn, number, what, how, body)
             }
-            None => self.append_behind(what, how, &mut begun, body),
-        };
-        let is_awaited = what.completion.is_awaited();
-        let done = made.and_then(|signal| {
-            signal.iter().filter(|_| is_awaited).try_for_each(Signal::wait)?;
-            Ok(signal)
+            Some((turn, number)) => self.wait_for_made(
+                what,
+                self.put_alone(turn, number, what, how, body),
+                Some(number),
+            ),
+            None => {
+                let mut begun = None;
+                let end = self.append_behind(what, how, &mut begun, body);
+                let made = end.map(|end| end.map(Point::Command));
+                self.wait_for_made(what, made, begun)
+            }
+        }
+    }
+    /// Waits for a command if that is wanted; `begun`: the lane in which there is at least a part of it.
+    fn wait_for_made(&self, what: &Submission<'_>, made: Made, begun: Option<usize>) -> Made {
+        if !what.completion.is_awaited() {
+            return made;
+        }
+        let done = made.and_then(|made| {
+            made.iter().try_for_each(Point::wait)?;
+            Ok(made)
         });
-        if let Some(number) = begun.filter(|_| is_awaited && done.is_err()) {
+        if let Some(number) = begun.filter(|_| done.is_err()) {
             self.wait_for_part(number);
         }
-        let signal = done?;
-        Ok(signal.filter(|_| what.completion.wants_point()))
+        done.map(|made| made.filter(|_| what.completion.wants_point()))
     }
     /// [`put`](Self::put) of a command of which threads execute parts, if it has a `fate`.
     pub(super) fn put_with_fate(
@@ -103,7 +118,7 @@ impl QueueState {
         what: &Submission<'_>,
         how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
-    ) -> Result<Option<Signal>> {
+    ) -> Made {
         let made = self.put(what, how, body);
         if let Some(fate) = how.fate {
             if made.is_err() {
@@ -163,7 +178,7 @@ impl QueueState {
         what: &Submission<'_>,
         how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
-    ) -> Result<Option<Signal>> {
+    ) -> Made {
         self.mark_tail(&mut turn, number)?;
         let is_wanted = what.completion != Completion::None;
         let is_late = is_wanted && self.does_without(&mut turn, number);
@@ -182,11 +197,11 @@ impl QueueState {
         lane.tail = is_late.then_some(spot.number);
         lane.tidy(&self.cache)?;
         drop(turn);
-        let signal = is_wanted.then(|| Signal::new(self, end, None, (Some(spot), 0)));
-        if let (Some(signal), Some(dependencies)) = (&signal, self.fates.last()) {
-            signal.depend_on(dependencies);
+        if !is_wanted {
+            return Ok(None);
         }
-        Ok(signal)
+        let dependencies = self.fates.last();
+        Ok(Some(Point::Command(Signal::new(self, end, (Some(spot), 0), None, dependencies))))
     }
     /// Appends a command, and returns its end if that is wanted. Unlike [`put`](Self::put) always takes the
     /// general path.
@@ -249,11 +264,11 @@ impl QueueState {
         let held = turn.lane_mut(number).held();
         let signal = put.body(what, how, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| self.cache.give(mark, false));
-        let signal = signal?;
+        let mut signal = signal?;
         if let Some(dependencies) = dependencies.as_ref().filter(|_| leads) {
             self.fates.follow(dependencies);
         }
-        if let Some(signal) = &signal {
+        if let Some(signal) = &mut signal {
             let end = signal.kind().filter(|_| batch != 0);
             let collected = end.and_then(|end| turn.lane_mut(number).batch_signals(end));
             let all = match (dependencies, collected) {
@@ -387,7 +402,7 @@ impl<'put> Put<'put> {
         }
         let profile = what.profile;
         let times = submitted.map(|submitted| Marks { submitted, start, profile });
-        let signal = |end| Signal::new(self.work, Some(end), times, (Some(self.spot), self.batch));
-        Ok(end.map(signal))
+        let at = (Some(self.spot), self.batch);
+        Ok(end.map(|end| Signal::new(self.work, Some(end), at, times, None)))
     }
 }

@@ -3,6 +3,7 @@
 use super::{
     announcer,
     context::DriverContext,
+    crossing::is_possible,
     device::DriverDevice,
     driver::RawEvent,
     fate::{Dependencies, Fates},
@@ -61,6 +62,8 @@ pub struct QueueState {
     pub(super) context: usize,
     pub(super) engines: Engines,
     pattern: usize,
+    /// Whether there can be memory that its device does not reach.
+    pub(super) has_far_memory: bool,
     /// Whether lists tell of the ends of commands that signal nothing as cheaply as events would.
     pub(super) has_cheap_ends: bool,
     /// How many commands get to the device together, if nobody waits for one earlier; `None`: each as it is enqueued.
@@ -133,6 +136,7 @@ impl QueueState {
             context: number,
             engines,
             pattern,
+            has_far_memory: is_possible(device),
             has_cheap_ends: device.shows_ends_of_lists(),
             batch_size,
             is_in_order,

@@ -10,8 +10,8 @@ pub fn file(spec: &Spec) -> Result<Output, String> {
         results.variants.iter().filter_map(|v| Some((v.name.strip_prefix("Error")?, v))).collect();
     let mut s = String::from(
         "//! Every error code of the specification. New codes may be added, so matches need a wildcard.\n\
-         use std::fmt;\nuse ur_sys::ur_result_t;\n\n/// Why a call failed: the codes that C callers get.\n\
-         #[repr(u32)]\n#[non_exhaustive]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\npub enum ErrorCode {\n",
+         use std::fmt;\nuse ur_sys::ur_result_t;\n\n/// Why a call failed: the codes that C callers get. A whole word, like `ur_hal::ErrorKind`, and for its reason.\n\
+         #[repr(u64)]\n#[non_exhaustive]\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\npub enum ErrorCode {\n",
     );
     for (name, v) in &codes {
         let _ = writeln!(s, "    /// `{}`\n    {name} = {},", v.c, v.value);

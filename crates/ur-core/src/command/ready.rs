@@ -193,6 +193,11 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     pub fn profile(&self, of_queue: Profile) -> Profile {
         if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
     }
+    /// Whether it uses any objects.
+    #[inline(always)]
+    pub(crate) fn uses_any(&self) -> bool {
+        !matches!((&self.uses, self.more), ([None, None], []))
+    }
     /// All objects that it uses.
     pub fn used(&self) -> impl Iterator<Item = &Used<'a, D>> {
         self.uses.iter().chain(self.more).flatten()

@@ -38,15 +38,15 @@ pub(crate) enum Pending<'a, D: HasStreams> {
 
 impl<D: HasStreams> Event<D> {
     /// The event of one command of a queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn of(
         queue: Owned<Queue<D>>,
         command: ur_command_t,
         point: D::Point,
         profile: Profile,
     ) -> Owned<Self> {
-        let state = State::Point(point);
-        Owned::new(Self { context: None, queue: Some(queue), command, profile, state })
+        let queue = Some(queue);
+        Owned::made(|| Self { context: None, queue, command, profile, state: State::Point(point) })
     }
     /// The event of several commands of a queue.
     pub(crate) fn of_run(

@@ -108,11 +108,18 @@ pub(super) fn end<D: HasGraphs>(queue: &Queue<D>) -> Result<Owned<Graph<D>>> {
 ///
 /// # Errors
 /// `GRAPH_INTERNAL_EVENT` if one of `events` belongs to a capture that has ended.
-#[inline]
+#[inline(always)] // most commands wait for no event: one load then
 pub fn is_recording<D: HasGraphs>(
     queue: &Queue<D>,
     events: &[Borrowed<'_, Event<D>>],
 ) -> Result<bool> {
+    match events {
+        [] => Ok(queue.capture().is_active()),
+        _ => is_drawn_in(queue, events),
+    }
+}
+/// The same of a command that waits for events.
+fn is_drawn_in<D: HasGraphs>(queue: &Queue<D>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
     if D::CAN_BE_CAPTURED && events.iter().any(|event| event.is_shared()) {
         D::check_word_wait(queue.stream())?;
     }

@@ -64,7 +64,7 @@ pub(crate) fn submit_with_newest<D: HasStreams>(
     what: &Submission<'_, D>,
     ready: &Ready<'_, D>,
 ) -> ur_hal::Result<Option<D::Point>> {
-    match ready.buffers().any(|(mem, ..)| mem.storage().is_copied()) {
+    match ready.uses_any() && ready.buffers().any(|(mem, ..)| mem.storage().is_copied()) {
         false => submit_keeping(queue, what, ready),
         true => submit_behind_copies(queue, what, ready),
     }
@@ -77,7 +77,7 @@ fn submit_keeping<D: HasStreams>(
     what: &Submission<'_, D>,
     ready: &Ready<'_, D>,
 ) -> ur_hal::Result<Option<D::Point>> {
-    if D::KEEPS_OBJECTS && !matches!((&ready.uses, ready.more), ([None, None], [])) {
+    if D::KEEPS_OBJECTS && ready.uses_any() {
         for used in ready.used() {
             // Of these a command uses at most one.
             let kept: Arc<dyn Any + Send + Sync> = match used {

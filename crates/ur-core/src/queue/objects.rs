@@ -179,7 +179,7 @@ impl<D: HasStreams> Queue<D> {
         outcome.map_err(|error| self.noted(error))
     }
     #[cold]
-    fn noted(&self, error: ur_hal::Error) -> Error {
+    pub(super) fn noted(&self, error: ur_hal::Error) -> Error {
         use ur_hal::ErrorKind::{DependencyFailed, InvalidOperation};
         if !matches!(error.kind(), DependencyFailed | InvalidOperation) {
             // In a forked child the signals are the parent's.

@@ -64,11 +64,16 @@ impl<D: HasStreams> Wanted<D> {
         queue: Borrowed<'_, Queue<D>>,
         outcome: ur_hal::Result<Option<D::Point>>,
     ) -> Enqueued<D> {
-        let point = if self.completion.is_awaited() { queue.note(outcome)? } else { outcome? };
-        Ok(match (self.of, point) {
-            (Some(queue), Some(point)) => Some(Event::of(queue, self.name, point, self.profile)),
-            _ => None,
-        })
+        // The point is moved once, into the event's slot: it can be read only when it has left the processor's store buffer.
+        match outcome {
+            Ok(Some(point)) => Ok(match self.of {
+                Some(queue) => Some(Event::of(queue, self.name, point, self.profile)),
+                None => None,
+            }),
+            Ok(None) => Ok(None),
+            Err(error) if self.completion.is_awaited() => Err(queue.noted(error)),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 /// A wait list in the driver's terms. Like [`Waits`], it is filled in place.
