@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_lock::locked;
-use ur_sys::{ur_result_t as R, *};
+use ur_sys::{ur_result_t as R, ur_virtual_mem_access_flags_t as Access, *};
 use usm::*;
 
 /// Held by whoever enables access, and by whoever looks whether there is any: it is the process's.
@@ -124,6 +124,31 @@ fn rights(device: i32, at: *const c_void) -> u32 {
     driver!(b"cuCtxPopCurrent_v2", &raw mut context => *mut usize);
     driver!(b"cuDevicePrimaryCtxRelease_v2", device => i32);
     rights as u32
+}
+#[test]
+fn a_peer_may_do_with_a_mapping_what_its_own_device_may() {
+    let Some((one, other)) = two() else { return };
+    let _alone = locked(&ACCESS);
+    let (context, granule, mut at) = (other.context, granule(&other), null_mut());
+    assert_eq!(call!(virtual_mem.reserve(context, null(), granule, &mut at)), R::SUCCESS);
+    let memory = physical(&other, granule);
+    let map = |access| call!(virtual_mem.map(context, at, granule, memory, 0, access));
+    let set = |access| call!(virtual_mem.set_access(context, at, granule, access));
+    let switch = |on| match on {
+        true => call!(usm_p2p_exp.enable_peer_access_exp(one.device, other.device)),
+        false => call!(usm_p2p_exp.disable_peer_access_exp(one.device, other.device)),
+    };
+    let seen = || rights(0, at);
+    assert_eq!((map(Access::READ_ONLY), seen()), (R::SUCCESS, 0));
+    assert_eq!((switch(true), seen()), (R::SUCCESS, 1));
+    for (access, own) in [(Access::READ_WRITE, 3), (Access::NONE, 0), (Access::READ_ONLY, 1)] {
+        assert_eq!((set(access), seen()), (R::SUCCESS, own));
+    }
+    assert_eq!((switch(false), seen()), (R::SUCCESS, 0));
+    assert_eq!((set(Access::READ_WRITE), seen()), (R::SUCCESS, 0));
+    assert_eq!(call!(virtual_mem.unmap(context, at, granule)), R::SUCCESS);
+    assert_eq!(call!(virtual_mem.free(context, at, granule)), R::SUCCESS);
+    assert_eq!(call!(physical_mem.release(memory)), R::SUCCESS);
 }
 #[test]
 fn copies_take_no_peer_access_and_leave_none_behind() {

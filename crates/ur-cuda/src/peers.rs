@@ -79,11 +79,12 @@ impl<D: Dialect> Peers<D> {
             *own = rights;
         }
     }
-    /// `home`, and those of `devices` whose context exists.
-    pub(super) fn started_of(&self, home: &DriverDevice<D>, devices: &[i32]) -> Vec<i32> {
-        let known = self.known();
-        let is_there = |number: &&i32| **number == home.number() || known.started.contains(number);
-        devices.iter().filter(is_there).copied().collect()
+    /// The devices that have access to a mapping of `home` now, if it gives any: `home` itself, those of `always` whose context
+    /// exists, and those that were enabled.
+    pub(super) fn of_mapping(&self, home: &DriverDevice<D>, always: &[i32]) -> Vec<i32> {
+        let mut all = self.admitted(home, always);
+        all.push(home.number());
+        all
     }
     /// To be called when the context of the device `number` has been created: gives it access to all memory
     /// that it should have access to.
@@ -102,7 +103,7 @@ impl<D: Dialect> Peers<D> {
         self.set_access(memory, number, is_meant, None)
     }
     /// Sets the access of the device `number` to the memory that is meant, by its own device and the devices that have
-    /// access independent of the switch: switched on or off, or to what each mapping says.
+    /// access independent of the switch: to what each mapping says, unless it is switched off.
     fn set_access(
         &self,
         memory: Entries<D>,
@@ -111,15 +112,10 @@ impl<D: Dialect> Peers<D> {
         switched: Option<bool>,
     ) -> Result<()> {
         for (at, (one, own)) in memory.mappings {
-            let rights = match switched {
-                Some(true) => 3,
-                Some(false) => 0,
-                None if own == 0 => continue,
-                None => own,
-            };
-            if !is_meant(&one.home, &one.always) {
-                continue;
+            if own == 0 || !is_meant(&one.home, &one.always) {
+                continue; // nobody has access
             }
+            let rights = if switched == Some(false) { 0 } else { own };
             let set = virtual_memory::set_access(&one.home, at, one.bytes, &[number], rights);
             if set.is_err() && self.known().memory.mappings.contains_key(&at) {
                 return set; // otherwise it was unmapped meanwhile

@@ -142,8 +142,8 @@ impl<D: Dialect> VirtualMemory for Family<D> {
         let (device, peers) = (memory.device(), &D::statics().memory.get().peers);
         // Before the devices are selected, so that one that is started meanwhile gets the new rights.
         peers.set_rights(at..at + size as u64, rights);
-        let reaching = peers.started_of(device, &reaching(device, devices)?);
-        native::set_access(device, at, size, &reaching, rights)
+        let all = peers.of_mapping(device, &reaching(device, devices)?);
+        native::set_access(device, at, size, &all, rights)
     }
     fn unmap(_: &Reservation<D>, part: Range, memory: &Physical<D>) -> Result<()> {
         let (at, size) = numbers(part);
