@@ -580,6 +580,48 @@ fn the_driver_changes_launches_of_a_command_buffer_in_their_place() {
 }
 
 #[test]
+fn a_launch_begins_at_its_own_offset_or_is_refused_whole() {
+    let Some(zero) = Zero::new() else { return };
+    let (made, array) = (built(&zero, &spirv::set()), zero.device_memory(4096));
+    let set = kernel(made, c"set");
+    zero.write(array, &[0_u32; 1024]);
+    let launch = |number: u32, offset: usize, items: usize| {
+        let desc = [
+            argument(0, Kind::POINTER, 8, Value { pointer: array }),
+            argument(1, Kind::VALUE, 4, Value { value: (&raw const number).cast() }),
+        ];
+        let (offset, global, none) = ([offset], [items], null());
+        call!(enqueue_exp.kernel_launch_with_args_exp(
+            zero.queue,
+            set,
+            1,
+            offset.as_ptr(),
+            global.as_ptr(),
+            none,
+            2,
+            desc.as_ptr(),
+            null(),
+            0,
+            null(),
+            null_mut()
+        ))
+    };
+    // The driver's offsets have 32 bits. Nothing of the refused launch is left for the next, and no offset of the one before.
+    for (number, offset, code) in
+        [(1, 512, R::SUCCESS), (2, 1 << 33, R::ERROR_INVALID_VALUE), (3, 0, R::SUCCESS)]
+    {
+        assert_eq!(launch(number, offset, 256), code, "{offset}");
+    }
+    zero.finish();
+    let now = zero.read::<u32, 1024>(array);
+    let parts: Vec<_> = now.chunks(256).map(|part| (part[0], part[255])).collect();
+    assert_eq!(parts, [(3, 3), (0, 0), (1, 1), (0, 0)]);
+    assert_eq!(call!(kernel.release(set)), R::SUCCESS);
+    release(&[made]);
+    zero.free(array);
+}
+
+#[test]
 fn a_kernel_writes_the_end_of_a_large_buffer() {
     let Ok(gib) = std::env::var("CAUSEWAY_CARD_GIB") else {
         return println!("skipped: cargo xtask level-zero-card says how large it is to be");

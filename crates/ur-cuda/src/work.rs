@@ -13,7 +13,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
-use ur_hal::{Moment as _, Result, StreamState, StreamStates};
+use ur_hal::{Moment as _, Result, StreamState, StreamStates, unless_gone};
 use ur_ipc::arena;
 use ur_lock::locked;
 
@@ -326,10 +326,7 @@ pub(super) fn submitted<D: Dialect>(context: usize, since: u64) -> Vec<Moment<D>
 /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; the driver's error if it is not known
 /// that all is complete; none if the device is lost.
 pub(super) fn wait_for_all<D: Dialect>(context: usize) -> Result<()> {
-    match finish(&submitted::<D>(context, 0)) {
-        Err(error) if error.kind().is_gone() => Ok(()),
-        done => done,
-    }
+    unless_gone(finish(&submitted::<D>(context, 0)))
 }
 /// Waits for all commands submitted so far to queues of `device`.
 ///

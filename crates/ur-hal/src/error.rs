@@ -133,6 +133,17 @@ struct Detail {
     status: Option<i32>,
 }
 
+/// The outcome of a wait, without an error that says that nothing runs any more: then there is nothing to wait for.
+///
+/// # Errors
+/// Any other.
+pub fn unless_gone(waited: Result<()>) -> Result<()> {
+    match waited {
+        Err(error) if error.kind().is_gone() => Ok(()),
+        waited => waited,
+    }
+}
+
 impl Error {
     /// An error with a sentence that says what happened and what to do about it.
     pub fn new(kind: ErrorKind, message: impl Into<Cow<'static, str>>) -> Self {

@@ -75,8 +75,6 @@ pub struct DeviceFacts {
     /// Whether queues are reported to be in order or out of order and profiled, and nothing else. Whatever else can be
     /// asked of a queue has no effect then.
     pub has_plain_queues: bool,
-    /// Whether the driver can execute recorded commands; `None` if the core submits them again each time.
-    pub records: Option<bool>,
 }
 /// How the execution units of a GPU are arranged.
 #[derive(Clone, Copy, Debug)]

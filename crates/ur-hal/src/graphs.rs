@@ -15,6 +15,10 @@ pub trait Graphs: Streams {
     /// Whether the driver has graphs. Otherwise the core calls no method of this trait.
     const HAS_GRAPHS: bool = false;
 
+    /// Whether the installed driver can execute them: older ones may lack it. Asked only with `HAS_GRAPHS`.
+    fn executes_graphs() -> bool {
+        Self::HAS_GRAPHS
+    }
     /// Checks that graphs can contain a command, which is about to be recorded.
     fn check_recordable(
         context: &Self::Context,

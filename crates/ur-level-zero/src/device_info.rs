@@ -2,7 +2,7 @@
 use super::{
     DriverDevice, LevelZero,
     extensions::Extensions,
-    native::{device as native, driver::text, list::List, sysman::Sysman, virtual_memory},
+    native::{device as native, driver::text, sysman::Sysman, virtual_memory},
     options,
 };
 use std::sync::Arc;
@@ -57,7 +57,6 @@ impl DescribesDevices for LevelZero {
             cache_line: Some(64),
             buffer_alignment: Some(1),
             has_plain_queues: true,
-            records: Some(List::can_execute()),
             ..DeviceFacts::default()
         })
     }

@@ -206,6 +206,9 @@ fn signals(work: &Arc<QueueState>, count: usize, profile: Profile) -> Result<Vec
 
 impl Graphs for LevelZero {
     const HAS_GRAPHS: bool = true;
+    fn executes_graphs() -> bool {
+        List::can_execute()
+    }
     fn check_recordable(
         context: &DriverContext,
         device: &Arc<DriverDevice>,
@@ -217,7 +220,7 @@ impl Graphs for LevelZero {
         ByThread::of(context.utility_lists(), device, command).map(drop)
     }
     fn graph(context: &DriverContext, device: &Arc<DriverDevice>) -> Result<Graph> {
-        if !List::can_execute() {
+        if !Self::executes_graphs() {
             return Err(Error::new(
                 ErrorKind::Unsupported,
                 "this driver cannot execute command lists in queues: a newer one may",

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::log::notice;
 use std::sync::{Arc, atomic::Ordering::*};
-use ur_hal::{Moment as _, Result, Severity, StreamState, StreamStates};
+use ur_hal::{Moment as _, Result, Severity, StreamState, StreamStates, unless_gone};
 
 impl QueueState {
     /// Ends the use: the queue was released. Its lists are kept until they are idle.
@@ -136,10 +136,6 @@ pub(super) fn submitted(context: usize, since: u64) -> Vec<Moment> {
 /// # Errors
 /// Returns the driver's error if it is not known that all is complete; none if the device is lost.
 pub(super) fn wait_for_all(context: usize) -> Result<()> {
-    let unless_gone = |done: Result<()>| match done {
-        Err(error) if error.kind().is_gone() => Ok(()),
-        done => done,
-    };
     let (mut marks, mut done) = (vec![], Ok(()));
     for moment in submitted(context, 0) {
         let marked = moment.mark().map(|mark| marks.extend(mark.map(|mark| (moment.work, mark))));

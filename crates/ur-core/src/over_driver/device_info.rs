@@ -34,7 +34,7 @@ pub(super) fn answer<D: HasDevices>(
         || memory::<D>(&device, name, answer)?
         || sharing::<D>(&device, name, answer)?
         || images::<D>(&device, name, answer)?
-        || recordings::<D>(&device, name, answer)?
+        || recordings::<D>(name, answer)?
         || constants(name, answer)?
     {
         return Ok(true);
@@ -385,17 +385,16 @@ fn constants(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     Ok(true)
 }
 /// Command buffers and graphs. Every kind of update is supported, because the core keeps what is recorded.
-fn recordings<D: HasDevices>(device: &Device<D>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+fn recordings<D: HasDevices>(name: I, answer: &mut Answer<'_>) -> Result<bool> {
     use ur_device_command_buffer_update_capability_flags_t as F;
-    let records = || facts(device).map(|facts| facts.records);
-    let has = || records().map(|records| records.unwrap_or(true));
+    let has = !D::HAS_GRAPHS || D::executes_graphs();
     match name {
         I::COMMAND_BUFFER_SUPPORT_EXP
         | I::COMMAND_BUFFER_EVENT_SUPPORT_EXP
-        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(has()?),
-        I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(has()? && records()?.is_none()),
+        | I::GRAPH_RECORD_AND_REPLAY_SUPPORT_EXP => answer.bool(has),
+        I::COMMAND_BUFFER_SUBGRAPH_SUPPORT_EXP => answer.bool(!D::HAS_GRAPHS),
         I::COMMAND_BUFFER_UPDATE_CAPABILITIES_EXP => {
-            answer.value(&if has()? { F::VALID } else { F::default() }.bits())
+            answer.value(&if has { F::VALID } else { F::default() }.bits())
         }
         _ => return Ok(false),
     }?;
