@@ -9,8 +9,7 @@ use super::{
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
 };
-use std::{thread::sleep, time::Duration};
-use ur_hal::{Completion, Order, Result, Submission, Wait};
+use ur_hal::{Completion, Order, Result, Submission, Wait, wait_for_taken};
 
 /// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
 /// is current.
@@ -63,7 +62,12 @@ pub(super) fn put<D: Dialect>(
         true => Marks::begin(device, &on, stream, what.profile)?,
         false => None,
     };
-    body(stream)?;
+    body(stream).inspect_err(|error| {
+        // A part of it may have been enqueued, unless its arguments were refused.
+        if what.is_waited_for() && error.kind().has_run_out() {
+            wait_for_taken(|| stream.is_idle());
+        }
+    })?;
     let end_it = || {
         let before = putting.before();
         let end = match what.completion {
@@ -94,23 +98,8 @@ pub(super) fn put<D: Dialect>(
     };
     // The caller of a blocking command may use its memory again when it is told of a failure.
     end_it().inspect_err(|_| {
-        if waits_anyway {
-            wait_for_taken(stream);
+        if what.is_waited_for() {
+            wait_for_taken(|| stream.is_idle());
         }
     })
-}
-/// Waits for a command that the driver took, but whose end cannot be noted. While the driver cannot even tell whether it is
-/// complete, it is asked again, but not for ever.
-#[cold]
-fn wait_for_taken<D: Dialect>(stream: &Stream<D>) {
-    let (mut failures, nap) = (0, Duration::from_millis(1));
-    while failures < 1_000 {
-        match stream.is_idle() {
-            Ok(true) => return,
-            Ok(false) => failures = 0,
-            Err(error) if error.kind().is_gone() => return,
-            Err(_) => failures += 1,
-        }
-        sleep(nap);
-    }
 }

@@ -133,6 +133,20 @@ struct Detail {
     status: Option<i32>,
 }
 
+/// Waits for what a driver took of a blocking command that it then refused, or refused to wait for: its caller may use the
+/// memory again when it is told so. While the driver cannot even tell whether all is over, it is asked again, but not for ever.
+pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
+    let mut failures = 0;
+    while failures < 1_000 {
+        match is_over() {
+            Ok(true) => return,
+            Ok(false) => failures = 0,
+            Err(error) if error.kind().is_gone() => return,
+            Err(_) => failures += 1,
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
 /// The outcome of a wait, without an error that says that nothing runs any more: then there is nothing to wait for.
 ///
 /// # Errors

@@ -27,7 +27,7 @@ use super::{
 };
 use std::{ptr::null, sync::Arc};
 use ur_hal::{
-    Command, Error, ErrorKind, Execution, Graphs, HostCall, NativeHandle, Profile, Recorded,
+    Command, Error, ErrorKind, Execution, Graphs, HostCall, NativeHandle, Order, Profile, Recorded,
     Result, Submission,
 };
 
@@ -81,8 +81,8 @@ pub struct Graph {
     placed: Vec<Placed>,
     /// The mark behind the last execution.
     executed: Option<(Arc<QueueState>, EventKind)>,
-    /// Whether a part of an execution that was refused may be under way.
-    is_unmarked: bool,
+    /// The stream in which a part of an execution that was refused may be under way, with no mark behind it.
+    unmarked: Option<Arc<QueueState>>,
 }
 impl Graph {
     fn new(
@@ -95,9 +95,8 @@ impl Graph {
             false => fresh_list(utility_lists, device)?,
         };
         let (utility_lists, device) = (Arc::clone(utility_lists), Arc::clone(device));
-        let (parts, placed, executed) = Default::default();
-        let is_unmarked = false;
-        Ok(Self { utility_lists, device, parts, last, placed, executed, is_unmarked })
+        let (parts, placed, executed, unmarked) = Default::default();
+        Ok(Self { utility_lists, device, parts, last, placed, executed, unmarked })
     }
     fn by_thread(&self, command: &Command<'_, LevelZero>) -> Result<Option<ByThread>> {
         ByThread::of(&self.utility_lists, &self.device, command)
@@ -122,7 +121,7 @@ impl Graph {
             None => false,
         };
         if is_under_way
-            || self.is_unmarked
+            || self.unmarked.is_some()
             || !self.parts.is_empty()
             || self.placed.len() != commands.len()
         {
@@ -150,6 +149,46 @@ impl Graph {
         self.last.close()?;
         Ok(true)
     }
+    /// Executions follow one another, on whatever queues; the failure of one is not that of the next.
+    fn wait_for_last(
+        &self,
+        work: &Arc<QueueState>,
+        list: &List<'_>,
+        kept: &mut PooledEvents,
+    ) -> Result<()> {
+        let Some((before, mark)) = &self.executed else { return Ok(()) };
+        match before.has_debts() && !Arc::ptr_eq(before, work) {
+            true => wait_for_end((before, mark), work, list, kept)?,
+            false => list.wait_for(&[mark.raw()])?,
+        }
+        if let EventKind::Pooled(event) = mark {
+            kept.push(Arc::clone(event));
+        }
+        Ok(())
+    }
+    fn note_executed(&mut self, work: &Arc<QueueState>, mark: EventKind) {
+        if let Some((before, mark)) = self.executed.replace((Arc::clone(work), mark)) {
+            before.cache.give(mark, false);
+        }
+    }
+    /// Marks the end of what there may be of an execution that was refused, so that the next one follows it.
+    fn mark_refused(&mut self) -> Result<()> {
+        let Some(work) = self.unmarked.clone() else { return Ok(()) };
+        if work.is_idle()? {
+            self.unmarked = None;
+            return Ok(());
+        }
+        let mark = work.cache.take(false)?;
+        let how = How { at_once: true, ..How::default() };
+        let barrier = Submission { order: Order::AfterAll, ..Submission::new(&Command::Barrier) };
+        work.put(&barrier, how, |list, kept| {
+            self.wait_for_last(&work, list, kept)?;
+            list.signal(mark.raw())
+        })?;
+        self.note_executed(&work, mark);
+        self.unmarked = None;
+        Ok(())
+    }
     /// Appends an execution to a list of `work`, behind the one before.
     fn execute_in(
         &self,
@@ -158,16 +197,7 @@ impl Graph {
         kept: &mut PooledEvents,
         fate: Option<&Arc<Fate>>,
     ) -> Result<()> {
-        // Executions follow one another, on whatever queues; the failure of one is not that of the next.
-        if let Some((before, mark)) = &self.executed {
-            match before.has_debts() && !Arc::ptr_eq(before, work) {
-                true => wait_for_end((before, mark), work, list, kept)?,
-                false => list.wait_for(&[mark.raw()])?,
-            }
-            if let EventKind::Pooled(event) = mark {
-                kept.push(Arc::clone(event));
-            }
-        }
+        self.wait_for_last(work, list, kept)?;
         for (number, (part, by)) in (1..).zip(&self.parts) {
             list.execute(part.raw())?;
             let (by, fate, is_last) = (Arc::clone(by), fate.cloned(), number == self.parts.len());
@@ -268,13 +298,14 @@ impl Graphs for LevelZero {
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
-        graph.is_unmarked = true;
+        graph.mark_refused()?;
+        graph.unmarked = Some(Arc::clone(work));
         let end = work.put_with_fate(submission, how, |list, kept| {
             graph.execute_in(work, list, kept, fate.as_ref())?;
             signals.iter().try_for_each(|signal| list.mark(signal.raw()?))?;
             list.signal(mark.raw())
         })?;
-        graph.is_unmarked = false;
+        graph.unmarked = None;
         let depends = match &end {
             Some(Point::Command(end)) => end.dependencies().cloned(),
             _ => work.fates.last(),
@@ -282,9 +313,7 @@ impl Graphs for LevelZero {
         if let Some(depends) = depends {
             signals.iter_mut().for_each(|signal| signal.depend_on(depends.clone()));
         }
-        if let Some((before, mark)) = graph.executed.replace((Arc::clone(work), mark)) {
-            before.cache.give(mark, false);
-        }
+        graph.note_executed(work, mark);
         let signals = signals.into_iter().map(Point::Command).collect();
         Ok((end, signals))
     }

@@ -223,6 +223,7 @@ impl Lane {
             Ok(())
         });
         if !fate.has_failed() {
+            let _later = self.tidy(cache); // a batch that is sent before it is full has put it off
             return Ok(());
         }
         ends.iter().for_each(|end| signal_surely(end));

@@ -380,6 +380,10 @@ impl Signal {
             _ => None,
         }
     }
+    /// What is known after the driver failed to say how far the command is: no more than before, unless nothing runs any more.
+    fn unless_gone(&self, error: &Error) -> u8 {
+        if error.kind().is_gone() || self.work().is_lost() { FAILED } else { PENDING }
+    }
     pub(super) fn status(&self) -> Status {
         if self.status.load(Acquire) == PENDING {
             let outcome = match self.is_passed() {
@@ -388,9 +392,9 @@ impl Signal {
             };
             self.settle(match outcome {
                 Ok(true) => COMPLETE,
-                Ok(false) if !self.work().is_lost() => PENDING,
-                Err(error) if !error.kind().is_gone() && !self.work().is_lost() => PENDING,
-                Ok(false) | Err(_) => FAILED,
+                Ok(false) if self.work().is_lost() => FAILED,
+                Ok(false) => PENDING,
+                Err(error) => self.unless_gone(&error),
             });
         }
         match self.status.load(Acquire) {
@@ -427,7 +431,10 @@ impl Signal {
             true => Ok(()),
             false => self.send().and_then(|()| self.wait_for_end()),
         };
-        self.settle(if outcome.is_ok() { COMPLETE } else { FAILED });
+        self.settle(match &outcome {
+            Ok(()) => COMPLETE,
+            Err(error) => self.unless_gone(error),
+        });
         if self.has_failed() { outcome.and(Err(self.failure())) } else { outcome }
     }
 }

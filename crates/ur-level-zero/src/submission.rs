@@ -1,9 +1,7 @@
 //! Submits commands to command lists: the choice of the lane, the waits before the command, the events at its
 //! start and end, and batching. `streams.rs` decides how each kind of command is submitted.
 use super::{
-    LevelZero,
-    announcer::NAPS,
-    clock,
+    LevelZero, clock,
     driver::{RawDevice, RawEvent, RawList},
     fate::{Dependencies, Fate},
     lane::Lane,
@@ -19,7 +17,7 @@ use super::{
 };
 use smallvec::SmallVec;
 use std::sync::{Arc, MutexGuard};
-use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait};
+use ur_hal::{Command, Completion, Error, Order, Profile, Result, Wait, wait_for_taken};
 
 /// A submission of this backend.
 type Submission<'a> = ur_hal::Submission<'a, LevelZero>;
@@ -82,7 +80,7 @@ impl QueueState {
     ) -> Made {
         self.check()?;
         match self.place_alone(what, how)? {
-            Some((turn, number)) if !what.completion.is_awaited() => {
+            Some((turn, number)) if !what.is_waited_for() => {
                 self.put_alone(turn, number, what, how, body)
             }
             Some((turn, number)) => self.wait_for_made(
@@ -100,11 +98,12 @@ impl QueueState {
     }
     /// Waits for a command if that is wanted; `begun`: the lane in which there is at least a part of it.
     fn wait_for_made(&self, what: &Submission<'_>, made: Made, begun: Option<usize>) -> Made {
-        if !what.completion.is_awaited() {
+        if !what.is_waited_for() {
             return made;
         }
+        let is_awaited = what.completion.is_awaited();
         let done = made.and_then(|made| {
-            made.iter().try_for_each(Point::wait)?;
+            made.iter().filter(|_| is_awaited).try_for_each(Point::wait)?;
             Ok(made)
         });
         if let Some(number) = begun.filter(|_| done.is_err()) {
@@ -145,11 +144,7 @@ impl QueueState {
                 return;
             }
         }
-        let mut nap = NAPS[0];
-        while matches!(self.is_lane_idle(number as u32), Ok(false)) && !self.is_lost() {
-            std::thread::sleep(nap);
-            nap = (nap * 2).min(NAPS[1]);
-        }
+        wait_for_taken(|| Ok(self.is_lost() || self.is_lane_idle(number as u32)?));
     }
     /// The lane for a command that only depends on earlier commands of the same lane; `None` for all others.
     #[inline]
@@ -245,7 +240,7 @@ impl QueueState {
         for wait in what.waits {
             point(wait)?.order(self, &mut known, |kept| turn.keep(number, kept))?;
         }
-        turn.fence_before(number, &mut known.events);
+        let fence = turn.fence_before(number, &mut known.events);
         let mut marks = vec![];
         if what.order != Order::Free {
             self.gather(&mut turn, number, &mut known.events, &mut marks)?;
@@ -265,6 +260,7 @@ impl QueueState {
         let signal = put.body(what, how, list, times, |list| body(list, held));
         marks.into_iter().for_each(|mark| self.cache.give(mark, false));
         let mut signal = signal?;
+        turn.lane_mut(number).fence = fence;
         if let Some(dependencies) = dependencies.as_ref().filter(|_| leads) {
             self.fates.follow(dependencies);
         }

@@ -221,10 +221,12 @@ impl QueueState {
         let mut turn = self.turn();
         self.mark_barrier(&mut turn)?;
         let mut waits = vec![];
-        turn.fence_before(0, &mut waits);
+        let fence = turn.fence_before(0, &mut waits);
         self.mark_tail(&mut turn, 0)?;
         turn.lane_mut(0).count_one();
-        turn.lane(0).turn().wait_for(&waits)
+        turn.lane(0).turn().wait_for(&waits)?;
+        turn.lane_mut(0).fence = fence;
+        Ok(())
     }
     /// Adds to `waits` all that is in lanes other than this one; `marks`: what stands for that, to be
     /// given back when it is waited for.
@@ -481,18 +483,17 @@ impl LockedState {
             self.lane_mut(number).held().push(Arc::clone(event));
         }
     }
-    /// Adds to `waits` the last barrier, if the lane is not behind it.
-    pub(super) fn fence_before(&mut self, number: usize, waits: &mut impl Extend<RawEvent>) {
-        let fences = self.fences;
-        if self.lane(number).fence == fences {
-            return;
+    /// Adds to `waits` the last barrier, if the lane is not behind it; returns its number, to be noted as the lane's when the
+    /// list waits.
+    pub(super) fn fence_before(&mut self, number: usize, waits: &mut impl Extend<RawEvent>) -> u64 {
+        if self.lane(number).fence != self.fences {
+            let fence = self.fence.take();
+            if let Some(event) = &fence {
+                waits.extend([event.raw()]);
+                self.keep(number, event);
+            }
+            self.fence = fence;
         }
-        self.lane_mut(number).fence = fences;
-        let fence = self.fence.take();
-        if let Some(event) = &fence {
-            waits.extend([event.raw()]);
-            self.keep(number, event);
-        }
-        self.fence = fence;
+        self.fences
     }
 }

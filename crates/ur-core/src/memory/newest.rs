@@ -188,8 +188,17 @@ impl<P> Segment<P> {
             };
             one.queue.is_some() && writer.is_some_and(precedes)
         };
-        written.all.retain(|one| !is_whole && !is_earlier(one));
+        // What was written before matters until the command that overwrites it has been submitted.
+        let forgets_all = is_whole && writer.is_none();
+        written.all.retain(|one| !forgets_all && !is_earlier(one));
         written.all.extend(writer.cloned());
+    }
+    /// A command that writes all of these bytes has been submitted: who waits for it waits for whatever it followed.
+    fn overwritten(&mut self, index: usize, end: &Arc<End<P>>) {
+        let written = &mut self.sides[index].written.all;
+        if let Some(place) = written.iter().position(|one| Arc::ptr_eq(&one.end, end)) {
+            written.drain(..place);
+        }
     }
     /// Takes back that a command that failed has written on one device, unless another has written since: the newest
     /// contents are then where they were.
@@ -201,8 +210,7 @@ impl<P> Segment<P> {
             return;
         }
         let written = &mut self.sides[index].written.all;
-        if let Some(place) = written.iter().position(is_it) {
-            let failed = written.remove(place);
+        if let Some(failed) = written.pop_if(|last| is_it(last)) {
             self.sides[index].failed.all.push(failed);
             self.sides.iter_mut().zip(before).for_each(|(side, was)| side.is_newest = *was);
             self.sides[index].is_newest = false;
@@ -249,6 +257,11 @@ impl<P> Newest<P> {
         for segment in self.within(bytes.clone()) {
             segment.write(index, writer, is_whole);
         }
+        self.join(bytes);
+    }
+    /// Forgets what was written before a command that [wrote](Self::write) all of these bytes and has been submitted.
+    pub(crate) fn overwritten(&mut self, bytes: Range<usize>, index: usize, end: &Arc<End<P>>) {
+        self.within(bytes.clone()).iter_mut().for_each(|one| one.overwritten(index, end));
         self.join(bytes);
     }
     /// Which devices have the newest contents of these bytes.
@@ -381,7 +394,10 @@ mod tests {
         assert_eq!(kept(&mut all), [None, Some(2), None, Some(1)], "in-order queues once");
         all.write(0..100, 1, None, false);
         assert_eq!(kept(&mut all).len(), 4, "one that is complete says nothing of the others");
-        all.write(0..100, 1, Some(&writer(3)), true);
+        let whole = writer(3);
+        all.write(0..100, 1, Some(&whole), true);
+        assert_eq!(kept(&mut all).len(), 5, "the one that overwrites them may yet be refused");
+        all.overwritten(0..100, 1, &whole.end);
         assert_eq!(kept(&mut all), [Some(3)]);
     }
     #[test]

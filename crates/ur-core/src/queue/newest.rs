@@ -28,7 +28,7 @@ use std::{
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
     Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
-    Streams, Submission, Types, Wait,
+    Streams, Submission, Types, Wait, wait_for_taken,
 };
 use ur_lock::locked;
 
@@ -166,7 +166,7 @@ fn submit_behind_copies<D: HasStreams>(
         Completion::None if record.is_some() => Completion::Point,
         completion => completion,
     };
-    let submission = Submission { waits: &waits, completion, ..*what };
+    let submission = Submission { waits: &waits, completion, is_blocking: is_awaited, ..*what };
     let submitted = submit_keeping(queue, &submission, ready);
     let Some(record) = record else {
         let made = submitted?;
@@ -189,7 +189,9 @@ fn submit_behind_copies<D: HasStreams>(
     };
     let end = record.submitted(&uses, end);
     if is_awaited && let Some(point) = made.as_ref().or(end.point()) {
-        <D as Streams>::wait(point, None)?;
+        <D as Streams>::wait(point, None).inspect_err(|_| {
+            wait_for_taken(|| D::is_idle(queue.stream())); // the point may say no more than the error
+        })?;
     }
     Ok(made.filter(|_| what.completion != Completion::None))
 }
@@ -235,7 +237,13 @@ impl<P> Record<P> {
         end: Option<P>,
     ) -> Arc<End<P>> {
         self.end.set(end);
-        for (_, newest) in &mut lock_all(uses) {
+        let mut locks = lock_all(uses);
+        for one in uses.iter().filter(|one| one.is_whole) {
+            if let Some(newest) = record_of(&mut locks, one.storage) {
+                newest.overwritten(one.bytes.clone(), one.index, &self.end);
+            }
+        }
+        for (_, newest) in &mut locks {
             newest.tidy(|sides| forget_what_is_over::<D>(sides));
         }
         self.end.clone()
