@@ -113,7 +113,7 @@ impl<D: Dialect> Peers<D> {
     ) -> Result<()> {
         for (at, (one, own)) in memory.mappings {
             if own == 0 || !is_meant(&one.home, &one.always) {
-                continue; // nobody has access
+                continue; // no device has access, or the switch is not for this memory
             }
             let rights = if switched == Some(false) { 0 } else { own };
             let set = virtual_memory::set_access(&one.home, at, one.bytes, &[number], rights);

@@ -131,23 +131,13 @@ impl Far {
         device: &Arc<DriverDevice>,
         command: &Command<'_, T>,
     ) -> Result<Option<Box<Self>>> {
-        match is_possible(device) {
-            true => Ok(Self::look(lists, device, command)?.map(Box::new)),
-            false => Ok(None),
-        }
-    }
-    fn look<T: Types>(
-        lists: &Arc<UtilityLists>,
-        device: &Arc<DriverDevice>,
-        command: &Command<'_, T>,
-    ) -> Result<Option<Self>> {
-        let copy = |ends: (BoxPlace3d, BoxPlace3d), size| -> Result<Option<Self>> {
+        let copy = |ends: (BoxPlace3d, BoxPlace3d), size| -> Result<Option<Box<Self>>> {
             let found = Ends::beyond(lists, device, (ends.0.at, ends.1.at))?;
-            Ok(found.map(|ways| Self::Copy(ways, ends, size)))
+            Ok(found.map(|ways| Box::new(Self::Copy(ways, ends, size))))
         };
-        let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Self>> {
+        let fill = |to: Rows, size, pattern: Pattern<'_>| -> Result<Option<Box<Self>>> {
             let found = beyond(device, to.start.get())?;
-            Ok(found.map(|way| Self::Fill(way, to, size, pattern.bytes().into())))
+            Ok(found.map(|way| Box::new(Self::Fill(way, to, size, pattern.bytes().into()))))
         };
         match *command {
             Command::Copy { to, from, bytes } => {

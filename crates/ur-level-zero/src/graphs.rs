@@ -293,12 +293,12 @@ impl Graphs for LevelZero {
         (count, profile): (usize, Profile),
     ) -> Result<Execution<Self>> {
         let work = stream.work()?;
+        graph.mark_refused()?; // first: what the execution follows depends on it
         let mark = work.cache.take(false)?;
         let mut signals = signals(work, count, profile)?;
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
-        graph.mark_refused()?;
         graph.unmarked = Some(Arc::clone(work));
         let end = work.put_with_fate(submission, how, |list, kept| {
             graph.execute_in(work, list, kept, fate.as_ref())?;
