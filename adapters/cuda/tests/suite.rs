@@ -121,6 +121,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
             "memory",
             "peers",
             "programs",
+            "refused",
             "sharing",
         ]
         .into_iter()

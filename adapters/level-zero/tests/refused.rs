@@ -3,6 +3,8 @@
 //!
 //! The short form refuses a few calls of each function; `CAUSEWAY_REFUSED=all` refuses many more, in more settings.
 mod c;
+#[path = "c/calls.rs"]
+mod calls;
 #[path = "c/gate.rs"]
 mod gate;
 #[path = "c/mixed.rs"]
@@ -20,7 +22,10 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use ur_sys::ur_result_t as R;
 
+/// How many commands of two queues wait for one another.
+const COMMANDS: usize = 3000;
 /// How long the program may take, where a hundredth of it would do: who takes longer hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 /// Tells the program that it is the one with the refusing driver.
@@ -51,12 +56,33 @@ fn program() {
         mixed::run();
     }
 }
-fn start(setting: Setting, more: (&str, &str)) -> Child {
-    let mut program = Command::new(std::env::current_exe().unwrap());
-    program.args(["--exact", "program", "--nocapture"]).env(INSIDE, "1");
-    program.envs(setting.iter().copied()).env(more.0, more.1);
-    program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    program.spawn().unwrap()
+/// A program whose two queues wait for each other's last command, `COMMANDS` times in all.
+#[test]
+fn ping_pong() {
+    if std::env::var_os(INSIDE).is_none() {
+        return;
+    }
+    let zero = c::Zero::new().unwrap();
+    let (there, from) = (zero.device_memory(4096), zero.device_memory(4096));
+    let queues = [calls::queue(&zero, Default::default()), zero.queue];
+    let mut last = calls::barrier(zero.queue, &[]);
+    for number in 0..COMMANDS {
+        let next = calls::copy(queues[number % 2], (there, from), &[last]);
+        calls::let_go(std::mem::replace(&mut last, next));
+        if number % 50 == 49 {
+            queues.iter().for_each(|queue| assert_eq!(call!(queue.finish(*queue)), R::SUCCESS));
+        }
+    }
+    calls::let_go(last);
+    calls::release(queues[0]);
+    [there, from].into_iter().for_each(|at| zero.free(at));
+}
+fn start(program: &str, setting: Setting, more: (&str, &str)) -> Child {
+    let mut again = Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", program, "--nocapture"]).env(INSIDE, "1");
+    again.envs(setting.iter().copied()).env(more.0, more.1);
+    again.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    again.spawn().unwrap()
 }
 /// What it wrote, and why it did not end well.
 fn end(mut program: Child) -> (String, Option<String>) {
@@ -87,8 +113,8 @@ fn end(mut program: Child) -> (String, Option<String>) {
     (reader.join().unwrap(), why)
 }
 /// How often the program calls each function of the driver.
-fn calls(setting: Setting) -> BTreeMap<String, u64> {
-    let (said, why) = end(start(setting, ("ZE_SOFTWARE_TRACE", "1")));
+fn calls(program: &str, setting: Setting) -> BTreeMap<String, u64> {
+    let (said, why) = end(start(program, setting, ("ZE_SOFTWARE_TRACE", "1")));
     assert_eq!(why, None, "{said}");
     let mut calls = BTreeMap::new();
     for line in said.lines().filter_map(|line| line.strip_prefix("ze-software[")) {
@@ -107,7 +133,7 @@ fn each_call_of_the_driver_may_be_refused_once_and_nothing_hangs() {
     let is_long = std::env::var("CAUSEWAY_REFUSED").is_ok_and(|set| set == "all");
     let mut wishes = vec![];
     for setting in &SETTINGS[..if is_long { 6 } else { 4 }] {
-        for (name, count) in calls(setting) {
+        for (name, count) in calls("program", setting) {
             let few: Vec<_> = if is_long { (1..=32).collect() } else { vec![1, 2, 4, 10] };
             let codes = if is_long { &CODES[..] } else { &CODES[..1] };
             for nth in few.into_iter().filter(|nth| *nth <= count) {
@@ -121,7 +147,7 @@ fn each_call_of_the_driver_may_be_refused_once_and_nothing_hangs() {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some((setting, wish)) = wishes.get(next.fetch_add(1, Relaxed)) {
-                    let (said, why) = end(start(setting, ("ZE_SOFTWARE_FAIL", wish)));
+                    let (said, why) = end(start("program", setting, ("ZE_SOFTWARE_FAIL", wish)));
                     let Some(why) = why else { continue };
                     let mut failures = failures.lock().unwrap();
                     writeln!(failures, "{wish} with {setting:?}: the program {why}\n{said}")
@@ -133,4 +159,20 @@ fn each_call_of_the_driver_may_be_refused_once_and_nothing_hangs() {
     let failures = failures.into_inner().unwrap();
     assert!(failures.is_empty(), "of {} programs:\n{failures}", wishes.len());
     println!("{} programs", wishes.len());
+}
+#[test]
+fn events_are_used_again_however_commands_get_to_the_driver() {
+    if std::env::var(VARIABLE).as_deref() != Ok("soft") {
+        println!("skipped: the software driver alone tells what it was asked for");
+        return;
+    }
+    for setting in &SETTINGS {
+        let calls = calls("ping_pong", setting);
+        let made = |(name, _): &(&String, &u64)| {
+            ["zeEventCreate", "zeEventCounterBasedCreate", "zexCounterBasedEventCreate2"]
+                .contains(&name.as_str())
+        };
+        let made: u64 = calls.iter().filter(made).map(|(_, count)| count).sum();
+        assert!(made < COMMANDS as u64 / 4, "{made} events with {setting:?}");
+    }
 }

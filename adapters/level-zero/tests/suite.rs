@@ -163,6 +163,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             "peers",
             "programs",
             "queues",
+            "refused_commands",
             "sharing",
         ] {
             tests.args(["--test", name]);

@@ -70,29 +70,28 @@ fn count(name: &str) {
     }
 }
 thread_local! {
-    /// The call of this thread that is made to fail: the function, and how many successful calls come first.
+    /// The call of this thread that is made to fail: the function, or any, and how many successful calls come first.
     /// The type needs no destructor, because programs call the driver while thread-local values are
     /// destroyed.
-    static FAILS: Cell<Option<(&'static str, u64)>> = const { Cell::new(None) };
+    static FAILS: Cell<Option<(Option<&'static str>, u64)>> = const { Cell::new(None) };
 }
-/// Not a function of the driver's API: after `before` more calls of the function of this name on this thread,
-/// the next one fails once with out-of-memory.
+/// Not a function of the driver's API: after `before` more calls of the function of this name, or of any if it is NULL, on
+/// this thread, the next one fails once with out-of-memory.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaFail(name: *const c_char, before: u64) {
-    // SAFETY: the caller passes a C string.
-    let name = unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned();
-    FAILS.set(Some((name.leak(), before)));
+    // SAFETY: the caller passes NULL or a C string.
+    let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
+    FAILS.set(Some((name.map(|name| &*name.into_owned().leak()), before)));
 }
 fn refuse(name: &str) -> Answer {
     match FAILS.get() {
-        Some((which, before)) if which == name && before > 0 => {
-            FAILS.set(Some((which, before - 1)))
-        }
-        Some((which, _)) if which == name => {
+        Some((which, _)) if which.is_some_and(|which| which != name) => {}
+        Some((which, before @ 1..)) => FAILS.set(Some((which, before - 1))),
+        Some((_, 0)) => {
             FAILS.set(None);
             return Err(OUT_OF_MEMORY);
         }
-        _ => {}
+        None => {}
     }
     Ok(())
 }

@@ -1,10 +1,12 @@
 //! One call of an exported function: failures that the environment requests, panics, and the trace.
+#![expect(unsafe_code, reason = "exports symbols for tests")]
 use crate::knob;
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         LazyLock, OnceLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 use ze_sys::*;
@@ -73,9 +75,39 @@ fn plan() -> Option<&'static Plan> {
     })
     .as_ref()
 }
+/// Whether calls are counted by thread, for those who ask for that below.
+static IS_COUNTED: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    /// How many calls this thread has made, and how many it makes before one is refused.
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    static BEFORE: Cell<Option<u64>> = const { Cell::new(None) };
+}
+/// Not a function of Level Zero: returns how many functions the calling thread has called since the first call of this.
+#[unsafe(no_mangle)]
+extern "C" fn zeSoftwareCalls() -> u64 {
+    IS_COUNTED.store(true, Ordering::Relaxed);
+    CALLS.get()
+}
+/// Not a function of Level Zero: after `before` more calls of this thread, of whatever function, the next one fails once, out
+/// of device memory.
+#[unsafe(no_mangle)]
+extern "C" fn zeSoftwareFail(_any: *const std::ffi::c_char, before: u64) {
+    IS_COUNTED.store(true, Ordering::Relaxed);
+    BEFORE.set(Some(before));
+}
+/// Counts a call of this thread; whether it is the one that is refused.
+fn is_refused() -> bool {
+    CALLS.set(CALLS.get() + 1);
+    let before = BEFORE.get();
+    BEFORE.set(before.and_then(|before| before.checked_sub(1)));
+    before == Some(0)
+}
 /// Runs an exported function, or returns the code that the environment requests for this call. Turns a panic
 /// into an error code.
 pub fn enter(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
+    if IS_COUNTED.load(Ordering::Relaxed) && is_refused() {
+        return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+    }
     let Some(plan) = plan() else { return run(site, body) };
     let nth = site.calls.fetch_add(1, Ordering::Relaxed) + 1;
     let wished = |wish: &&Wish| wish.name == site.name && (wish.nth == 0 || wish.nth == nth);

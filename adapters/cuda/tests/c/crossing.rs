@@ -11,17 +11,7 @@ use ur_sys::{ur_mem_flags_t as F, ur_result_t as R, *};
 struct Pair([One; 2]);
 impl Pair {
     fn new() -> Option<Self> {
-        let devices = [One::new()?.device, second()?];
-        let (mut context, list) = (ur_context_handle_t::NULL, devices.as_ptr());
-        assert_eq!(call!(context.create(2, list, null(), &mut context)), R::SUCCESS);
-        let pair = devices.map(|device| {
-            let mut queue = ur_queue_handle_t::NULL;
-            assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
-            assert_eq!(call!(context.retain(context)), R::SUCCESS);
-            One { device, context, queue }
-        });
-        assert_eq!(call!(context.release(context)), R::SUCCESS); // each has its own reference
-        Some(Self(pair))
+        One::pair().map(Self)
     }
     fn memory(&self, bytes: usize) -> [*mut u8; 2] {
         [0, 1].map(|device| self.0[device].device_memory(bytes).cast())
@@ -37,13 +27,6 @@ impl Pair {
     fn free(&self, memory: [*mut u8; 2]) {
         memory.iter().zip(&self.0).for_each(|(at, one)| one.free(at.cast()));
     }
-}
-fn second() -> Option<ur_device_handle_t> {
-    let Some(other) = One::of(1) else {
-        println!("skipped: it takes 2 devices to copy from one to another");
-        return None;
-    };
-    Some(other.device)
 }
 fn copy(one: &One, to: *mut u8, from: *const u8, bytes: usize) {
     let (queue, to, from, none) = (one.queue, to.cast(), from.cast(), null_mut());

@@ -60,6 +60,25 @@ impl One {
         assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
         Some(Self { device, context, queue })
     }
+    /// Two devices of one context, each with a queue; `None`, with a word, where there are not as many.
+    pub fn pair() -> Option<[Self; 2]> {
+        let first = Self::new()?;
+        let Some(second) = Self::of(1) else {
+            println!("skipped: it takes 2 devices in a context");
+            return None;
+        };
+        let devices = [first.device, second.device];
+        let (mut context, list) = (ur_context_handle_t::NULL, devices.as_ptr());
+        assert_eq!(call!(context.create(2, list, null(), &mut context)), R::SUCCESS);
+        let pair = devices.map(|device| {
+            let mut queue = ur_queue_handle_t::NULL;
+            assert_eq!(call!(queue.create(context, device, null(), &mut queue)), R::SUCCESS);
+            assert_eq!(call!(context.retain(context)), R::SUCCESS);
+            Self { device, context, queue }
+        });
+        assert_eq!(call!(context.release(context)), R::SUCCESS); // each has its own reference
+        Some(pair)
+    }
     pub fn device_memory(&self, bytes: usize) -> *mut c_void {
         let mut at = null_mut();
         let pool = ur_usm_pool_handle_t::NULL;

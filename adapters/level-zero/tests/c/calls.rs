@@ -1,7 +1,7 @@
 //! What tests of queues ask of the adapter, in a line each.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use crate::{c::Zero, call};
+use crate::{c::One, call};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -12,11 +12,11 @@ use ur_sys::{ur_profiling_info_t as Time, ur_queue_flags_t as Flags, ur_result_t
 pub const NO_EVENT: ur_event_handle_t = ur_event_handle_t(null_mut());
 pub const NO_QUEUE: ur_queue_handle_t = ur_queue_handle_t::NULL;
 
-pub fn queue(zero: &Zero, flags: Flags) -> ur_queue_handle_t {
+pub fn queue(one: &One, flags: Flags) -> ur_queue_handle_t {
     let stype = ur_structure_type_t::QUEUE_PROPERTIES;
     let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
     let mut made = ur_queue_handle_t::NULL;
-    let code = call!(queue.create(zero.context, zero.device, &raw const properties, &mut made));
+    let code = call!(queue.create(one.context, one.device, &raw const properties, &mut made));
     assert_eq!(code, R::SUCCESS);
     made
 }
@@ -51,11 +51,11 @@ pub fn time(event: ur_event_handle_t, name: Time) -> u64 {
     time
 }
 /// An event that is signalled again and again.
-pub fn reusable(zero: &Zero) -> ur_event_handle_t {
+pub fn reusable(one: &One) -> ur_event_handle_t {
     let stype = ur_structure_type_t::EXP_EVENT_DESC;
     let desc = ur_exp_event_desc_t { stype, pNext: null(), flags: Default::default() };
     let mut event = NO_EVENT;
-    let code = call!(event_exp.create_exp(zero.context, zero.device, &raw const desc, &mut event));
+    let code = call!(event_exp.create_exp(one.context, one.device, &raw const desc, &mut event));
     assert_eq!(code, R::SUCCESS);
     event
 }

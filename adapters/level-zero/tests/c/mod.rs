@@ -13,6 +13,8 @@ use ur_sys::{ur_result_t as R, *};
 pub const NAME: &str = "Level Zero";
 pub const VARIABLE: &str = "CAUSEWAY_LEVEL_ZERO";
 pub type Zero = One;
+/// The driver's library, and what the software driver has in it to have a call of a thread refused.
+pub const REFUSER: [&str; 3] = ["libze_loader.so.1", "zeSoftwareCalls", "zeSoftwareFail"];
 
 impl One {
     /// What the driver calls the context.

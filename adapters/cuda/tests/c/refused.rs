@@ -1,0 +1,359 @@
+//! The driver refuses one call of a command, each that it makes in turn, once. The command is refused or not, but those
+//! behind it stand where they stood, the memory of a blocking command is the caller's again when that returns, and what was
+//! refused does not happen later. Without the software driver the tests say so and are skipped.
+use crate::{c::*, call, calls::*, gate::Gate};
+use std::{
+    ffi::{c_char, c_void},
+    ptr::{null, null_mut},
+    time::Duration,
+};
+use ur_sys::{
+    ur_event_status_t as Status, ur_mem_flags_t as F, ur_queue_flags_t as Flags, ur_result_t as R,
+    *,
+};
+
+/// What commands of these tests use.
+const BYTES: usize = 4096;
+/// As many calls of a command are refused at most: it may ask the driver again and again.
+const MOST: u64 = 40;
+/// How long a gate stays shut that another thread opens.
+const SHUT: Duration = Duration::from_millis(8);
+/// In order, and out of order.
+const NO_FLAGS: Flags = Flags(0);
+const BOTH: [Flags; 2] = [NO_FLAGS, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE];
+
+/// Has the driver refuse a call.
+struct Refuser {
+    calls: unsafe extern "C" fn() -> u64,
+    fail: unsafe extern "C" fn(*const c_char, u64),
+}
+impl Refuser {
+    fn new() -> Option<Self> {
+        let [library, calls, fail] = REFUSER;
+        let driver = unsafe { libloading::Library::new(library) }.ok()?;
+        let calls = unsafe { driver.get(calls.as_bytes()) }.map(|symbol| *symbol);
+        let fail = unsafe { driver.get(fail.as_bytes()) }.map(|symbol| *symbol);
+        let (Ok(calls), Ok(fail)) = (calls, fail) else {
+            println!("skipped: the software driver alone refuses what it is told to");
+            return None;
+        };
+        std::mem::forget(driver);
+        Some(Self { calls, fail })
+    }
+    /// Does something in which the driver refuses the call with this number; what it returns, and how many calls it made.
+    fn during<T>(&self, nth: Option<u64>, what: impl FnOnce() -> T) -> (T, u64) {
+        let before = unsafe { (self.calls)() };
+        unsafe { (self.fail)(null(), nth.unwrap_or(u64::MAX)) };
+        let done = what();
+        unsafe { (self.fail)(null(), u64::MAX) };
+        (done, unsafe { (self.calls)() } - before)
+    }
+    /// The test, which returns how many calls its command makes (an order within a queue may take none): with none refused,
+    /// and with each of them.
+    fn each(&self, mut test: impl FnMut(Option<u64>) -> u64) {
+        test(None); // what is made once is there from now on
+        let calls = test(None);
+        (0..calls.min(MOST)).for_each(|nth| _ = test(Some(nth)));
+    }
+}
+fn one() -> Option<(One, Refuser)> {
+    Some((One::new()?, Refuser::new()?))
+}
+/// A queue behind a barrier that waits for what stands at a gate in another queue.
+struct Behind {
+    gate: &'static Gate,
+    held: ur_queue_handle_t,
+    queue: ur_queue_handle_t,
+    memory: *mut c_void,
+}
+impl Behind {
+    fn new(one: &One, flags: Flags) -> Self {
+        let (gate, memory) = (Gate::shut(), one.device_memory(BYTES));
+        let (held, behind) = (queue(one, NO_FLAGS), queue(one, flags));
+        gate.hold(held);
+        let event = fill(held, memory, 0);
+        let_go(barrier(behind, &[event]));
+        let_go(event);
+        Self { gate, held, queue: behind, memory }
+    }
+    /// Opens the gate after a while.
+    fn open_soon(&self) {
+        let gate = self.gate;
+        std::thread::spawn(move || {
+            std::thread::sleep(SHUT);
+            gate.open();
+        });
+    }
+    fn end(self, one: &One) {
+        self.gate.open();
+        release(self.held);
+        release(self.queue);
+        one.free(self.memory);
+    }
+}
+/// A buffer of the context with this in each byte.
+fn buffer(one: &One, byte: u8) -> ur_mem_handle_t {
+    let mut bytes = [byte; BYTES];
+    let properties = ur_buffer_properties_t {
+        stype: ur_structure_type_t::BUFFER_PROPERTIES,
+        pNext: null_mut(),
+        pHost: bytes.as_mut_ptr().cast(),
+    };
+    let (mut made, flags) = (ur_mem_handle_t::NULL, F::READ_WRITE | F::ALLOC_COPY_HOST_POINTER);
+    let code =
+        call!(mem.buffer_create(one.context, flags, BYTES, &raw const properties, &mut made));
+    assert_eq!(code, R::SUCCESS);
+    made
+}
+fn fill_buffer(
+    queue: ur_queue_handle_t,
+    buffer: ur_mem_handle_t,
+    byte: u8,
+    after: ur_event_handle_t,
+) -> Result<ur_event_handle_t, R> {
+    let (pattern, mut event) = ((&raw const byte).cast(), NO_EVENT);
+    let (count, list) = if after.is_null() { (0, null()) } else { (1, &raw const after) };
+    let code = call!(
+        enqueue.mem_buffer_fill(queue, buffer, pattern, 1, 0, BYTES, count, list, &mut event)
+    );
+    if code == R::SUCCESS { Ok(event) } else { Err(code) }
+}
+
+#[test]
+fn what_follows_a_refused_command_stands_behind_the_barrier_before_it() {
+    let Some((one, refuser)) = one() else { return };
+    unsafe extern "C" fn nothing(_data: *mut c_void) {}
+    let there = one.device_memory(BYTES);
+    type Command<'a> = &'a dyn Fn(ur_queue_handle_t) -> R;
+    let (no, list, byte) = (null_mut(), null(), b'x');
+    let commands: [(&str, Command<'_>); 4] = [
+        ("fill", &|queue| {
+            let pattern = (&raw const byte).cast();
+            call!(enqueue.usm_fill(queue, there, 1, pattern, BYTES, 0, list, no))
+        }),
+        ("barrier", &|queue| call!(enqueue.events_wait_with_barrier(queue, 0, list, no))),
+        ("wait", &|queue| call!(enqueue.events_wait(queue, 0, list, no))),
+        ("host task", &|queue| {
+            call!(enqueue_exp.host_task_exp(queue, Some(nothing), no.cast(), null(), 0, list, no))
+        }),
+    ];
+    for (flags, (name, command)) in BOTH.into_iter().flat_map(|one| commands.map(|c| (one, c))) {
+        refuser.each(|nth| {
+            let_go(waited(fill(one.queue, there, b'0')));
+            let behind = Behind::new(&one, flags);
+            let (code, calls) = refuser.during(nth, || command(behind.queue));
+            assert!(nth.is_some() || code == R::SUCCESS, "{name}: {code:?}");
+            let later: Vec<_> = (0..8).map(|_| fill(behind.queue, there, b'y')).collect();
+            std::thread::sleep(Duration::from_millis(2));
+            let early = later.iter().filter(|event| status(**event) == Status::COMPLETE).count();
+            let seen = one.read::<u8, BYTES>(there)[0];
+            assert_eq!((early, seen), (0, b'0'), "{flags:?}: {name}, call {nth:?}: {code:?}");
+            behind.end(&one);
+            assert_eq!(one.read::<u8, BYTES>(there), [b'y'; BYTES]);
+            later.into_iter().for_each(let_go);
+            calls
+        });
+    }
+    one.free(there);
+}
+
+#[test]
+fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_returns() {
+    let Some((one, refuser)) = one() else { return };
+    let pair = One::pair();
+    for one in [&one].into_iter().chain(pair.iter().flatten().take(1)) {
+        let (there, mem) = (one.device_memory(BYTES), buffer(one, b'a'));
+        // The caller's memory: it is read and written by address alone.
+        let host: *mut u8 = Box::leak(Box::new([0_u8; BYTES])).as_mut_ptr();
+        let set = |byte: u8| unsafe { host.write_bytes(byte, BYTES) };
+        let is = |byte: u8| (0..BYTES).all(|n| unsafe { host.add(n).read_volatile() } == byte);
+        type Transfer<'a> = &'a dyn Fn(ur_queue_handle_t) -> R;
+        let (to, none) = (host.cast::<c_void>(), null_mut());
+        let transfers: [(bool, Transfer<'_>); 4] = [
+            (true, &|q| call!(enqueue.usm_memcpy(q, true, to, there, BYTES, 0, null(), none))),
+            (true, &|q| {
+                call!(enqueue.mem_buffer_read(q, mem, true, 0, BYTES, to, 0, null(), none))
+            }),
+            (false, &|q| call!(enqueue.usm_memcpy(q, true, there, to, BYTES, 0, null(), none))),
+            (false, &|q| {
+                call!(enqueue.mem_buffer_write(q, mem, true, 0, BYTES, to, 0, null(), none))
+            }),
+        ];
+        for (flags, (number, (reads, transfer))) in BOTH
+            .into_iter()
+            .flat_map(|one| transfers.into_iter().enumerate().map(move |t| (one, t)))
+        {
+            refuser.each(|nth| {
+                let_go(waited(fill(one.queue, there, b'a')));
+                let_go(waited(fill_buffer(one.queue, mem, b'a', NO_EVENT).unwrap()));
+                set(b'h');
+                let behind = Behind::new(one, flags);
+                behind.open_soon();
+                let (code, calls) = refuser.during(nth, || transfer(behind.queue));
+                let at = format!("{flags:?}: transfer {number}, call {nth:?}: {code:?}");
+                assert!(nth.is_some() || code == R::SUCCESS, "{at}");
+                assert!(code != R::SUCCESS || is(if reads { b'a' } else { b'h' }), "{at}");
+                set(b'c'); // the caller's again
+                behind.end(one);
+                assert!(is(b'c'), "{at}: and was written later");
+                let mut seen = [0_u8; BYTES];
+                let read = match number % 2 {
+                    0 => Ok(one.read::<u8, BYTES>(there)),
+                    _ => match call!(enqueue.mem_buffer_read(
+                        one.queue,
+                        mem,
+                        true,
+                        0,
+                        BYTES,
+                        seen.as_mut_ptr().cast(),
+                        0,
+                        null(),
+                        none
+                    )) {
+                        R::SUCCESS => Ok(seen),
+                        code => Err(code),
+                    },
+                };
+                let seen = read.unwrap();
+                let all = |byte: u8| seen.iter().all(|seen| *seen == byte);
+                let is_right = match (reads, code) {
+                    (true, _) => all(b'a'),
+                    (false, R::SUCCESS) => all(b'h'),
+                    _ => all(b'a') || all(b'h'),
+                };
+                assert!(is_right, "{at}: {:?}", &seen[..8]);
+                calls
+            });
+        }
+        assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+        one.free(there);
+    }
+}
+
+#[test]
+fn a_wait_that_fails_says_nothing_of_the_command() {
+    let Some((one, refuser)) = one() else { return };
+    let there = one.device_memory(BYTES);
+    for (flags, is_event) in BOTH.into_iter().flat_map(|one| [(one, true), (one, false)]) {
+        refuser.each(|nth| {
+            let behind = Behind::new(&one, flags);
+            let event = fill(behind.queue, there, b'w');
+            behind.open_soon();
+            let (code, calls) = refuser.during(nth, || match is_event {
+                true => call!(event.wait(1, &raw const event)),
+                false => call!(queue.finish(behind.queue)),
+            });
+            let at = format!("{flags:?}, call {nth:?}: {code:?}");
+            assert!(nth.is_some() || code == R::SUCCESS, "{at}");
+            assert_eq!(call!(event.wait(1, &raw const event)), R::SUCCESS, "{at}");
+            assert_eq!(status(event), Status::COMPLETE, "{at}");
+            let_go(waited(barrier(one.queue, &[event])));
+            let_go(event);
+            behind.end(&one);
+            calls
+        });
+    }
+    one.free(there);
+}
+
+#[test]
+fn a_write_that_is_refused_hides_none_before_it_from_readers_on_another_device() {
+    let Some(([first, second], refuser)) = One::pair().zip(Refuser::new()) else { return };
+    for copies_first in [false, true] {
+        refuser.each(|nth| {
+            let mem = buffer(&first, b'z');
+            let mut seen = [0_u8; BYTES];
+            let to = seen.as_mut_ptr().cast();
+            let (queue, list, none) = (second.queue, null(), null_mut());
+            if copies_first {
+                let code =
+                    call!(enqueue.mem_buffer_read(queue, mem, true, 0, BYTES, to, 0, list, none));
+                assert_eq!(code, R::SUCCESS);
+            }
+            let behind = Behind::new(&first, NO_FLAGS);
+            let before = fill_buffer(behind.queue, mem, b'a', NO_EVENT).unwrap();
+            let (over, calls) = refuser.during(nth, || fill_buffer(first.queue, mem, b'b', before));
+            assert!(nth.is_some() || over.is_ok(), "{over:?}");
+            let list = &raw const before;
+            let mut read = NO_EVENT;
+            let code =
+                call!(enqueue.mem_buffer_read(queue, mem, false, 0, BYTES, to, 1, list, &mut read));
+            assert_eq!(code, R::SUCCESS);
+            behind.gate.open();
+            wait(read);
+            let is = |byte: u8| seen.iter().all(|seen| *seen == byte);
+            assert!(is(b'a') || is(b'b'), "call {nth:?}, {over:?}: {:?}", &seen[..8]);
+            if let Ok(event) = over {
+                let_go(event);
+            }
+            let_go(before);
+            let_go(read);
+            behind.end(&first);
+            assert_eq!(call!(queue.finish(first.queue)), R::SUCCESS);
+            assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+            calls
+        });
+    }
+}
+
+#[test]
+fn a_refused_execution_does_nothing_after_the_next_one_is_complete() {
+    let Some((one, refuser)) = one() else { return };
+    let (to, from) = (one.device_memory(BYTES), one.device_memory(BYTES));
+    for is_first in [true, false] {
+        refuser.each(|nth| {
+            let mut commands = ur_exp_command_buffer_handle_t::NULL;
+            let (context, device) = (one.context, one.device);
+            let code = call!(command_buffer_exp.create_exp(
+                context,
+                device,
+                &IN_ORDER_COMMANDS,
+                &mut commands
+            ));
+            assert_eq!(code, R::SUCCESS);
+            let (list, none) = (null(), null_mut());
+            let code = call!(command_buffer_exp.append_usm_memcpy_exp(
+                commands,
+                to,
+                from,
+                BYTES,
+                0,
+                list,
+                0,
+                null(),
+                null_mut(),
+                none,
+                null_mut()
+            ));
+            assert_eq!(code, R::SUCCESS);
+            assert_eq!(call!(command_buffer_exp.finalize_exp(commands)), R::SUCCESS);
+            let run = |queue| {
+                call!(enqueue_exp.command_buffer_exp(queue, commands, 0, null(), null_mut()))
+            };
+            if !is_first {
+                assert_eq!(
+                    (run(one.queue), call!(queue.finish(one.queue))),
+                    (R::SUCCESS, R::SUCCESS)
+                );
+            }
+            let_go(waited(fill(one.queue, from, b'1')));
+            let behind = Behind::new(&one, NO_FLAGS);
+            let (code, calls) = refuser.during(nth, || run(behind.queue));
+            assert!(nth.is_some() || code == R::SUCCESS);
+            behind.open_soon();
+            assert_eq!((run(one.queue), call!(queue.finish(one.queue))), (R::SUCCESS, R::SUCCESS));
+            let_go(waited(fill(one.queue, from, b'2')));
+            behind.end(&one);
+            assert_eq!(one.read::<u8, BYTES>(to), [b'1'; BYTES], "call {nth:?}: {code:?}");
+            assert_eq!(call!(command_buffer_exp.release_exp(commands)), R::SUCCESS);
+            calls
+        });
+    }
+    one.free(to);
+    one.free(from);
+}
+/// The event, once it is complete.
+fn waited(event: ur_event_handle_t) -> ur_event_handle_t {
+    wait(event);
+    event
+}
