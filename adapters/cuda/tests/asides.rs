@@ -113,3 +113,30 @@ fn a_command_that_the_queue_cannot_be_put_behind_is_over_when_its_failure_is_tol
     }
     other.free(there);
 }
+#[test]
+fn copies_that_the_driver_refused_in_part_leave_the_pinned_memory_to_later_ones() {
+    let _turn = locked(&TURN);
+    type Fail = unsafe extern "C" fn(*const c_char, u64);
+    let Some((one, _other, fail)) = two::<Fail>(c"softCudaFail") else { return };
+    const LARGE: usize = 100 << 10;
+    let (there, from) = (one.device_memory(LARGE), vec![3_u8; LARGE]);
+    let upload = || {
+        let (queue, from, none) = (one.queue, from.as_ptr().cast(), null_mut());
+        call!(enqueue.usm_memcpy(queue, false, there, from, LARGE, 0, null(), none))
+    };
+    // As many as there are pinned pieces of that size.
+    busy(one.queue);
+    for _ in 0..16 {
+        // SAFETY: the name ends with NUL. The second function gives the piece back.
+        unsafe { fail(c"cuLaunchHostFunc".as_ptr(), 1) };
+        assert_ne!(upload(), R::SUCCESS);
+    }
+    assert_eq!(call!(queue.finish(one.queue)), R::SUCCESS);
+    let held = HELD.load(Acquire);
+    busy(one.queue);
+    assert_eq!(upload(), R::SUCCESS);
+    assert_eq!(HELD.load(Acquire), held, "the copy waits in the queue, and not its caller");
+    assert_eq!(call!(queue.finish(one.queue)), R::SUCCESS);
+    assert_eq!(one.read::<u8, LARGE>(there), [3; LARGE]);
+    one.free(there);
+}

@@ -10,11 +10,13 @@ use super::{
         layout::{Copy3d, CopyEnd},
     },
     native::{
+        event::Pooled,
         memory::{Piece, Sort},
         staging::{Place, Rows, copy_rows, place_of},
         stream::Stream,
     },
     patience,
+    work::is_done,
 };
 use std::{
     mem,
@@ -28,9 +30,14 @@ const SIZES: [usize; 2] = [64 << 10, 4 << 20];
 /// The largest number of pieces of each size. If all are in use, the driver makes the copy and may block.
 const MOST: [usize; 2] = [256, 16];
 
-/// The pinned pieces of this process, one shelf for each size.
+/// The pinned pieces of this process.
 #[derive(Debug)]
-pub struct Pool<D: Dialect>(Mutex<[Shelf<D>; 2]>);
+pub struct Pool<D: Dialect> {
+    /// One for each size.
+    shelves: Mutex<[Shelf<D>; 2]>,
+    /// Those whose return the driver refused to enqueue, each with an event behind its copy.
+    stranded: Mutex<Vec<(Arc<Lent<D>>, Pooled<D>)>>,
+}
 /// The pieces of one size.
 #[derive(Debug)]
 struct Shelf<D: Dialect> {
@@ -39,14 +46,22 @@ struct Shelf<D: Dialect> {
 }
 impl<D: Dialect> Pool<D> {
     pub(super) const fn new() -> Self {
-        Self(Mutex::new([const { Shelf { idle: Vec::new(), made: 0 } }; 2]))
+        let shelves = Mutex::new([const { Shelf { idle: Vec::new(), made: 0 } }; 2]);
+        Self { shelves, stranded: Mutex::new(Vec::new()) }
     }
     fn shelves(&self) -> MutexGuard<'_, [Shelf<D>; 2]> {
-        locked(&self.0)
+        locked(&self.shelves)
+    }
+    /// Returns the stranded pieces whose copies are complete.
+    fn recover(&self) {
+        let is_over = |(_, mark): &mut (_, Pooled<D>)| is_done(mark.is_complete());
+        let over: Vec<_> = locked(&self.stranded).extract_if(.., is_over).collect();
+        drop(over); // outside the lock
     }
 }
 /// A piece in use by one copy. Its return to the pool calls no driver function, because the last reference
 /// may be dropped in a host function.
+#[derive(Debug)]
 struct Lent<D: Dialect> {
     piece: Option<Piece<D>>,
     size: usize,
@@ -60,6 +75,11 @@ impl<D: Dialect> Lent<D> {
         let lent =
             |piece| Ok(Some(Arc::new(Self { piece: Some(piece), size, waiting: Vec::new() })));
         let mut shelves = pool.shelves();
+        if shelves[size].idle.is_empty() && shelves[size].made == MOST[size] {
+            drop(shelves);
+            pool.recover();
+            shelves = pool.shelves();
+        }
         if let Some(piece) = shelves[size].idle.pop() {
             return lent(piece);
         }
@@ -79,13 +99,29 @@ impl<D: Dialect> Lent<D> {
     }
     /// Returns the piece when the stream has executed the copy. Also if a part of the copy failed: other
     /// parts may have been enqueued.
-    fn go_back(self: Arc<Self>, stream: &Stream<D>, copied: Result<()>) -> Result<bool> {
+    fn go_back(
+        self: Arc<Self>,
+        device: &DriverDevice<D>,
+        stream: &Stream<D>,
+        copied: Result<()>,
+    ) -> Result<bool> {
         let last = Arc::clone(&self);
         let goes = stream.host_fn(move || drop(last));
         if goes.is_err() {
-            mem::forget(self); // enqueued commands may still use it
+            self.strand(device, stream);
         }
         copied.and(goes).map(|()| true)
+    }
+    /// Keeps the piece until an event says that enqueued commands use it no more; for ever if the driver has none.
+    fn strand(self: Arc<Self>, device: &DriverDevice<D>, stream: &Stream<D>) {
+        let mark = device.enter().and_then(|on| {
+            let mark = device.events().take(&on, false)?;
+            mark.record(stream).map(|()| mark)
+        });
+        match mark {
+            Ok(mark) => locked(&D::statics().staging.stranded).push((self, mark)),
+            Err(_) => mem::forget(self),
+        }
     }
 }
 impl<D: Dialect> Drop for Lent<D> {
@@ -220,7 +256,7 @@ pub(super) fn copy_3d<D: Dialect>(
         Unknown::From => upload(stream, &lent, &part),
         _ => download(stream, &lent, &part),
     });
-    lent.go_back(stream, outcome)
+    lent.go_back(device, stream, outcome)
 }
 /// Divides a copy into parts of at most `room` bytes, in order. A part lies in one slice.
 fn parts(what: &Copy3d, room: usize) -> impl Iterator<Item = Copy3d> {
@@ -301,7 +337,7 @@ pub(super) fn upload_copy_of<D: Dialect>(
         true => stream.copy_3d_now(&what),
         false => parts(&what, lent.bytes()).try_for_each(|part| upload(stream, &lent, &part)),
     };
-    lent.go_back(stream, copied)
+    lent.go_back(device, stream, copied)
 }
 /// Copies from host memory to host memory in a host function.
 fn by_host<D: Dialect>(stream: &Stream<D>, what: &Copy3d) -> Result<()> {

@@ -257,7 +257,7 @@ impl<D: Dialect> StreamState for QueueState<D> {
 }
 
 /// Whether a query reports completion, or that nothing runs any more.
-fn is_done(said: Result<bool>) -> bool {
+pub(super) fn is_done(said: Result<bool>) -> bool {
     said.unwrap_or_else(|error| error.kind().is_gone())
 }
 
