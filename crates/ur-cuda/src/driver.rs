@@ -388,8 +388,8 @@ const FAULT: &str = ": a kernel used an address that its device does not reach, 
 /// The specification's error code for a status. Both drivers number them alike.
 fn code<D: Dialect>(status: i32) -> ErrorKind {
     match status {
-        // No image for the device, invalid PTX, or PTX of a version that the driver does not support.
-        220..=223 if D::API == Api::Cuda => ErrorKind::InvalidBinary,
+        // No compiler for PTX, PTX of a version that the driver does not support, or its compilation is switched off.
+        221..=223 if D::API == Api::Cuda => ErrorKind::InvalidBinary,
         1 => ErrorKind::InvalidValue,
         2 => ErrorKind::OutOfDeviceMemory,
         3 | 4 => ErrorKind::Uninitialized, // 3: not initialized; 4: already shut down
@@ -404,6 +404,8 @@ fn code<D: Dialect>(status: i32) -> ErrorKind {
         701 | 720 => ErrorKind::OutOfResources, // also more groups than can be resident in a cooperative launch
         801 => ErrorKind::Unsupported,
         n if is_of_capture(n) => ErrorKind::InvalidOperation, // a stream or an event is being captured
+        // An NVLink error, a fault that the device has contained, a leak of tensor memory.
+        220 | 226 | 721 if D::API == Api::Cuda => ErrorKind::DeviceLost,
         // These leave the context unusable: memory errors, faults, asserts, timeouts.
         214 | 700 | 702 | 710 | 714..=719 => ErrorKind::DeviceLost,
         _ => ErrorKind::DriverSpecific,
@@ -421,6 +423,8 @@ mod tests {
         for (status, code) in [
             (2, ErrorKind::OutOfDeviceMemory),
             (208, ErrorKind::InvalidOperation),
+            (220, ErrorKind::DeviceLost),
+            (221, ErrorKind::InvalidBinary),
             (304, ErrorKind::DriverSpecific), // the test process is not out of descriptors
             (712, ErrorKind::InvalidOperation),
             (713, ErrorKind::InvalidValue),
