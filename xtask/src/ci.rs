@@ -98,8 +98,8 @@ const STEPS: &[Step] = &[
         command: &["cargo", "+nightly", "miri", "test", "--package", "ur-adapter"],
         env: &[("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-disable-isolation")],
         slow: true,
+        beside: true,
         needs: Some(MIRI),
-        ..PLAIN
     },
     Step {
         name: "undefined behaviour, Tree Borrows (Miri)",

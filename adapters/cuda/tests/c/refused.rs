@@ -166,7 +166,8 @@ fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_r
         // The caller's memory: it is read and written by address alone.
         let host: *mut u8 = Box::leak(Box::new([0_u8; BYTES])).as_mut_ptr();
         let set = |byte: u8| unsafe { host.write_bytes(byte, BYTES) };
-        let is = |byte: u8| (0..BYTES).all(|n| unsafe { host.add(n).read_volatile() } == byte);
+        let is =
+            |byte: u8| (0..BYTES).all(|n| unsafe { host.wrapping_add(n).read_volatile() } == byte);
         type Transfer<'a> = &'a dyn Fn(ur_queue_handle_t) -> R;
         let (to, none) = (host.cast::<c_void>(), null_mut());
         let transfers: [(bool, Transfer<'_>); 4] = [
