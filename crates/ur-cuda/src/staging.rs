@@ -35,9 +35,11 @@ const MOST: [usize; 2] = [256, 16];
 pub struct Pool<D: Dialect> {
     /// One for each size.
     shelves: Mutex<[Shelf<D>; 2]>,
-    /// Those whose return the driver refused to enqueue, each with an event behind its copy.
-    stranded: Mutex<Vec<(Arc<Lent<D>>, Pooled<D>)>>,
+    /// Those whose return the driver refused to enqueue.
+    stranded: Mutex<Vec<Stranded<D>>>,
 }
+/// A piece, and an event behind the copy that uses it.
+type Stranded<D> = (Arc<Lent<D>>, Pooled<D>);
 /// The pieces of one size.
 #[derive(Debug)]
 struct Shelf<D: Dialect> {
