@@ -27,7 +27,7 @@ const MOST_FILES: &[(&str, usize)] = &[
     ("ur-cuda", 28),
     ("ur-level-zero", 46),
     ("ur-loader", 13),
-    ("ur-opencl", 16),
+    ("ur-opencl", 14),
     ("ur-mock", 2),
     ("xtask", 21),
     ("ze-software", 26),

@@ -19,6 +19,7 @@ fn code(kind: ErrorKind) -> ErrorCode {
         K::InvalidArguments => ErrorCode::InvalidKernelArgs,
         K::InvalidGroupSize => ErrorCode::InvalidWorkGroupSize,
         K::InvalidContext => ErrorCode::InvalidContext,
+        K::UnsupportedStream => ErrorCode::InvalidQueueProperties,
         K::InvalidMemory => ErrorCode::InvalidMemObject,
         K::Misaligned => ErrorCode::MisalignedSubBufferOffset,
         K::InvalidSampler => ErrorCode::InvalidSampler,
@@ -98,6 +99,10 @@ impl From<Address> for UsmPtr {
 mod tests {
     use super::*;
 
+    #[test]
+    fn every_kind_has_a_code_of_its_own() {
+        assert!(ErrorKind::ALL.iter().all(|one| kind(code(*one)) == *one));
+    }
     #[test]
     fn a_failure_of_a_driver_keeps_what_it_says() {
         let error = ur_hal::Error::new(ErrorKind::OutOfDeviceMemory, "no memory is left");

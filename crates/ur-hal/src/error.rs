@@ -49,6 +49,8 @@ kinds! {
     InvalidGroupSize: "the group size is invalid",
     /// A context of the driver that is no longer valid.
     InvalidContext: "the driver's context is not valid",
+    /// A stream of a kind that the device does not have, such as one out of order.
+    UnsupportedStream: "the device has no streams like that",
     /// Memory that the driver does not know, or that does not allow the request.
     InvalidMemory: "the memory is unknown, or does not allow this",
     /// A part of a buffer that does not begin at a multiple of what the device needs.

@@ -15,7 +15,6 @@ use std::{
     ffi::{CStr, CString},
     sync::Arc,
 };
-use ur_adapter::error::ErrorCode;
 use ur_core::kernels::spirv::Facts;
 use ur_hal::{
     Address, Capabilities, CodeForm, Error, ErrorKind, FunctionFacts, LaunchLimits, Modules,
@@ -78,7 +77,7 @@ impl Module {
         raw: RawProgram,
         is_owned: bool,
     ) -> Result<Vec<(Arc<DriverDevice>, Self)>> {
-        raw.check_context(CL_PROGRAM_CONTEXT, context.raw(), ErrorCode::InvalidContext)?;
+        raw.check_context(CL_PROGRAM_CONTEXT, context.raw(), ErrorKind::InvalidContext)?;
         let its = raw.numbers(CL_PROGRAM_DEVICES)?;
         let own = devices.iter().filter(|one| its.contains(&one.raw().addr()));
         let mut devices: Vec<_> = own.cloned().collect();
@@ -170,10 +169,10 @@ impl Modules for OpenCl {
         (program.map(|program| Module { program, target: target.clone() }), log)
     }
     fn binary(module: &Module) -> Result<Vec<u8>> {
-        Ok(native::binary(&module.program, module.target.device)?)
+        native::binary(&module.program, module.target.device)
     }
     fn functions(module: &Module) -> Result<Vec<CString>> {
-        Ok(native::names(&module.program)?)
+        native::names(&module.program)
     }
     fn function(module: &Module, name: &CStr) -> Result<Option<Function>> {
         let found = native::kernel(&module.program, name)?;
@@ -256,7 +255,7 @@ impl Modules for OpenCl {
             ],
             Reach::Svm | Reach::None => &[], // fine-grained buffers need not be named to devices with the host's memory
         };
-        Ok(names.iter().try_for_each(|name| function.kernel.reach(all, *name))?)
+        names.iter().try_for_each(|name| function.kernel.reach(all, *name))
     }
 }
 /// The options of a build. Of what a kernel of OpenCL C takes, some drivers tell only where they were asked to keep it.
@@ -279,14 +278,14 @@ fn created(target: &Target, piece: &Piece<'_, OpenCl>) -> Result<Own<RawProgram>
         Facts::of(bytes).map_err(|why| Error::new(ErrorKind::BuildFailed, why))?;
     }
     let place = (target.context.raw(), target.device);
-    Ok(native::create(place, &target.extensions, piece.code, piece.constants)?)
+    native::create(place, &target.extensions, piece.code, piece.constants)
 }
 /// A program of one piece, by what is done with it for a device with its options.
 fn made(
     target: &Target,
     piece: &Piece<'_, OpenCl>,
     log: &mut String,
-    make: fn(&Own<RawProgram>, RawDevice, &CStr) -> ur_adapter::error::Result<()>,
+    make: fn(&Own<RawProgram>, RawDevice, &CStr) -> Result<()>,
 ) -> Result<Own<RawProgram>> {
     let options = options(piece.code, piece.flags)?;
     let program = created(target, piece)?;
@@ -315,7 +314,7 @@ fn linked(
         pieces.iter().map(|piece| compiled(target, piece, log)).collect::<Result<_>>()?;
     let raws: Vec<_> = all.iter().map(Own::raw).collect();
     let place = (target.context.raw(), target.device);
-    Ok(native::link(place, c"", &raws, |program| note(log, program, target.device))?)
+    native::link(place, c"", &raws, |program| note(log, program, target.device))
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@ use super::{
     DriverPlatform, OpenCl,
     cl::*,
     context::DriverContext,
-    device_info,
     driver::RawDevice,
     native::{
         device as native, event,
@@ -16,17 +15,10 @@ use super::{
 };
 use rustix::time::ClockId;
 use std::sync::{Arc, OnceLock};
-use ur_adapter::{
-    error::{ErrorCode, Result},
-    info::Answer,
-    partition::as_pairs,
-};
-use ur_core::over_driver::device::HasDevices;
 use ur_hal::{
-    Clocks, DescribesDevices, DeviceFacts, DeviceKind, OpensDevices, Partition, PartitionsDevices,
-    PlatformFacts, VectorWidths,
+    Clocks, DescribesDevices, DeviceFacts, DeviceKind, Error, ErrorKind, OpensDevices, Partition,
+    PartitionsDevices, PlatformFacts, Result, VectorWidths,
 };
-use ur_sys::*;
 
 /// A device, or a part of one.
 #[derive(Debug)]
@@ -137,10 +129,6 @@ impl DriverDevice {
     pub fn parent(&self) -> Option<&Arc<Self>> {
         self.part.as_ref().map(|part| &part.parent)
     }
-    /// How it came about, if it is a part.
-    pub(super) fn partition(&self) -> Option<&Partition> {
-        self.part.as_ref().map(|part| &part.how)
-    }
     pub(super) fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -153,45 +141,35 @@ impl DriverDevice {
     pub(super) fn uuid(&self) -> [u8; 16] {
         self.part.as_ref().map_or(self.facts.uuid, |part| {
             let whole = part.parent.uuid();
-            ur_system::host::digest(&format!("{whole:?}{:?}{}", as_pairs(&part.how), part.number))
+            ur_system::host::digest(&format!("{whole:?}{:?}{}", part.how, part.number))
         })
     }
 }
 
 impl OpensDevices for OpenCl {
     const NAME: &'static str = "OpenCL";
-    fn devices() -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
+    fn devices() -> Result<Vec<Arc<DriverDevice>>> {
         Ok(platform::devices().cloned().collect())
     }
-    fn platform(device: &Arc<DriverDevice>) -> ur_hal::Result<PlatformFacts> {
-        Ok(device.platform.facts()?)
+    fn platform(device: &Arc<DriverDevice>) -> Result<PlatformFacts> {
+        device.platform.facts()
     }
     fn parent(device: &Arc<DriverDevice>) -> Option<Arc<DriverDevice>> {
         device.as_ref().parent().cloned()
     }
-    fn uuid(device: &Arc<DriverDevice>) -> ur_hal::Result<[u8; 16]> {
+    fn uuid(device: &Arc<DriverDevice>) -> Result<[u8; 16]> {
         Ok(device.uuid())
     }
-    fn clocks(device: &Arc<DriverDevice>) -> ur_hal::Result<Clocks> {
+    fn clocks(device: &Arc<DriverDevice>) -> Result<Clocks> {
         let own = || (now_on(device.clock()), now_on(ClockId::Monotonic));
         let (device, host) =
             native::clocks(device.platform.extensions(), device.raw()).unwrap_or_else(own);
         Ok(Clocks { device, host })
     }
-    fn open(devices: &[Arc<DriverDevice>]) -> ur_hal::Result<DriverContext> {
+    fn open(devices: &[Arc<DriverDevice>]) -> Result<DriverContext> {
         let raws: Vec<_> = devices.iter().map(|one| one.raw()).collect();
         let native = native::context(devices[0].platform.raw(), &raws)?;
         Ok(DriverContext::new(native, devices.to_vec()))
-    }
-}
-/// Most answers to queries are the driver's own: see `device_info.rs`.
-impl HasDevices for OpenCl {
-    fn tell(
-        device: &Arc<DriverDevice>,
-        name: ur_device_info_t,
-        answer: &mut Answer<'_>,
-    ) -> Result<bool> {
-        device_info::tell(device, name, answer)
     }
 }
 impl DescribesDevices for OpenCl {
@@ -204,10 +182,10 @@ impl DescribesDevices for OpenCl {
             _ => K::Mca,
         }
     }
-    fn facts(_: &Arc<DriverDevice>) -> ur_hal::Result<DeviceFacts> {
+    fn facts(_: &Arc<DriverDevice>) -> Result<DeviceFacts> {
         Ok(DeviceFacts::default())
     }
-    fn vector_widths(device: &Arc<DriverDevice>) -> ur_hal::Result<[VectorWidths; 2]> {
+    fn vector_widths(device: &Arc<DriverDevice>) -> Result<[VectorWidths; 2]> {
         let width = |name| device.raw().number(name).map_or(0, |n| n as u32);
         // Those of `half` came later than the others, which follow each other in the order of UR.
         let preferred = |n| {
@@ -223,10 +201,10 @@ impl DescribesDevices for OpenCl {
     }
 }
 impl PartitionsDevices for OpenCl {
-    fn parts(
-        device: &Arc<DriverDevice>,
-        how: &Partition,
-    ) -> ur_hal::Result<Vec<Arc<DriverDevice>>> {
+    fn partition_of(device: &Arc<DriverDevice>) -> Option<Partition> {
+        device.part.as_ref().map(|part| part.how.clone())
+    }
+    fn parts(device: &Arc<DriverDevice>, how: &Partition) -> Result<Vec<Arc<DriverDevice>>> {
         platform::check_process()?;
         let list: Vec<isize> = match how {
             Partition::Equally(units) => vec![CL_DEVICE_PARTITION_EQUALLY, *units as isize, 0],
@@ -242,20 +220,18 @@ impl PartitionsDevices for OpenCl {
             }
             Partition::BySlice => {
                 let why = "OpenCL has no slices: ask SUPPORTED_PARTITIONS";
-                return Err(ur_hal::Error::new(ur_hal::ErrorKind::InvalidValue, why));
+                return Err(Error::new(ErrorKind::InvalidValue, why));
             }
         };
         let made =
-            native::parts(device.raw(), &list).map_err(|error| match (error.code(), how) {
-                (ErrorCode::InvalidValue, Partition::ByDomain(_) | Partition::Equally(_))
-                | (ErrorCode::DeviceNotFound, _) => {
-                    error.with_code(ErrorCode::DevicePartitionFailed)
-                }
+            native::parts(device.raw(), &list).map_err(|error| match (error.status(), how) {
+                (Some(CL_INVALID_VALUE), Partition::ByDomain(_) | Partition::Equally(_))
+                | (Some(CL_DEVICE_NOT_FOUND), _) => error.with_kind(ErrorKind::PartitionFailed),
                 _ => error,
             })?;
         let part = |(number, native): (usize, Own<RawDevice>)| {
             let part = Part { parent: Arc::clone(device), how: how.clone(), number };
-            Ok(DriverDevice::new(&device.platform, native, Some(part))?)
+            DriverDevice::new(&device.platform, native, Some(part))
         };
         made.into_iter().enumerate().map(part).collect()
     }

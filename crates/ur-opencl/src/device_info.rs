@@ -1,26 +1,27 @@
 //! What a device says of itself: mostly what the driver says, in the form that UR has from OpenCL. What most have alike the
 //! core answers.
 use super::{
-    DriverDevice,
+    DriverDevice, OpenCl,
     cl::*,
     native::{
         memory::Reach,
         own::{Tells, number, text},
     },
 };
-use ur_adapter::{
-    error::{ErrorCode, Result},
-    info::Answer,
-    partition::as_pairs,
-};
+use std::sync::Arc;
+use ur_adapter::{error::Result, info::Answer};
+use ur_core::over_driver::device::HasDevices;
+use ur_hal::ErrorKind;
 use ur_sys::{ur_device_info_t as I, *};
 
 /// Answers what the driver tells, and what is otherwise than on most; returns `false` for what the core answers.
-pub(super) fn tell(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bool> {
-    Ok(as_told(device, name, answer)?
-        || truths(device, name, answer)?
-        || memory(device, name, answer)?
-        || numbers(device, name, answer)?)
+impl HasDevices for OpenCl {
+    fn tell(device: &Arc<DriverDevice>, name: I, answer: &mut Answer<'_>) -> Result<bool> {
+        Ok(as_told(device, name, answer)?
+            || truths(device, name, answer)?
+            || memory(device, name, answer)?
+            || numbers(device, name, answer)?)
+    }
 }
 /// What has the same form in both, by UR's name and OpenCL's number: the latter's name is `CL_DEVICE_` and the same, unless it is there.
 type Same = [(I, cl_uint)];
@@ -93,7 +94,7 @@ fn as_told(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bo
             (I::MAX_READ_WRITE_IMAGE_ARGS, Err(_)) => answer.value(&0_u32),
             // An extension's, which the driver has or has not.
             (I::IP_VERSION | I::DEVICE_ID, Err(error)) => {
-                Err(error.with_code(ErrorCode::UnsupportedEnumeration))
+                Err(error.with_kind(ErrorKind::UnknownOption).into())
             }
             (_, told) => answer.slice(&told?),
         }?;
@@ -184,9 +185,7 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bo
         I::HALF_FP_CONFIG => answer.value(&floats(told(CL_DEVICE_HALF_FP_CONFIG)).bits()),
         I::EXECUTION_CAPABILITIES => answer.value(&(told(CL_DEVICE_EXECUTION_CAPABILITIES) as u32)),
         I::IL_VERSION => answer.str(&device.raw().text(CL_DEVICE_IL_VERSION).unwrap_or_default()),
-        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => {
-            answer.value(&super::streams::flags().bits())
-        }
+        I::QUEUE_PROPERTIES | I::QUEUE_ON_HOST_PROPERTIES => answer.value(&queue_flags().bits()),
         I::SUB_GROUP_SIZES_INTEL => answer.slice(&device.facts().sub_groups),
         I::ATOMIC_MEMORY_ORDER_CAPABILITIES => {
             answer.value(&orders(told(CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES)).bits())
@@ -212,10 +211,16 @@ fn numbers(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<bo
             let all = ur_device_affinity_domain_flags_t::VALID.bits();
             answer.value(&(told(CL_DEVICE_PARTITION_AFFINITY_DOMAIN) as u32 & all))
         }
-        I::PARTITION_TYPE => answer.slice(&device.partition().map_or(vec![], as_pairs)),
         _ => return Ok(false),
     }?;
     Ok(true)
+}
+/// What queues can be asked for.
+fn queue_flags() -> ur_queue_flags_t {
+    use ur_queue_flags_t as F;
+    let hints =
+        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
+    F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS | hints
 }
 /// OpenCL's flags of floating point as UR's.
 fn floats(flags: u64) -> ur_device_fp_capability_flags_t {

@@ -14,10 +14,7 @@ use std::{
         },
     },
 };
-use ur_adapter::{
-    error::{Error, Result},
-    object::Backend,
-};
+use ur_hal::{Error, Result, Severity};
 
 macro_rules! raws { ($($(#[$doc:meta])* $name:ident;)*) => { $(
     $(#[$doc])*
@@ -80,7 +77,7 @@ impl Outcome {
         Self { call, status }
     }
     /// # Errors
-    /// Our code for what the driver said, with the call's name and what it means.
+    /// The kind of what the driver said, with the call's name and what it means.
     #[inline]
     pub fn ok(self) -> Result<()> {
         if self.status == Some(CL_SUCCESS) { Ok(()) } else { Err(self.failure()) }
@@ -99,13 +96,13 @@ impl Outcome {
     /// For releases in destructors: a failure is logged, since nobody can be told.
     pub fn let_go(self) {
         if let Err(error) = self.ok() {
-            ur_adapter::log::say(Backend::OpenCl, ur_sys::ur_logger_level_t::WARN, &error);
+            super::log::notice(Severity::Warning, &error);
         }
     }
     /// What a call has given beside its status.
     ///
     /// # Errors
-    /// As for [`ok`](Self::ok); `UNKNOWN` where there is nothing all the same.
+    /// As for [`ok`](Self::ok); `Unknown` where there is nothing all the same.
     pub fn given<T>(self, made: Option<T>) -> Result<T> {
         self.ok()?;
         made.ok_or_else(|| {

@@ -4,7 +4,6 @@ use super::{
     cl::*,
     context::DriverContext,
     driver::RawMem,
-    error::{CL_INVALID_IMAGE_DESCRIPTOR, CL_INVALID_IMAGE_SIZE},
     native::{image, own::Own},
 };
 use std::sync::Arc;
@@ -35,15 +34,9 @@ impl MakesImages for OpenCl {
     ) -> Result<Pixels> {
         let format = format_of(desc.format).ok_or(ErrorKind::UnsupportedFormat)?;
         let made = image::create(context.raw(), (format, wished(desc)));
-        let object = made.map_err(|error| {
-            let kind = match (error.kind(), error.status()) {
-                (_, Some(CL_INVALID_IMAGE_SIZE | CL_INVALID_IMAGE_DESCRIPTOR)) => {
-                    ErrorKind::InvalidSize
-                }
-                (ErrorKind::Unsupported, _) => ErrorKind::UnsupportedFormat,
-                (kind, _) => kind,
-            };
-            error.with_kind(kind)
+        let object = made.map_err(|error| match error.kind() {
+            ErrorKind::Unsupported => error.with_kind(ErrorKind::UnsupportedFormat),
+            _ => error,
         })?;
         Ok(Pixels { object, kind: desc.kind })
     }

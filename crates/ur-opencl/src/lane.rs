@@ -21,8 +21,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_adapter::error::Result;
-use ur_hal::{Command, Completion, HostCall, Order, Profile, Submission};
+use ur_hal::{Command, Completion, Error, ErrorKind, HostCall, Order, Profile, Result, Submission};
 use ur_ipc::arena::Counter;
 use ur_lock::{get_or_try, locked};
 use ur_mapping::PerProcess;
@@ -105,7 +104,7 @@ struct Risks {
 }
 impl Risks {
     /// # Errors
-    /// `UNINITIALIZED` if the driver's queue has been released.
+    /// `Uninitialized` if the driver's queue has been released.
     fn check(&self) -> Result<()> {
         if self.is_released { Err(platform::exits()) } else { Ok(()) }
     }
@@ -219,7 +218,7 @@ impl Lane {
         Ok(())
     }
     /// What has failed of that for which commands wait, of which this was not told yet.
-    pub(super) fn take_failure(&self) -> Option<ur_hal::Error> {
+    pub(super) fn take_failure(&self) -> Option<Error> {
         let mut risks = locked(&self.turn);
         risks.review();
         risks.failed.take().map(failure)
@@ -227,12 +226,9 @@ impl Lane {
     /// Puts a command into it.
     ///
     /// # Errors
-    /// `IN_EVENT_LIST_EXEC_STATUS` if what it waits for has failed, and once if that of earlier commands has of which nobody was told;
-    /// `UNSUPPORTED_FEATURE` for what such a queue does not do; the driver's own. Then nothing is put into it.
-    pub(super) fn put(
-        self: &Arc<Self>,
-        what: &Submission<'_, OpenCl>,
-    ) -> ur_hal::Result<Option<End>> {
+    /// `DependencyFailed` if what it waits for has failed, and once if that of earlier commands has of which nobody was told;
+    /// `Unsupported` for what such a queue does not do; the driver's own. Then nothing is put into it.
+    pub(super) fn put(self: &Arc<Self>, what: &Submission<'_, OpenCl>) -> Result<Option<End>> {
         platform::check_process()?;
         let mut awaited = Awaited::new(what.waits, self)?;
         let mut behind = std::mem::take(&mut awaited.behind);
@@ -241,7 +237,7 @@ impl Lane {
         let timed = is_timed_beside.then(|| self.timed()).transpose()?;
         let mut risks = locked(&self.turn);
         if risks.is_closed && !driver::is_leaver() {
-            return Err(platform::exits().into());
+            return Err(platform::exits());
         }
         risks.review();
         if let Some(outcome) = risks.failed.take() {
@@ -316,10 +312,10 @@ impl Lane {
         self: &Arc<Self>,
         what: &Submission<'_, OpenCl>,
         (counter, value): (&Arc<Counter>, u64),
-    ) -> ur_hal::Result<()> {
+    ) -> Result<()> {
         let (command, completion) = (&Command::Barrier, Completion::Point);
         let barrier = Submission { command, completion, profile: Profile::Off, ..*what };
-        let end = self.put(&barrier)?.ok_or(ur_hal::ErrorKind::Unknown)?;
+        let end = self.put(&barrier)?.ok_or(ErrorKind::Unknown)?;
         let (payer, paid) = (Arc::clone(counter), Arc::clone(&self.paid));
         let behind = end.behind().to_vec();
         let tell = move |is_good| match outcome(&behind, is_good) {
@@ -327,7 +323,7 @@ impl Lane {
             _ => payer.fail(),
         };
         let told = end.event(None).and_then(|event| native::call_when_over(event, tell));
-        Ok(told.inspect_err(|_| counter.fail())?)
+        told.inspect_err(|_| counter.fail())
     }
 }
 /// Has a counter reach a value. The driver tells of ends from several threads and in any order: what a later one has passed is

@@ -9,6 +9,7 @@ mod driver;
 mod error;
 mod image;
 mod lane;
+mod log;
 mod mem;
 mod memory;
 mod native;
@@ -88,7 +89,7 @@ impl Contexts for OpenCl {
         platform::compiler_option(option)
     }
     fn check_fork() -> Result<()> {
-        platform::check_process()
+        Ok(platform::check_process()?)
     }
 }
 ur_core::memory_of_process!(OpenCl);
@@ -99,7 +100,7 @@ impl CoreBackend for OpenCl {
         lane::moments(context)
     }
     fn wait(context: usize) -> Result<()> {
-        lane::wait_for_context(context)
+        Ok(lane::wait_for_context(context)?)
     }
 }
 impl ur_hal::Graphs for OpenCl {}

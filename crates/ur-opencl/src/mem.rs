@@ -19,10 +19,10 @@ impl MakesBuffers for OpenCl {
         usize::try_from(context.devices()[0].facts().memory[1]).unwrap_or(usize::MAX)
     }
     fn buffer(context: &DriverContext, memory: Range) -> Result<Own<RawMem>> {
-        Ok(buffer_over(context.raw(), memory.start(), memory.bytes())?)
+        buffer_over(context.raw(), memory.start(), memory.bytes())
     }
     fn part(whole: &Own<RawMem>, offset: usize, bytes: usize) -> Result<Own<RawMem>> {
-        Ok(buffer_part(whole.raw(), offset, bytes)?)
+        buffer_part(whole.raw(), offset, bytes)
     }
     fn buffer_handle(buffer: &Own<RawMem>) -> Result<NativeHandle> {
         Ok(NativeHandle(buffer.raw().addr() as u64))

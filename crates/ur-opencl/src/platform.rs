@@ -4,19 +4,14 @@ use super::{
     cl::*,
     device,
     driver::{self, Extensions, RawPlatform, Version},
+    log::notice,
     native::{device as native, own::Tells},
 };
 use std::{
     ffi::CStr,
     sync::{Arc, OnceLock},
 };
-use ur_adapter::{
-    error::{Error, ErrorCode, Result},
-    log,
-    object::Backend,
-};
-use ur_hal::{NativeHandle, PlatformFacts};
-use ur_sys::ur_logger_level_t;
+use ur_hal::{Error, ErrorKind, NativeHandle, PlatformFacts, Result, Severity};
 
 /// A platform of OpenCL.
 #[derive(Debug)]
@@ -59,7 +54,7 @@ fn found() -> &'static [Arc<DriverPlatform>] {
             true => works("the ICD loader", native::platforms()).unwrap_or_default(),
             false => {
                 let why = "there is no libOpenCL.so.1: install an ICD loader and a driver";
-                log::say(Backend::OpenCl, ur_logger_level_t::INFO, &why);
+                notice(Severity::Note, &why);
                 vec![]
             }
         };
@@ -79,7 +74,7 @@ fn platform(raw: RawPlatform) -> Result<Option<Arc<DriverPlatform>>> {
 /// The version of a platform, from what it says of it: "OpenCL 3.0 " and what it likes.
 ///
 /// # Errors
-/// `UNSUPPORTED_VERSION` for one that is too old, and for what is none.
+/// `Unsupported` for one that is too old, and for what is none.
 fn version(said: &str) -> Result<Version> {
     let number = said.strip_prefix("OpenCL ").and_then(|rest| rest.split(' ').next());
     let parts = number.and_then(|number| number.split_once('.'));
@@ -87,14 +82,14 @@ fn version(said: &str) -> Result<Version> {
     let version = parts.map(|(one, two): (u8, u8)| Version::from(one) * 10 + Version::from(two));
     version.filter(|version| *version >= driver::OLDEST).ok_or_else(|| {
         let why = format!("{said:?} is its version: 1.2 or later is needed");
-        Error::new(ErrorCode::UnsupportedVersion, why)
+        Error::new(ErrorKind::Unsupported, why)
     })
 }
 /// What was found of a platform or a device; one that fails is logged and left out.
 fn works<T>(what: &str, found: Result<T>) -> Option<T> {
     let logged = |error: &Error| {
         let left_out = format!("{what} of OpenCL is left out: {error}");
-        log::say(Backend::OpenCl, ur_logger_level_t::WARN, &left_out);
+        notice(Severity::Warning, &left_out);
     };
     found.inspect_err(logged).ok()
 }
@@ -106,17 +101,17 @@ pub fn devices() -> impl Iterator<Item = &'static Arc<DriverDevice>> {
 #[cold]
 pub(super) fn exits() -> Error {
     let why = "the process exits: OpenCL is used no more";
-    Error::new(ErrorCode::Uninitialized, why)
+    Error::new(ErrorKind::Uninitialized, why)
 }
 /// # Errors
-/// `UNINITIALIZED` in a child that was forked after the drivers were started: their threads are the parent's; and while the process
+/// `Uninitialized` in a child that was forked after the drivers were started: their threads are the parent's; and while the process
 /// exits.
 pub fn check_process() -> Result<()> {
     match driver::is_unusable() {
         false => Ok(()),
         true if driver::is_left() => Err(exits()),
         true => Err(Error::new(
-            ErrorCode::Uninitialized,
+            ErrorKind::Uninitialized,
             "OpenCL was started before this process was forked and does not work in the child: fork \
              first, or start another program",
         )),

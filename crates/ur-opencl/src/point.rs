@@ -18,8 +18,7 @@ use std::{
     },
     time::Instant,
 };
-use ur_adapter::error::{ErrorCode, Result};
-use ur_hal::{ErrorKind, Profile, Status, Times, Wait};
+use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times, Wait};
 use ur_ipc::arena::{PendingSignal, Progress};
 use ur_mapping::PerProcess;
 use ur_system::owed::{Awaits, Watch};
@@ -170,7 +169,7 @@ impl End {
     ///
     /// # Errors
     /// Why it failed.
-    pub(super) fn wait(&self, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> Result<bool> {
         if self.is_settled() {
             return Ok(true);
         }
@@ -186,20 +185,17 @@ impl End {
         }
     }
     /// Why it failed. A device that cannot be used any more, or has run out of something, is the driver's own failure.
-    pub(super) fn failure(&self) -> ur_hal::Error {
+    pub(super) fn failure(&self) -> Error {
         if let Some(outcome) = failed(&self.behind) {
             return failure(outcome);
         }
         match native::raw_status(self.own.as_ref().unwrap_or(&self.event)) {
-            Ok(CL_DEVICE_NOT_AVAILABLE) => {
-                let why = "the device was lost while it ran the command";
-                ur_hal::Error::new(ErrorKind::DeviceLost, why).with_status(CL_DEVICE_NOT_AVAILABLE)
-            }
             Ok(
-                status @ (CL_OUT_OF_RESOURCES
+                status @ (CL_DEVICE_NOT_AVAILABLE
+                | CL_OUT_OF_RESOURCES
                 | CL_OUT_OF_HOST_MEMORY
                 | CL_MEM_OBJECT_ALLOCATION_FAILURE),
-            ) => error::failure("the command", status).into(),
+            ) => error::failure("the command", status),
             _ => failure(Outcome::Failed),
         }
     }
@@ -222,9 +218,9 @@ impl End {
     }
 }
 /// The error of a command before which something failed.
-pub(super) fn failure(outcome: Outcome) -> ur_hal::Error {
+pub(super) fn failure(outcome: Outcome) -> Error {
     let why = "what a command waits for has failed";
-    let error = ur_hal::Error::new(ErrorKind::DependencyFailed, why);
+    let error = Error::new(ErrorKind::DependencyFailed, why);
     match outcome {
         Outcome::ExporterGone => error.because(ur_ipc::ErrorKind::ExporterGone),
         _ => error,
@@ -272,12 +268,12 @@ impl Awaited {
     /// Of a command that comes into this queue.
     ///
     /// # Errors
-    /// Why something of it has failed; the driver's own; `OUT_OF_RESOURCES` without a thread.
+    /// Why something of it has failed; the driver's own; `OutOfResources` without a thread.
     #[inline]
-    pub(super) fn new(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> ur_hal::Result<Self> {
+    pub(super) fn new(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> Result<Self> {
         if waits.is_empty() { Ok(Self::default()) } else { Self::of(waits, queue) }
     }
-    fn of(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> ur_hal::Result<Self> {
+    fn of(waits: &[Wait<'_, OpenCl>], queue: &Lane) -> Result<Self> {
         let context = queue.native().context();
         let (mut here, mut there, mut signals, mut behind) = (vec![], vec![], vec![], vec![]);
         let mut may_last = false;
@@ -340,10 +336,10 @@ impl Awaits for StandIn {
 /// A point over an event that C made in this context.
 ///
 /// # Errors
-/// `INVALID_VALUE` for one of another context; the driver's own.
+/// `InvalidValue` for one of another context; the driver's own.
 pub(super) fn adopted(context: RawContext, raw: Option<RawEvent>, is_owned: bool) -> Result<End> {
-    let raw = raw.ok_or(ErrorCode::InvalidValue)?;
-    raw.check_context(CL_EVENT_CONTEXT, context, ErrorCode::InvalidValue)?;
+    let raw = raw.ok_or(ErrorKind::InvalidValue)?;
+    raw.check_context(CL_EVENT_CONTEXT, context, ErrorKind::InvalidValue)?;
     let event = Own::adopted(raw, is_owned)?;
     let (from, profile, is_settled) = (None, Profile::Off, AtomicBool::new(false));
     let (own, behind) = (None, vec![]);

@@ -18,12 +18,10 @@ use super::{
     point::End,
 };
 use std::{convert::Infallible, sync::Arc, time::Instant};
-use ur_adapter::error::ErrorCode;
 use ur_hal::{
     AdoptedStream, Command, Completion, Error, ErrorKind, EventSharing, NativeCall, NativeHandle,
-    Profile, Signal, Status, StreamRequest, Streams, Submission, Times,
+    Profile, Result, Signal, Status, StreamRequest, Streams, Submission, Times,
 };
-use ur_sys::ur_queue_flags_t;
 
 fn make(
     context: &DriverContext,
@@ -39,7 +37,7 @@ fn call_native(
     stream: &Stream,
     what: &Submission<'_, OpenCl>,
     call: NativeCall<'_>,
-) -> ur_hal::Result<Option<End>> {
+) -> Result<Option<End>> {
     let barrier = Submission { command: &Command::Barrier, ..*what };
     let (completion, profile) = (Completion::None, Profile::Off);
     stream.lane().put(&Submission { completion, profile, ..barrier })?;
@@ -52,11 +50,11 @@ impl Streams for OpenCl {
     /// All memory is where it is used.
     const HINTS_CONCERN_ALL: bool = true;
     type ArrivedPoint = Infallible;
-    fn check_process() -> ur_hal::Result<()> {
-        Ok(platform::check_process()?)
+    fn check_process() -> Result<()> {
+        platform::check_process()
     }
-    fn finish_device(device: &Arc<DriverDevice>) -> ur_hal::Result<()> {
-        Ok(super::lane::wait_for_device(device)?)
+    fn finish_device(device: &Arc<DriverDevice>) -> Result<()> {
+        super::lane::wait_for_device(device)
     }
     fn event_sharing(_: &Arc<DriverDevice>) -> EventSharing {
         EventSharing::Words
@@ -65,14 +63,14 @@ impl Streams for OpenCl {
         context: &DriverContext,
         device: &Arc<DriverDevice>,
         request: StreamRequest,
-    ) -> ur_hal::Result<Stream> {
+    ) -> Result<Stream> {
         platform::check_process()?;
         let StreamRequest { is_out_of_order, is_profiled, .. } = request;
         let kind = QueueKind { is_in_order: !is_out_of_order, has_times: is_profiled };
         let native = NativeQueue::new(context.raw(), device.raw(), kind, context.extensions())?;
         Ok(make(context, device, request, native))
     }
-    fn submit(stream: &Stream, what: &Submission<'_, Self>) -> ur_hal::Result<Option<End>> {
+    fn submit(stream: &Stream, what: &Submission<'_, Self>) -> Result<Option<End>> {
         match *what.command {
             Command::Native(call) => call_native(stream, what, call),
             Command::Signal(Signal::Word(counter, value)) => {
@@ -81,33 +79,33 @@ impl Streams for OpenCl {
             _ => stream.lane().put(what),
         }
     }
-    fn flush(stream: &Stream) -> ur_hal::Result<()> {
-        Ok(stream.lane().send(u64::MAX)?)
+    fn flush(stream: &Stream) -> Result<()> {
+        stream.lane().send(u64::MAX)
     }
-    fn is_idle(stream: &Stream) -> ur_hal::Result<bool> {
+    fn is_idle(stream: &Stream) -> Result<bool> {
         Self::check_process()?;
         Ok(stream.lane().is_idle())
     }
-    fn finish(stream: &Stream) -> ur_hal::Result<()> {
+    fn finish(stream: &Stream) -> Result<()> {
         stream.lane().drain()?;
         stream.lane().take_failure().map_or(Ok(()), Err)
     }
-    fn status(end: &End) -> ur_hal::Result<Status> {
+    fn status(end: &End) -> Result<Status> {
         Self::check_process()?;
         Ok(end.status(None))
     }
     fn is_settled(end: &End) -> bool {
         end.is_settled() && platform::check_process().is_ok()
     }
-    fn wait(end: &End, deadline: Option<Instant>) -> ur_hal::Result<bool> {
+    fn wait(end: &End, deadline: Option<Instant>) -> Result<bool> {
         Self::check_process()?;
         end.wait(deadline)
     }
-    fn times(end: &End) -> ur_hal::Result<Option<Times>> {
+    fn times(end: &End) -> Result<Option<Times>> {
         Self::check_process()?;
-        Ok(end.times()?)
+        end.times()
     }
-    fn native_stream(stream: &Stream) -> ur_hal::Result<NativeHandle> {
+    fn native_stream(stream: &Stream) -> Result<NativeHandle> {
         stream.lane().send(u64::MAX)?; // the application may wait in other queues for what it puts behind
         Ok(NativeHandle(stream.lane().native().raw().addr() as u64))
     }
@@ -117,13 +115,13 @@ impl Streams for OpenCl {
         handle: NativeHandle,
         is_owned: bool,
         request: StreamRequest,
-    ) -> ur_hal::Result<AdoptedStream<Self>> {
+    ) -> Result<AdoptedStream<Self>> {
         platform::check_process()?;
         let refused = |kind, why: &'static str| Err(Error::new(kind, why));
         let Some(raw) = RawQueue::from_addr(handle.0 as usize) else {
             return refused(ErrorKind::InvalidValue, "the native queue is null");
         };
-        raw.check_context(CL_QUEUE_CONTEXT, context.raw(), ErrorCode::InvalidValue)?;
+        raw.check_context(CL_QUEUE_CONTEXT, context.raw(), ErrorKind::InvalidValue)?;
         let its = raw.number(CL_QUEUE_DEVICE)? as usize;
         let is_its = |one: &&Arc<DriverDevice>| one.raw().addr() == its;
         let found = match wished {
@@ -139,7 +137,7 @@ impl Streams for OpenCl {
     fn is_out_of_order(stream: &Stream) -> bool {
         !stream.lane().native().is_in_order()
     }
-    fn native_point(end: &End) -> ur_hal::Result<NativeHandle> {
+    fn native_point(end: &End) -> Result<NativeHandle> {
         Ok(NativeHandle(end.event(None)?.raw().addr() as u64))
     }
     fn adopt_point(
@@ -147,15 +145,8 @@ impl Streams for OpenCl {
         _: &[Arc<DriverDevice>],
         handle: NativeHandle,
         is_owned: bool,
-    ) -> ur_hal::Result<End> {
+    ) -> Result<End> {
         let raw = RawEvent::from_addr(handle.0 as usize);
-        Ok(point::adopted(context.raw(), raw, is_owned)?)
+        point::adopted(context.raw(), raw, is_owned)
     }
-}
-/// What queues can be asked for.
-pub(super) fn flags() -> ur_queue_flags_t {
-    use ur_queue_flags_t as F;
-    let hints =
-        F::PRIORITY_LOW | F::PRIORITY_HIGH | F::SUBMISSION_BATCHED | F::SUBMISSION_IMMEDIATE;
-    F::OUT_OF_ORDER_EXEC_MODE_ENABLE | F::PROFILING_ENABLE | F::DISCARD_EVENTS | hints
 }

@@ -3,7 +3,7 @@
 use super::own::Own;
 use crate::{cl::*, driver::*, error::broken};
 use std::ptr::{null, null_mut};
-use ur_adapter::error::Result;
+use ur_hal::Result;
 
 /// More platforms or devices than there are anywhere.
 const MOST: usize = 1 << 16;

@@ -8,8 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
-use ur_adapter::error::Result;
-use ur_hal::Status;
+use ur_hal::{Result, Status};
 
 /// What the driver says of a command: how far it has come, or why it failed.
 ///

@@ -10,7 +10,7 @@ use std::{
     sync::{Condvar, Mutex, PoisonError},
     time::Duration,
 };
-use ur_adapter::error::{Error, Result};
+use ur_hal::{Error, Result};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
@@ -18,7 +18,7 @@ use ur_mapping::PerProcess;
 /// The function is told whether the former succeeded.
 ///
 /// # Errors
-/// `OUT_OF_RESOURCES` without a thread to call it; the driver's own. Then it is not called.
+/// `OutOfResources` without a thread to call it; the driver's own. Then it is not called.
 pub fn enqueue(
     queue: &NativeQueue,
     (begin, end): (

@@ -15,8 +15,8 @@ pub fn create(
 ) -> Result<Own<RawMem>> {
     let (format, desc) = (&raw const format, &raw const desc);
     // SAFETY: a live context; both structures live during the call.
-    Ok(unsafe { driver().create_image(context, CL_MEM_READ_WRITE, format, desc, null_mut()) }
-        .map(Own::given)?)
+    unsafe { driver().create_image(context, CL_MEM_READ_WRITE, format, desc, null_mut()) }
+        .map(Own::given)
 }
 /// A sampler: whether coordinates are normalized, and OpenCL's names of what it does beyond the edge and between pixels.
 ///
@@ -27,6 +27,6 @@ pub fn sampler(
     (normalized, addressing, filter): (bool, cl_uint, cl_uint),
 ) -> Result<Own<RawSampler>> {
     // SAFETY: a live context.
-    Ok(unsafe { driver().create_sampler(context, u32::from(normalized), addressing, filter) }
-        .map(Own::given)?)
+    unsafe { driver().create_sampler(context, u32::from(normalized), addressing, filter) }
+        .map(Own::given)
 }

@@ -10,15 +10,14 @@ use std::{
     ptr::{from_ref, null, with_exposed_provenance},
     sync::{Arc, Mutex, MutexGuard, OnceLock},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::{Address, Argument, Geometry, Launch};
+use ur_hal::{Address, Argument, Error, ErrorKind, Geometry, Launch, Result};
 use ur_lock::{Shared, locked};
 use ur_mapping::PerProcess;
 
 /// What a driver says of an argument. That another one is no sampler is said of the arguments, of which callers of a launch know.
 fn of_argument(error: Error) -> Error {
-    match error.code() {
-        ErrorCode::InvalidSampler => error.with_code(ErrorCode::InvalidKernelArgs),
+    match error.kind() {
+        ErrorKind::InvalidSampler => error.with_kind(ErrorKind::InvalidArguments),
         _ => error,
     }
 }
@@ -85,7 +84,7 @@ impl Kernel {
                 let why = format!(
                     "argument {index} is a value, and the kernel takes an address, an image or a sampler"
                 );
-                return Err(Error::new(ErrorCode::InvalidKernelArgs, why));
+                return Err(Error::new(ErrorKind::InvalidArguments, why));
             }
             Argument::Value(bytes) => (bytes.len(), bytes.as_ptr().cast()),
             Argument::Local(bytes) => (*bytes, null()),

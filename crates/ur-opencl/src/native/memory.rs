@@ -7,8 +7,7 @@ use std::{
     ptr::{NonNull, null, with_exposed_provenance, with_exposed_provenance_mut},
     sync::Arc,
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::{Address, KnownMemory, MemoryKind, MemoryRequest, Range};
+use ur_hal::{Address, Error, ErrorKind, KnownMemory, MemoryKind, MemoryRequest, Range, Result};
 
 /// Bytes of the largest type of OpenCL C, sixteen eight-byte numbers.
 const LARGEST_TYPE: usize = 128;
@@ -44,7 +43,7 @@ impl Given {
     /// Memory for a device, by the driver's own functions.
     ///
     /// # Errors
-    /// `OUT_OF_DEVICE_MEMORY`; `UNSUPPORTED_FEATURE` where nothing has an address.
+    /// `OutOfDeviceMemory`; `Unsupported` where nothing has an address.
     pub fn new(
         reach: Reach,
         extensions: &Arc<Extensions>,
@@ -70,7 +69,7 @@ impl Given {
                 let flags = CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER;
                 let none = || {
                     let why = format!("the device has no {bytes} bytes left: free some");
-                    Error::new(ErrorCode::OutOfDeviceMemory, why)
+                    Error::new(ErrorKind::OutOfDeviceMemory, why)
                 };
                 // Drivers know alignments up to that of their largest type alone, and answer null to others.
                 let align = align as usize;
@@ -84,7 +83,7 @@ impl Given {
             }
             Reach::System | Reach::None => {
                 return Err(Error::new(
-                    ErrorCode::UnsupportedFeature,
+                    ErrorKind::Unsupported,
                     "this device has neither unified shared memory nor fine-grained shared virtual memory",
                 ));
             }

@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
 use crate::{driver::*, error::broken};
 use std::{ffi::c_void, fmt, ptr::null_mut};
-use ur_adapter::error::{Error, ErrorCode, Result};
+use ur_hal::{Error, ErrorKind, Result};
 
 /// What OpenCL counts the references of.
 pub trait Counted: Copy + fmt::Debug {
@@ -52,7 +52,7 @@ impl<R: Counted> Own<R> {
     /// What C brought: its own reference, if that `is_owned` by us from now on, or one more.
     ///
     /// # Errors
-    /// The driver's code for what is no such object.
+    /// The driver's error for what is no such object.
     pub fn adopted(raw: R, is_owned: bool) -> Result<Self> {
         if !is_owned {
             raw.retain().ok()?;
@@ -83,7 +83,7 @@ impl<R: Counted> Drop for Own<R> {
 /// Room for bytes of which the driver tells how many there are.
 ///
 /// # Errors
-/// `UNKNOWN` for more than any driver has to tell; `OUT_OF_HOST_MEMORY`.
+/// `Unknown` for more than any driver has to tell; `OutOfHostMemory`.
 pub(super) fn zeroes(length: usize) -> Result<Vec<u8>> {
     /// The longest answers are programs that were built.
     const MOST: usize = 1 << 28;
@@ -91,7 +91,7 @@ pub(super) fn zeroes(length: usize) -> Result<Vec<u8>> {
         return Err(broken(&format!("an answer of it has {length} bytes")));
     }
     let mut bytes = vec![];
-    bytes.try_reserve_exact(length).map_err(|_| ErrorCode::OutOfHostMemory)?;
+    bytes.try_reserve_exact(length).map_err(|_| ErrorKind::OutOfHostMemory)?;
     bytes.resize(length, 0);
     Ok(bytes)
 }
@@ -126,7 +126,7 @@ pub trait Tells: Copy {
     /// What it tells.
     ///
     /// # Errors
-    /// The driver's own; `INVALID_VALUE` for what it does not know.
+    /// The driver's own; `InvalidValue` for what it does not know.
     fn told(self, name: u32) -> Result<Vec<u8>>;
     /// The same, as a number.
     ///
@@ -145,11 +145,11 @@ pub trait Tells: Copy {
     /// Checks that it is of a context, by the name under which it tells that.
     ///
     /// # Errors
-    /// `code` if it is of another one; the driver's own for what is no such object.
-    fn check_context(self, name: u32, context: RawContext, code: ErrorCode) -> Result<()> {
+    /// `kind` if it is of another one; the driver's own for what is no such object.
+    fn check_context(self, name: u32, context: RawContext, kind: ErrorKind) -> Result<()> {
         match self.number(name)? as usize == context.addr() {
             true => Ok(()),
-            false => Err(Error::new(code, "the native object is of another context")),
+            false => Err(Error::new(kind, "the native object is of another context")),
         }
     }
     /// The same, as a text.

@@ -6,13 +6,12 @@ use std::{
     ffi::{CStr, CString},
     ptr::{null, null_mut},
 };
-use ur_adapter::error::{Error, ErrorCode, Result};
-use ur_hal::Constant;
+use ur_hal::{Constant, Error, ErrorKind, Result};
 
 /// A program of code, for one device. Nothing is compiled yet.
 ///
 /// # Errors
-/// The driver's own; `UNSUPPORTED_FEATURE` for SPIR-V where the platform takes none.
+/// The driver's own; `Unsupported` for SPIR-V where the platform takes none.
 pub fn create(
     (context, device): (RawContext, RawDevice),
     extensions: &Extensions,
@@ -42,8 +41,8 @@ pub fn create(
             }
         }
     };
-    let program = made.map(Own::given).map_err(|error| match error.code() {
-        ErrorCode::InvalidValue => error.with_code(ErrorCode::InvalidBinary),
+    let program = made.map(Own::given).map_err(|error| match error.kind() {
+        ErrorKind::InvalidValue => error.with_kind(ErrorKind::InvalidBinary),
         _ => error,
     })?;
     for (id, value) in constants {
@@ -131,7 +130,7 @@ pub fn binary(program: &Own<RawProgram>, device: RawDevice) -> Result<Vec<u8>> {
     let found = (own < all.len()).then(|| all.swap_remove(own)).filter(|bytes| !bytes.is_empty());
     found.ok_or_else(|| {
         let why = "the driver has no binary of this program";
-        Error::new(ErrorCode::InvalidProgramExecutable, why)
+        Error::new(ErrorKind::NotBuilt, why)
     })
 }
 /// What its kernels are called.
@@ -153,7 +152,7 @@ fn is_named(told: Outcome) -> Result<bool> {
 /// Where a variable is on a device, and its bytes; `None` where there is none of that name.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` where the platform does not tell.
+/// `Unsupported` where the platform does not tell.
 pub fn variable(
     extensions: &Extensions,
     program: &Own<RawProgram>,
@@ -169,7 +168,7 @@ pub fn variable(
 /// The address of a function on a device; `None` where there is none of that name.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` where the platform does not tell.
+/// `Unsupported` where the platform does not tell.
 pub fn function(
     extensions: &Extensions,
     program: &Own<RawProgram>,
@@ -189,7 +188,7 @@ pub fn kernel(program: &Own<RawProgram>, name: &CStr) -> Result<Option<Own<RawKe
     // SAFETY: live; the name ends with a NUL.
     match unsafe { driver().create_kernel(program.raw(), name.as_ptr()) } {
         Ok(raw) => Ok(Some(Own::given(raw))),
-        Err(error) if error.code() == ErrorCode::InvalidKernelName => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -7,8 +7,7 @@ use std::{
     ptr::{null, null_mut, with_exposed_provenance_mut},
     sync::{Arc, Mutex},
 };
-use ur_adapter::error::{ErrorCode, Result};
-use ur_hal::Address;
+use ur_hal::{Address, ErrorKind, Result};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
@@ -110,7 +109,7 @@ impl NativeQueue {
     /// One that C brought.
     ///
     /// # Errors
-    /// The driver's code for what is none.
+    /// The driver's error for what is none.
     pub fn adopted(
         raw: RawQueue,
         context: RawContext,
@@ -270,5 +269,5 @@ fn place(address: usize) -> *mut c_void {
 }
 /// An event that a call has put where it was told to.
 pub(crate) fn given(event: Option<RawEvent>) -> Result<Own<RawEvent>> {
-    event.map(Own::given).ok_or_else(|| ErrorCode::Unknown.into())
+    event.map(Own::given).ok_or_else(|| ErrorKind::Unknown.into())
 }

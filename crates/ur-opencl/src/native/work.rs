@@ -8,9 +8,9 @@ use super::{
 };
 use crate::{OpenCl, driver::RawEvent, image};
 use std::{ffi::c_void, mem::size_of};
-use ur_adapter::error::{Error, Result};
 use ur_hal::{
-    Address, BoxCopy, BoxSpan, Command, ImageCopy, ImageEnd, Order, Pattern, Range, Rows,
+    Address, BoxCopy, BoxSpan, Command, Error, ImageCopy, ImageEnd, Order, Pattern, Range, Result,
+    Rows,
 };
 use ur_system::bytes;
 
@@ -133,7 +133,7 @@ pub fn place(
 /// Puts a command into a queue.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for what such a queue does not do; the driver's own.
+/// `Unsupported` for what such a queue does not do; the driver's own.
 pub fn execute(
     queue: &NativeQueue,
     can: Ability,
