@@ -172,17 +172,16 @@ impl<D: Dialect> Peers<D> {
         on: bool,
     ) -> Result<()> {
         let pair = (from.number(), peer.number());
-        let memory = {
+        let set = |on| {
             let mut known = self.known();
             let changed = if on { known.enabled.insert(pair) } else { known.enabled.remove(&pair) };
-            if !changed {
-                return Ok(());
-            }
-            known.memory.clone()
+            changed.then(|| known.memory.clone())
         };
+        let Some(memory) = set(on) else { return Ok(()) };
         let is_meant = |home: &DriverDevice<D>, always: &[i32]| {
             home.number() == pair.1 && !always.contains(&pair.0)
         };
-        self.set_access(memory, pair.0, is_meant, Some(on))
+        // A switch that failed can be tried again; what was set until then is set again.
+        self.set_access(memory, pair.0, is_meant, Some(on)).inspect_err(|_| drop(set(!on)))
     }
 }

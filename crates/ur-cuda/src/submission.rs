@@ -4,7 +4,10 @@ use super::{
     Family,
     driver::Dialect,
     lane::captured,
-    native::stream::Stream,
+    native::{
+        self,
+        stream::{Stream, taken},
+    },
     point::{End, Marks, Point},
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
@@ -54,6 +57,7 @@ pub(super) fn put<D: Dialect>(
             Wait::Word(debt) => shared_words::order(work, &on, stream, debt)?,
         }
     }
+    let turn = if what.order == Order::Both { work.barrier_turn() } else { None };
     work.keep_behind_barrier(lane)?;
     if what.order != Order::Free {
         work.gather(&on, lane)?;
@@ -62,9 +66,11 @@ pub(super) fn put<D: Dialect>(
         true => Marks::begin(device, &on, stream, what.profile)?,
         false => None,
     };
-    body(stream).inspect_err(|error| {
-        // A part of it may have been enqueued, unless its arguments were refused.
-        if what.is_waited_for() && error.kind().has_run_out() {
+    // The caller may use the command's memory again when it is told of a failure. What is captured does not run now.
+    let must_be_over = what.must_be_over() && !is_captured;
+    let taken = taken();
+    body(stream).inspect_err(|_| {
+        if must_be_over && native::stream::taken() != taken {
             wait_for_taken(|| stream.is_idle());
         }
     })?;
@@ -84,6 +90,7 @@ pub(super) fn put<D: Dialect>(
         if what.order == Order::Both {
             work.set_fence(&on, lane)?;
         }
+        drop(turn);
         let Some(end) = end else { return Ok(None) };
         if waits_anyway {
             let done = end.wait();
@@ -96,9 +103,8 @@ pub(super) fn put<D: Dialect>(
         }
         Ok(what.completion.wants_point().then_some(Point::Command(end)))
     };
-    // The caller of a blocking command may use its memory again when it is told of a failure.
     end_it().inspect_err(|_| {
-        if what.is_waited_for() {
+        if must_be_over {
             wait_for_taken(|| stream.is_idle());
         }
     })

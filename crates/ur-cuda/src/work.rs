@@ -46,6 +46,8 @@ pub(super) struct QueueState<D: Dialect> {
     /// In the order of use; each is created at first use.
     lanes: Box<[OnceLock<Lane<D>>]>,
     next: AtomicUsize,
+    /// Held by whoever sets a barrier, from gathering the lanes on: a barrier must not replace one that waits for more.
+    barriers: Mutex<()>,
     /// The event of the last barrier; `fences` is the barrier's number.
     fence: Mutex<Option<Arc<Pooled<D>>>>,
     fences: AtomicU64,
@@ -76,6 +78,7 @@ impl<D: Dialect> QueueState<D> {
             in_step,
             lanes: (0..lanes).map(|_| OnceLock::new()).collect(),
             next: AtomicUsize::new(0),
+            barriers: Mutex::default(),
             fence: Mutex::new(None),
             fences: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
@@ -122,6 +125,10 @@ impl<D: Dialect> QueueState<D> {
     }
     fn fence(&self) -> MutexGuard<'_, Option<Arc<Pooled<D>>>> {
         locked(&self.fence)
+    }
+    /// The right to set a barrier, which an in-order queue does not need.
+    pub(super) fn barrier_turn(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.is_in_order()).then(|| locked(&self.barriers))
     }
     /// Makes `lane` wait for the last barrier.
     pub(super) fn keep_behind_barrier(&self, lane: &Lane<D>) -> Result<()> {
@@ -204,7 +211,8 @@ impl<D: Dialect> QueueState<D> {
         }
         Ok(())
     }
-    /// Sets a barrier: everything submitted later waits for what is in `lane` now.
+    /// Sets a barrier: everything submitted later waits for what is in `lane` now. The caller has had the
+    /// [`barrier_turn`](Self::barrier_turn) since before it gathered the other lanes.
     pub(super) fn set_fence(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {
         if self.lanes.len() == 1 {
             return Ok(());

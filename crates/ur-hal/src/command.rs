@@ -4,8 +4,13 @@ use crate::{
     Address, Advice, BoxSpan, Error, KeptLaunch, KeptPattern, Launch, MemoryRequest, Pattern,
     Range, Result, Rows, Types,
 };
-use std::{cell::Cell, fmt, sync::Arc};
+use std::{
+    cell::Cell,
+    fmt,
+    sync::{Arc, Mutex},
+};
 use ur_ipc::arena::Counter;
+use ur_lock::locked;
 
 /// One operation. What it waits for, and what completion information is requested, is in its
 /// [`Submission`](crate::Submission).
@@ -59,7 +64,7 @@ pub enum Command<'a, D: Types> {
     /// Runs a function.
     Launch(&'a Launch<'a, D>),
     /// Calls a host function, which may sleep, but must not wait for later commands of the stream.
-    HostCall(HostCall),
+    HostCall(&'a HostCall),
     /// Signals an event that is signalled repeatedly.
     Signal(Signal<'a, D>),
     /// Records the time when all earlier commands are complete.
@@ -164,7 +169,7 @@ impl<D: Types> Recorded<D> {
             }
             Command::ImageCopy(copy) => Self::ImageCopy(copy.map(|image| Arc::clone(image))),
             Command::Launch(launch) => Self::Launch(KeptLaunch::of(launch)),
-            Command::HostCall(call) => Self::HostCall(call),
+            Command::HostCall(call) => Self::HostCall(call.clone()),
             Command::Prefetch { range, to } => Self::Prefetch { range, to },
             Command::Advise { range, advice } => Self::Advise { range, advice },
             _ => return Error::unsupported("recording of this kind of command"),
@@ -194,7 +199,7 @@ impl<D: Types> Recorded<D> {
             Self::Fill2d { to, width, height, ref pattern } => {
                 Command::Fill2d { to, width, height, pattern: pattern.pattern() }
             }
-            Self::HostCall(call) => Command::HostCall(call),
+            Self::HostCall(ref call) => Command::HostCall(call),
             Self::Prefetch { range, to } => Command::Prefetch { range, to },
             Self::Advise { range, advice } => Command::Advise { range, advice },
         };
@@ -302,19 +307,29 @@ pub enum Location {
 }
 /// A host function with two argument words. It can be called repeatedly and from any thread. Its fields are private, so
 /// that a holder can only call it; the words may be meaningful to the function alone.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct HostCall {
     function: fn([usize; 2]),
     words: [usize; 2],
+    /// Whether it was withdrawn; locked during a call.
+    is_withdrawn: Arc<Mutex<bool>>,
 }
 impl HostCall {
     /// A call of `function` with `words`.
-    pub const fn new(function: fn([usize; 2]), words: [usize; 2]) -> Self {
-        Self { function, words }
+    pub fn new(function: fn([usize; 2]), words: [usize; 2]) -> Self {
+        Self { function, words, is_withdrawn: Arc::default() }
     }
-    /// Calls the function on this thread.
-    pub fn call(self) {
-        (self.function)(self.words);
+    /// Calls the function on this thread, unless the call was withdrawn.
+    pub fn call(&self) {
+        let is_withdrawn = locked(&self.is_withdrawn);
+        if !*is_withdrawn {
+            (self.function)(self.words);
+        }
+    }
+    /// Sees to it that the function is not called from now on, whoever has a clone of this: for a command that was refused,
+    /// of which the driver may have taken the call. Waits for a call that has begun.
+    pub fn withdraw(&self) {
+        *locked(&self.is_withdrawn) = true;
     }
 }
 impl fmt::Debug for HostCall {
@@ -371,7 +386,8 @@ mod tests {
         assert_eq!(Any::Barrier.bytes(), Some(0));
         let endless = Any::Copy2d { to: rows, from: rows, width: 9, height: usize::MAX };
         assert_eq!(endless.bytes(), None);
-        let call = Any::HostCall(HostCall::new(|_| (), [0; 2]));
+        let call = HostCall::new(|_| (), [0; 2]);
+        let call = Command::<Nothing>::HostCall(&call);
         assert_eq!(call.bytes(), None, "what a function does is not known");
     }
     #[test]

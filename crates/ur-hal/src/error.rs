@@ -135,7 +135,7 @@ struct Detail {
     status: Option<i32>,
 }
 
-/// Waits for what a driver took of a blocking command that it then refused, or refused to wait for: its caller may use the
+/// Waits for what a driver took of a command that it then refused, or refused to wait for: its caller may use the
 /// memory again when it is told so. While the driver cannot even tell whether all is over, it is asked again, but not for ever.
 pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
     let mut failures = 0;

@@ -19,8 +19,8 @@ pub struct Submission<'a, D: Types> {
     pub completion: Completion,
     /// The times that are requested; none without a point.
     pub profile: Profile,
-    /// Whether the caller waits for the point itself, and uses the command's memory again when the submission is refused.
-    pub is_blocking: bool,
+    /// Whether the command uses memory that the caller may use again, or free, when the submission is refused.
+    pub lends_memory: bool,
 }
 impl<'a, D: Types> Submission<'a, D> {
     /// A submission without explicit waits and without completion information.
@@ -31,14 +31,15 @@ impl<'a, D: Types> Submission<'a, D> {
             order: Order::Free,
             completion: Completion::None,
             profile: Profile::Off,
-            is_blocking: false,
+            lends_memory: false,
         }
     }
     /// Whether what a driver took of the command must be over when it refuses the rest: see [`wait_for_taken`].
     ///
     /// [`wait_for_taken`]: crate::wait_for_taken
-    pub fn is_waited_for(&self) -> bool {
-        self.is_blocking || self.completion.is_awaited()
+    #[inline]
+    pub fn must_be_over(&self) -> bool {
+        self.lends_memory || self.completion.is_awaited()
     }
 }
 

@@ -46,7 +46,7 @@ impl ByThread {
         command: &Command<'_, LevelZero>,
     ) -> Result<Option<Self>> {
         match command {
-            Command::HostCall(call) => Ok(Some(Self::HostCall(*call))),
+            Command::HostCall(call) => Ok(Some(Self::HostCall((*call).clone()))),
             _ => Ok(Far::of(lists, device, command)?.map(Self::Far)),
         }
     }

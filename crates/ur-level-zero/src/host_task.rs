@@ -31,7 +31,10 @@ pub(super) fn run(
     let how = How { at_once: true, stalls: true, ..How::default() };
     work.put(submission, how, |list, kept| {
         if List::has_host_fn() {
-            let called = list.host_fn(move || task.call());
+            let called = list.host_fn({
+                let task = task.clone();
+                move || task.call()
+            });
             match called {
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 called => return called,

@@ -28,6 +28,9 @@ use ur_lock::{PerKey, locked};
 
 /// The largest number of unused counter-based events that are kept.
 const KEPT: usize = 256;
+/// How many unused pooled events are looked at before another is made: were it one, there would be more and more of them,
+/// because some are waited for much longer than others.
+const LOOKS: usize = 8;
 /// The interval in nanoseconds at which a wait that may never end is checked.
 pub(super) const SLICE: u64 = Duration::from_millis(10).as_nanos() as u64;
 /// The timeout in nanoseconds of a wait for a list while other threads wait for access to it.
@@ -63,22 +66,24 @@ impl Cache {
         spare.map_or_else(|| self.take_idle(timed), |event| Ok(EventKind::Counter(event)))
     }
     fn take_idle(&self, timed: bool) -> Result<EventKind> {
-        let oldest = self.idle(timed).pop_front();
-        match oldest {
-            // It cannot be reused while it is not signalled, or while commands wait for it.
-            Some(EventKind::Pooled(event)) => {
-                let is_free = Arc::strong_count(&event) == 1;
-                let kind = EventKind::Pooled(Arc::clone(&event));
-                if is_free && kind.is_complete()? {
-                    event.reset()?;
-                    return Ok(kind);
+        for _ in 0..LOOKS {
+            let oldest = self.idle(timed).pop_front();
+            match oldest {
+                // It cannot be reused while it is not signalled, or while commands wait for it.
+                Some(EventKind::Pooled(event)) => {
+                    let is_free = Arc::strong_count(&event) == 1;
+                    let kind = EventKind::Pooled(Arc::clone(&event));
+                    if is_free && kind.is_complete()? {
+                        event.reset()?;
+                        return Ok(kind);
+                    }
+                    self.give(kind, timed);
                 }
-                self.give(kind, timed);
-                self.maker.make(timed)
+                Some(event) => return Ok(event),
+                None => break,
             }
-            Some(event) => Ok(event),
-            None => self.maker.make(timed),
         }
+        self.maker.make(timed)
     }
     /// Returns an event. A pooled one may still be signalled or waited for.
     #[inline]

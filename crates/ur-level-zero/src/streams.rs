@@ -193,7 +193,7 @@ fn signal(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>, core: &Core)
 fn submit(work: &Arc<QueueState>, what: &Submission<'_, LevelZero>) -> Made {
     match *what.command {
         Command::Barrier => barrier(work, what),
-        Command::HostCall(call) => host_task::run(work, call, what),
+        Command::HostCall(call) => host_task::run(work, call.clone(), what),
         Command::Native(call) => call_native(work, what, call),
         Command::Signal(Signals::Point(Point::Reusable(core))) => {
             signal(work, what, core)?;

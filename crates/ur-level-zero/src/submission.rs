@@ -80,14 +80,11 @@ impl QueueState {
     ) -> Made {
         self.check()?;
         match self.place_alone(what, how)? {
-            Some((turn, number)) if !what.is_waited_for() => {
-                self.put_alone(turn, number, what, how, body)
+            Some((turn, number)) => {
+                let mut begun = None;
+                let made = self.put_alone(turn, number, &mut begun, what, how, body);
+                self.wait_for_made(what, made, begun)
             }
-            Some((turn, number)) => self.wait_for_made(
-                what,
-                self.put_alone(turn, number, what, how, body),
-                Some(number),
-            ),
             None => {
                 let mut begun = None;
                 let end = self.append_behind(what, how, &mut begun, body);
@@ -97,11 +94,12 @@ impl QueueState {
         }
     }
     /// Waits for a command if that is wanted; `begun`: the lane in which there is at least a part of it.
+    #[inline]
     fn wait_for_made(&self, what: &Submission<'_>, made: Made, begun: Option<usize>) -> Made {
-        if !what.is_waited_for() {
+        let is_awaited = what.completion.is_awaited();
+        if !is_awaited && (made.is_ok() || !what.lends_memory) {
             return made;
         }
-        let is_awaited = what.completion.is_awaited();
         let done = made.and_then(|made| {
             made.iter().filter(|_| is_awaited).try_for_each(Point::wait)?;
             Ok(made)
@@ -170,6 +168,7 @@ impl QueueState {
         self: &Arc<Self>,
         mut turn: MutexGuard<'_, LockedState>,
         number: usize,
+        begun: &mut Option<usize>,
         what: &Submission<'_>,
         how: How<'_>,
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
@@ -185,10 +184,13 @@ impl QueueState {
             true => body(&List::new(at, engines, &[], raw), lane.held())?,
             false => {
                 let list = List::new(at, engines, &[], None);
-                body(&list, lane.held())?;
-                raw.map_or(Ok(()), |raw| list.signal(raw))?;
+                let whole = body(&list, lane.held())
+                    .and_then(|()| raw.map_or(Ok(()), |raw| list.signal(raw)));
+                *begun = list.has_taken().then_some(number);
+                whole?;
             }
         }
+        *begun = Some(number);
         lane.tail = is_late.then_some(spot.number);
         lane.tidy(&self.cache)?;
         drop(turn);
@@ -255,9 +257,12 @@ impl QueueState {
             self.incur(&put.turn(&[], None), list, known.owed)?;
             list = &[];
         }
-        *begun = Some(number);
         let held = turn.lane_mut(number).held();
-        let signal = put.body(what, how, list, times, |list| body(list, held));
+        let signal = put.body(what, how, list, times, |list| {
+            let done = body(list, held);
+            *begun = list.has_taken().then_some(number);
+            done
+        });
         marks.into_iter().for_each(|mark| self.cache.give(mark, false));
         let mut signal = signal?;
         turn.lane_mut(number).fence = fence;

@@ -252,7 +252,7 @@ impl Lane {
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
         let linked = Linked { waits: &awaited.events, event };
         match *what.command {
-            Command::HostCall(call) => self.call(call, what.order, linked, &mut behind)?,
+            Command::HostCall(call) => self.call(call.clone(), what.order, linked, &mut behind)?,
             _ => execute(&self.native, self.can, (what.command, what.order), linked)?,
         }
         let others = behind.iter().filter(|debt| debt.is_of_others());

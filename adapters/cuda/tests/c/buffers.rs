@@ -4,6 +4,8 @@ use crate::{c::*, call, gate::Gate};
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
+    sync::atomic::{AtomicBool, AtomicU32, Ordering::*},
+    time::Duration,
 };
 use ur_sys::{ur_map_flags_t as M, ur_mem_flags_t as F, ur_result_t as R, *};
 
@@ -480,6 +482,64 @@ fn readers_on_one_device_do_not_wait_for_what_another_reader_waits_for() {
     release(written);
     c.release(buffer);
 }
+#[test]
+fn barriers_that_threads_set_at_the_same_time_all_hold() {
+    struct Order {
+        first: AtomicU32,
+        seen: AtomicU32,
+    }
+    unsafe extern "C" fn first(order: *mut c_void) {
+        std::thread::sleep(Duration::from_micros(200));
+        unsafe { &*order.cast::<Order>() }.first.fetch_add(1, Release);
+    }
+    unsafe extern "C" fn second(order: *mut c_void) {
+        let order = unsafe { &*order.cast::<Order>() };
+        order.seen.store(order.first.load(Acquire), Release);
+    }
+    let Some(all) = Several::new(1) else { return };
+    let properties = ur_queue_properties_t {
+        stype: ur_structure_type_t::QUEUE_PROPERTIES,
+        pNext: null_mut(),
+        flags: ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE,
+    };
+    let mut queue = ur_queue_handle_t::NULL;
+    let made = call!(queue.create(all.context, all.devices[0], &properties, &mut queue));
+    assert_eq!(made, R::SUCCESS);
+    let all = Several { queues: vec![queue], ..all };
+    let barrier = |all: &Several| {
+        let (queue, none) = (all.queues[0], null_mut());
+        let code = call!(enqueue.events_wait_with_barrier(queue, 0, null(), none));
+        assert_eq!(code, R::SUCCESS);
+    };
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    barrier(&all);
+                    std::thread::sleep(Duration::from_micros(30));
+                }
+            });
+        }
+        let order = Order { first: AtomicU32::new(0), seen: AtomicU32::new(0) };
+        let data = (&raw const order).cast_mut().cast();
+        let task = |call: unsafe extern "C" fn(*mut c_void)| {
+            let (queue, none) = (all.queues[0], null_mut());
+            call!(enqueue_exp.host_task_exp(queue, Some(call), data, null(), 0, null(), none))
+        };
+        let mut rounds = vec![];
+        for round in 1..=600 {
+            assert_eq!(task(first), R::SUCCESS);
+            barrier(&all);
+            assert_eq!(task(second), R::SUCCESS);
+            all.finish();
+            rounds.extend((order.seen.load(Acquire) != round).then_some(round));
+        }
+        is_over.store(true, Relaxed);
+        assert!(rounds.is_empty(), "the second was before the first in rounds {rounds:?}");
+    });
+}
+
 #[test]
 fn a_queue_takes_no_buffer_of_another_context() {
     let (Some(c), Some(other)) = (Several::new(1), Several::new(1)) else { return };

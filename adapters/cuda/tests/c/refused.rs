@@ -5,6 +5,7 @@ use crate::{c::*, call, calls::*, gate::Gate};
 use std::{
     ffi::{c_char, c_void},
     ptr::{null, null_mut},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 use ur_sys::{
@@ -158,7 +159,7 @@ fn what_follows_a_refused_command_stands_behind_the_barrier_before_it() {
 }
 
 #[test]
-fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_returns() {
+fn the_memory_of_a_command_is_the_callers_when_it_is_over_or_refused() {
     let Some((one, refuser)) = one() else { return };
     let pair = One::pair();
     for one in [&one].into_iter().chain(pair.iter().flatten().take(1)) {
@@ -168,30 +169,36 @@ fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_r
         let set = |byte: u8| unsafe { host.write_bytes(byte, BYTES) };
         let is =
             |byte: u8| (0..BYTES).all(|n| unsafe { host.wrapping_add(n).read_volatile() } == byte);
-        type Transfer<'a> = &'a dyn Fn(ur_queue_handle_t) -> R;
-        let (to, none) = (host.cast::<c_void>(), null_mut());
+        type Transfer<'a> = &'a dyn Fn(ur_queue_handle_t, bool) -> R;
+        let (to, no) = (host.cast::<c_void>(), null_mut());
         let transfers: [(bool, Transfer<'_>); 4] = [
-            (true, &|q| call!(enqueue.usm_memcpy(q, true, to, there, BYTES, 0, null(), none))),
-            (true, &|q| {
-                call!(enqueue.mem_buffer_read(q, mem, true, 0, BYTES, to, 0, null(), none))
+            (true, &|q, waits| {
+                call!(enqueue.usm_memcpy(q, waits, to, there, BYTES, 0, null(), no))
             }),
-            (false, &|q| call!(enqueue.usm_memcpy(q, true, there, to, BYTES, 0, null(), none))),
-            (false, &|q| {
-                call!(enqueue.mem_buffer_write(q, mem, true, 0, BYTES, to, 0, null(), none))
+            (true, &|q, waits| {
+                call!(enqueue.mem_buffer_read(q, mem, waits, 0, BYTES, to, 0, null(), no))
+            }),
+            (false, &|q, waits| {
+                call!(enqueue.usm_memcpy(q, waits, there, to, BYTES, 0, null(), no))
+            }),
+            (false, &|q, waits| {
+                call!(enqueue.mem_buffer_write(q, mem, waits, 0, BYTES, to, 0, null(), no))
             }),
         ];
-        for (flags, (number, (reads, transfer))) in BOTH
-            .into_iter()
-            .flat_map(|one| transfers.into_iter().enumerate().map(move |t| (one, t)))
-        {
+        let each = |way| transfers.into_iter().enumerate().map(move |one| (way, one));
+        let ways = BOTH.into_iter().flat_map(|flags| [(flags, true), (flags, false)]);
+        for ((flags, waits), (number, (reads, transfer))) in ways.flat_map(each) {
             refuser.each(|nth| {
                 let_go(waited(fill(one.queue, there, b'a')));
                 let_go(waited(fill_buffer(one.queue, mem, b'a', NO_EVENT).unwrap()));
                 set(b'h');
                 let behind = Behind::new(one, flags);
                 behind.open_soon();
-                let (code, calls) = refuser.during(nth, || transfer(behind.queue));
-                let at = format!("{flags:?}: transfer {number}, call {nth:?}: {code:?}");
+                let (code, calls) = refuser.during(nth, || transfer(behind.queue, waits));
+                let at = format!("{flags:?}, {waits}: transfer {number}, call {nth:?}: {code:?}");
+                if !waits && code == R::SUCCESS {
+                    assert_eq!(call!(queue.finish(behind.queue)), R::SUCCESS, "{at}");
+                }
                 assert!(nth.is_some() || code == R::SUCCESS, "{at}");
                 assert!(code != R::SUCCESS || is(if reads { b'a' } else { b'h' }), "{at}");
                 set(b'c'); // the caller's again
@@ -209,7 +216,7 @@ fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_r
                         seen.as_mut_ptr().cast(),
                         0,
                         null(),
-                        none
+                        no
                     )) {
                         R::SUCCESS => Ok(seen),
                         code => Err(code),
@@ -228,6 +235,76 @@ fn the_memory_of_a_blocking_command_is_the_callers_when_it_returns_whatever_it_r
         }
         assert_eq!(call!(mem.release(mem)), R::SUCCESS);
         one.free(there);
+    }
+}
+
+#[test]
+fn a_function_is_not_called_by_a_command_that_was_refused() {
+    unsafe extern "C" fn count(data: *mut c_void) {
+        unsafe { &*data.cast::<AtomicUsize>() }.fetch_add(1, Relaxed);
+    }
+    let Some((one, refuser)) = one() else { return };
+    for flags in BOTH.into_iter().flat_map(|one| [one, one | Flags::PROFILING_ENABLE]) {
+        refuser.each(|nth| {
+            let (behind, calls_of_it) = (Behind::new(&one, flags), AtomicUsize::new(0));
+            let (data, mut event) = ((&raw const calls_of_it).cast_mut().cast(), NO_EVENT);
+            let (code, calls) = refuser.during(nth, || {
+                let (queue, none) = (behind.queue, null());
+                call!(enqueue_exp.host_task_exp(
+                    queue,
+                    Some(count),
+                    data,
+                    null(),
+                    0,
+                    none,
+                    &mut event
+                ))
+            });
+            behind.end(&one);
+            let times = calls_of_it.load(Relaxed);
+            assert_eq!(times, usize::from(code == R::SUCCESS), "{flags:?}, call {nth:?}: {code:?}");
+            if code == R::SUCCESS {
+                let_go(event);
+            }
+            calls
+        });
+    }
+}
+
+#[test]
+fn bytes_of_a_refused_write_come_on_no_device_after_another_has_overwritten_them() {
+    let Some(([first, second], refuser)) = One::pair().zip(Refuser::new()) else { return };
+    let read = |one: &One, mem| {
+        let (mut seen, none) = ([0_u8; BYTES], null_mut());
+        let (queue, to) = (one.queue, seen.as_mut_ptr().cast());
+        let code = call!(enqueue.mem_buffer_read(queue, mem, true, 0, BYTES, to, 0, null(), none));
+        assert_eq!(code, R::SUCCESS);
+        seen[0]
+    };
+    for half in [BYTES, BYTES / 2] {
+        refuser.each(|nth| {
+            let mem = buffer(&first, b'z');
+            let behind = Behind::new(&first, NO_FLAGS);
+            let byte = b'r';
+            let (code, calls) = refuser.during(nth, || {
+                let (pattern, none) = ((&raw const byte).cast(), null_mut());
+                let queue = behind.queue;
+                call!(enqueue.mem_buffer_fill(queue, mem, pattern, 1, 0, half, 0, null(), none))
+            });
+            if code == R::SUCCESS {
+                behind.end(&first);
+                assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+                return calls;
+            }
+            behind.open_soon();
+            let_go(waited(fill_buffer(second.queue, mem, b'b', NO_EVENT).unwrap()));
+            let early = read(&first, mem);
+            behind.end(&first);
+            let seen = [early, read(&first, mem), read(&second, mem)];
+            assert_eq!(seen, [b'b'; 3], "{half} bytes, call {nth:?}: {code:?}");
+            assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+            calls
+        });
     }
 }
 

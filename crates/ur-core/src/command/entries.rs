@@ -53,7 +53,13 @@ fn enqueue<D: TakesCommands>(
     ready.resolve(request, queue.place(), !events.is_empty(), &room)?;
     let is_host_task = matches!(ready.command, Command::HostCall(_));
     let _kept = is_host_task.then(|| Kept::<D>::new(queue, events)).transpose()?;
-    D::submit(queue, &ready, events, report)
+    let made = D::submit(queue, &ready, events, report);
+    if made.is_err()
+        && let Command::HostCall(call) = &ready.command
+    {
+        call.withdraw(); // the driver may have taken it before it refused what follows
+    }
+    made
 }
 /// Appends a request to a command buffer.
 ///

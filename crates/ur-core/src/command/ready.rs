@@ -20,7 +20,7 @@ use ur_adapter::{
     memory::UsmPtr,
     object::{Borrowed, Owned},
 };
-use ur_hal::{Address, BoxCopy, Command, Handover, ImageCopy, Order, Types};
+use ur_hal::{Address, BoxCopy, Command, Handover, HostCall, ImageCopy, Order, Types};
 use ur_sys::*;
 
 type Device<D> = <D as Objects>::Device;
@@ -193,6 +193,12 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     pub fn profile(&self, of_queue: Profile) -> Profile {
         if matches!(self.command, Command::Timestamp) { Profile::Moment } else { of_queue }
     }
+    /// Whether it may use memory of the caller's that is not this adapter's to free.
+    #[inline(always)]
+    pub(crate) fn lends_memory(&self) -> bool {
+        use Command::{Copy, Copy2d, Copy3d, ImageCopy};
+        matches!(self.command, Copy { .. } | Copy2d { .. } | Copy3d(_) | ImageCopy(_))
+    }
     /// Whether it uses any objects.
     #[inline(always)]
     pub(crate) fn uses_any(&self) -> bool {
@@ -239,16 +245,18 @@ pub(crate) fn check_same_context<D: TakesCommands>(
     }
 }
 
-/// Storage for the descriptions of box copies and image copies, to which a [`Command`] only holds a reference.
+/// Storage for what a [`Command`] only holds a reference to.
 #[derive(Debug)]
 pub(super) struct Room<'a, D: Types> {
     /// The description of a box copy.
     pub(super) bytes: OnceCell<BoxCopy>,
+    /// A call of a function of the application's.
+    pub(super) call: OnceCell<HostCall>,
     /// The description of an image copy.
     pub(super) pixels: OnceCell<ImageCopy<&'a Arc<<D as Types>::Image>>>,
 }
 impl<D: Types> Room<'_, D> {
     pub(super) const fn new() -> Self {
-        Self { bytes: OnceCell::new(), pixels: OnceCell::new() }
+        Self { bytes: OnceCell::new(), call: OnceCell::new(), pixels: OnceCell::new() }
     }
 }

@@ -117,7 +117,7 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
                 (name, copy)
             }
             Request::HostTask { host_task, .. } => {
-                (Name::HOST_TASK_EXP, Command::HostCall(host_task.into()))
+                (Name::HOST_TASK_EXP, Command::HostCall(room.call.get_or_init(|| host_task.into())))
             }
             Request::UsmCopy { dst, src, size } => {
                 check_range::<D::Known>(dst, size, Access::ReadWrite)?;

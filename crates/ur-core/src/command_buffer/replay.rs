@@ -34,7 +34,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Completion, Submission, Wait};
+use ur_hal::{Completion, Order, Submission, Wait};
 use ur_sys::ur_command_t;
 
 /// The state of a recording and of its latest execution.
@@ -45,6 +45,8 @@ pub(super) struct Replay<D: HasStreams> {
     is_chain: bool,
     /// The previous execution.
     last: Option<Arc<Run<D>>>,
+    /// The queue with what was submitted of an execution that was refused, if the driver refused a barrier behind it, too.
+    unmarked: Option<Owned<Queue<D>>>,
     /// The points of the commands of the execution that is being submitted; empty otherwise. Kept to reuse its memory.
     points: Vec<Option<D::Point>>,
     /// The queue for commands that may run at the same time although the execution is in an in-order queue.
@@ -128,19 +130,13 @@ impl<D: HasStreams> Course<'_, D> {
         let profile = noted(times);
         D::submit(self.queue.stream(), &Submission { waits, completion, profile, ..barrier })
     }
-    /// Marks the end of the commands that were submitted before one failed to be; `None` if there were none, or if the
-    /// driver refuses the barrier too.
-    fn part(&self, points: &[Option<D::Point>]) -> Option<Run<D>> {
-        if points.is_empty() {
-            return None;
-        }
-        let all: Vec<_> = match self.is_in_order() {
-            true => vec![],
-            false => points.iter().flatten().map(Wait::Point).collect(),
-        };
-        let ended = self.barrier(&all, Completion::Point, Profile::Off).ok().flatten()?;
-        Some(Run { began: None, ended })
-    }
+}
+/// Marks the end of the commands that a queue has.
+fn end_of<D: HasStreams>(queue: &Queue<D>) -> ur_hal::Result<Arc<Run<D>>> {
+    let (order, completion) = (Order::AfterAll, Completion::Point);
+    let barrier = Submission { order, completion, ..Submission::new(&ur_hal::Command::Barrier) };
+    let ended = D::submit(queue.stream(), &barrier)?.ok_or_else(no_point)?;
+    Ok(Arc::new(Run { began: None, ended }))
 }
 /// The points of earlier commands as waits.
 fn waits_of<'a, D: HasStreams>(
@@ -158,7 +154,7 @@ impl<D: HasStreams> Replay<D> {
     pub(super) fn new(place: Place<'_, D>) -> Result<Self> {
         let aside = D::ORDERS_BY_POINTS.then(|| Queue::out_of_order(place)).transpose()?;
         let (ends, points) = (vec![], vec![]);
-        Ok(Self { ends, is_chain: true, last: None, points, aside })
+        Ok(Self { ends, is_chain: true, last: None, unmarked: None, points, aside })
     }
     /// Notes which commands follow which.
     pub(super) fn close(&mut self, nodes: &[Node<D>]) {
@@ -192,6 +188,10 @@ impl<D: HasStreams> Replay<D> {
         waits::capture(&all, &mut before)?;
         lend(&before, &mut list);
         let is_captured = D::is_captured(queue.stream())?;
+        if !is_captured && let Some(queue) = &self.unmarked {
+            self.last = Some(end_of(queue)?);
+            self.unmarked = None;
+        }
         let last = self.last.take_if(|last| !is_under_way(last));
         drop(last);
         if let Some(last) = self.last.as_ref().filter(|_| !is_captured) {
@@ -199,10 +199,11 @@ impl<D: HasStreams> Replay<D> {
         }
         let points = &mut self.points;
         let is_aside = queue.is_in_order() && !self.is_chain;
-        let aside = self.aside.as_deref().filter(|_| is_aside);
+        let aside = self.aside.as_ref().filter(|_| is_aside);
+        let taker = aside.map_or(queue, Owned::borrow);
         let course = Course {
             queue: &queue,
-            taker: aside.unwrap_or(&queue),
+            taker: &taker,
             nodes,
             ends: &self.ends,
             waits: &list,
@@ -210,10 +211,7 @@ impl<D: HasStreams> Replay<D> {
             is_awaited: matches!(report, CompletionRequest::Done { .. }),
         };
         let outcome = course.submit(points);
-        let run = match &outcome {
-            Ok(_) => None,
-            Err(_) => course.part(points).map(Arc::new),
-        };
+        let refused = outcome.is_err().then(|| end_of(&taker));
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
             if let (Some(event), Some(point)) = (&node.signal, point) {
@@ -224,18 +222,17 @@ impl<D: HasStreams> Replay<D> {
             CompletionRequest::Done { .. } => queue.note(outcome),
             _ => outcome.map_err(Error::from),
         };
-        let (made, run) = match outcome {
-            Ok(done) => {
-                let done = Arc::new(done);
-                let event = of.map(|queue| Event::of_run(queue, name, Arc::clone(&done), profile));
-                (Ok(event), Some(done))
-            }
-            Err(error) => (Err(error), run),
-        };
+        let made = outcome.map(Arc::new);
         drop(list);
-        if let Some(run) = run.filter(|_| !is_captured) {
-            self.last = Some(run);
+        let end = match &made {
+            Ok(run) => Some(Arc::clone(run)),
+            Err(_) => refused.and_then(ur_hal::Result::ok),
+        };
+        match end {
+            _ if is_captured => {}
+            Some(_) => self.last = end,
+            None => self.unmarked = Some(taker.own()?),
         }
-        made
+        Ok(of.zip(Some(made?)).map(|(queue, run)| Event::of_run(queue, name, run, profile)))
     }
 }

@@ -200,8 +200,13 @@ impl<P> Segment<P> {
             written.drain(..place);
         }
     }
-    /// Takes back that a command that failed has written on one device, unless another has written since: the newest
-    /// contents are then where they were.
+    /// A command that writes on one device has failed, and may write all the same: no copy must arrive there before.
+    fn failed(&mut self, index: usize, end: &Arc<End<P>>) {
+        let Side { written, failed, .. } = &mut self.sides[index];
+        failed.all.extend(written.all.iter().find(|one| Arc::ptr_eq(&one.end, end)).cloned());
+    }
+    /// Takes back that a command that [failed](Self::failed) has written on one device, unless another has written since: the
+    /// newest contents are then where they were.
     fn take_back(&mut self, index: usize, end: &Arc<End<P>>, before: &[bool]) {
         let is_it = |one: &Writer<P>| Arc::ptr_eq(&one.end, end);
         // If the contents were nowhere else, they stay what the command left of them.
@@ -209,9 +214,7 @@ impl<P> Segment<P> {
         if before[index] && !is_elsewhere || !self.sides[index].is_newest {
             return;
         }
-        let written = &mut self.sides[index].written.all;
-        if let Some(failed) = written.pop_if(|last| is_it(last)) {
-            self.sides[index].failed.all.push(failed);
+        if self.sides[index].written.all.pop_if(|last| is_it(last)).is_some() {
             self.sides.iter_mut().zip(before).for_each(|(side, was)| side.is_newest = *was);
             self.sides[index].is_newest = false;
         }
@@ -270,9 +273,17 @@ impl<P> Newest<P> {
         let before = self.within(bytes).iter().map(|one| (one.bytes.clone(), flags(one)));
         Before(before.collect())
     }
-    /// Takes back a [`write`](Self::write) of a command that failed, whose writes may be under way or not.
-    pub(crate) fn take_back(&mut self, Before(before): &Before, index: usize, end: &Arc<End<P>>) {
-        for (bytes, flags) in before {
+    /// A command that [writes](Self::write) these bytes has failed; its writes may be under way or not. If it would have
+    /// overwritten all, it is taken back: the newest contents are where they were `before`.
+    pub(crate) fn failed(
+        &mut self,
+        bytes: Range<usize>,
+        index: usize,
+        end: &Arc<End<P>>,
+        before: Option<&Before>,
+    ) {
+        self.within(bytes).iter_mut().for_each(|one| one.failed(index, end));
+        for (bytes, flags) in before.iter().flat_map(|before| &before.0) {
             self.within(bytes.clone()).iter_mut().for_each(|one| one.take_back(index, end, flags));
         }
     }
@@ -439,13 +450,13 @@ mod tests {
         let (before, failing) = (all.sides(0..100), writer(1));
         all.write(0..100, 0, Some(&failing), true);
         all.write(40..45, 0, Some(&writer(2)), true);
-        all.take_back(&before, 0, &failing.end);
+        all.failed(0..100, 0, &failing.end, Some(&before));
         let seen: Vec<_> = [0, 40, 45, 50].iter().map(|at| newest(&mut all, *at)).collect();
         assert_eq!(seen, [[false, true], [true, false], [false, true], [true, false]]);
         let failed = |at: usize, all: &mut Newest<u32>| {
             all.within(at..at + 1)[0].sides[0].failed.all().len()
         };
-        assert_eq!([0, 40, 50].map(|at| failed(at, &mut all)), [1, 0, 0]);
+        assert_eq!([0, 40, 50].map(|at| failed(at, &mut all)), [1, 1, 1]);
     }
     #[test]
     fn what_a_failed_command_may_have_torn_is_taken_from_where_it_is_whole() {
@@ -455,9 +466,12 @@ mod tests {
         all.within(0..50).iter_mut().for_each(|one| one.sides[1].is_newest = true);
         let (before, failing) = (all.sides(0..100), writer(1));
         all.write(0..100, 0, Some(&failing), true);
-        all.take_back(&before, 0, &failing.end);
+        all.failed(0..100, 0, &failing.end, Some(&before));
         assert_eq!(newest(&mut all, 0), [false, true], "the other device has it whole");
         assert_eq!(newest(&mut all, 50), [true, false], "it is nowhere else");
+        all.write(0..100, 1, None, true);
+        let late = &all.within(50..51)[0].sides[0].failed;
+        assert_eq!(late.all().len(), 1, "it may write when another device has overwritten all");
     }
     #[test]
     fn what_is_not_submitted_yet_is_waited_for_by_those_who_need_it() {

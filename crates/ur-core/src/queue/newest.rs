@@ -166,7 +166,8 @@ fn submit_behind_copies<D: HasStreams>(
         Completion::None if record.is_some() => Completion::Point,
         completion => completion,
     };
-    let submission = Submission { waits: &waits, completion, is_blocking: is_awaited, ..*what };
+    let lends_memory = what.lends_memory || is_awaited;
+    let submission = Submission { waits: &waits, completion, lends_memory, ..*what };
     let submitted = submit_keeping(queue, &submission, ready);
     let Some(record) = record else {
         let made = submitted?;
@@ -259,8 +260,8 @@ impl<P> Record<P> {
             if is_captured { None } else { end_of::<D>(queue.stream(), None).unwrap_or(None) };
         let mut locks = lock_all(uses);
         for (one, before) in uses.iter().zip(&self.before) {
-            if let (Some(before), Some(newest)) = (before, record_of(&mut locks, one.storage)) {
-                newest.take_back(before, one.index, &self.end);
+            if let Some(newest) = record_of(&mut locks, one.storage) {
+                newest.failed(one.bytes.clone(), one.index, &self.end, before.as_ref());
             }
         }
         self.end.set(end);

@@ -140,7 +140,7 @@ impl<D: HasStreams> TakesCommands for D {
             order: ready.order,
             completion: wanted.completion,
             profile: noted(wanted.profile),
-            is_blocking: false,
+            lends_memory: ready.lends_memory(),
         };
         let outcome = submit_with_newest(&queue, &submission, ready);
         wanted.made(queue, outcome)

@@ -215,7 +215,7 @@ impl Work {
                 let pattern = Pattern::new(pattern.bytes());
                 Self::Fill2d { to, pattern, width, height }
             }
-            Command::HostCall(call) => Self::Host(call),
+            Command::HostCall(call) => Self::Host(call.clone()),
             _ => unreachable!("asked before"),
         }
     }

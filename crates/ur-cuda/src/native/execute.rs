@@ -61,7 +61,10 @@ impl<D: Dialect> Stream<D> {
             }
             Command::ImageCopy(copy) => image::copy(self, copy),
             Command::Launch(launch) => self.launch(launch),
-            Command::HostCall(call) => self.host_fn(move || call.call()),
+            Command::HostCall(call) => {
+                let call = call.clone();
+                self.host_fn(move || call.call())
+            }
             Command::Prefetch { range, to } => {
                 let to = if to == Location::Host { HOST } else { device };
                 self.prefetch(number(range.start()), range.bytes(), to)

@@ -5,7 +5,7 @@ use super::{
     super::{
         DriverDevice, crossing,
         driver::{
-            Api, Dialect, RawContext, RawStream,
+            Api, Dialect, Outcome, RawContext, RawStream,
             layout::{Copy2d, Copy3d, CopyEnd, CopyEnd2d},
         },
         staging,
@@ -16,7 +16,7 @@ use super::{
     staging::Rows,
 };
 use crate::notice;
-use std::{ffi::c_void, marker::PhantomData, sync::Arc};
+use std::{cell::Cell, ffi::c_void, marker::PhantomData, sync::Arc};
 use ur_hal::{Pattern, Result, RowPattern, Severity, doubled, made};
 
 /// `CU_STREAM_NON_BLOCKING`: does not synchronize with the default stream.
@@ -27,6 +27,22 @@ const COLUMNS: usize = 16;
 /// The bytes of a pattern over rows that are generated and uploaded at a time.
 const PIECE: usize = 64 << 10;
 
+thread_local! {
+    /// How many copies and calls of functions the driver has taken from this thread.
+    static TAKEN: Cell<u64> = const { Cell::new(0) };
+}
+/// How many copies and calls of functions the driver has taken from this thread so far: whether there is a part of a command
+/// that it then refuses.
+pub fn taken() -> u64 {
+    TAKEN.get()
+}
+/// Counts what the driver has taken.
+///
+/// # Errors
+/// Returns the driver's error.
+pub(super) fn taking<D: Dialect>(outcome: Outcome<D>) -> Result<()> {
+    outcome.ok().inspect(|()| TAKEN.set(TAKEN.get() + 1))
+}
 /// Where a stream was created, as reported by the driver: CUDA's reports the context, HIP's the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamHome {
@@ -226,7 +242,8 @@ impl<D: Dialect> Stream<D> {
         }
         let data = Box::into_raw(Box::new(Box::new(call) as Call));
         // SAFETY: `data` has the type that `run` expects.
-        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) }.ok();
+        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) };
+        let outcome = taking(outcome);
         if outcome.is_err() {
             // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(data) });
@@ -252,7 +269,7 @@ impl<D: Dialect> Stream<D> {
             // SAFETY: as above. Kind 4: the direction follows from the addresses.
             Api::Hip => unsafe { D::driver().copy_kind(to, from, bytes, 4, self.raw) },
         };
-        outcome.ok()
+        taking(outcome)
     }
     /// Enqueues a migration of managed memory to a device, or to the host (-1).
     ///
@@ -288,7 +305,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub(in super::super) fn copy_3d_now(&self, what: &Copy3d) -> Result<()> {
         // SAFETY: as for `copy`; the driver reads `what` before it returns.
-        unsafe { D::driver().copy_3d(what, self.raw) }.ok()
+        taking(unsafe { D::driver().copy_3d(what, self.raw) })
     }
     /// Copies `height` rows of `width` bytes; pitches in bytes.
     ///
@@ -315,7 +332,7 @@ impl<D: Dialect> Stream<D> {
         };
         let what = Copy2d { from: end(from), to: end(to), width, height };
         // SAFETY: as for `copy_3d`.
-        unsafe { D::driver().copy_2d(&raw const what, self.raw) }.ok()
+        taking(unsafe { D::driver().copy_2d(&raw const what, self.raw) })
     }
     /// Fills `[at, at + bytes)` with repetitions of `pattern`; `bytes` is a multiple of its length.
     ///

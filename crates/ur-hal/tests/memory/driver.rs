@@ -137,7 +137,7 @@ impl Work {
                 let row = |n| Ok((to.row(n, width)?.start(), rows.bytes(n, 1)));
                 Self::Write((0..height).map(row).collect::<Result<_>>()?)
             }
-            Command::HostCall(call) => Self::Call(call),
+            Command::HostCall(call) => Self::Call(call.clone()),
             Command::Native(call) => {
                 call.call()?;
                 Self::Nothing

@@ -101,7 +101,7 @@ fn a_box_is_copied_from_pitches_to_others() {
 fn a_command_waits_for_points_of_other_streams() {
     let (one, other, from, to) = (stream(), stream(), filled(16), memory(16));
     let (call, gate) = gate();
-    let opened = submit(&one, Command::HostCall(call), &[]);
+    let opened = submit(&one, Command::HostCall(&call), &[]);
     let (target, source) = (to.range().start(), from.range().start());
     let copy = Command::Copy { to: target, from: source, bytes: 16 };
     let copied = submit(&other, copy, &[Wait::Point(&opened)]);
@@ -132,7 +132,7 @@ fn a_word_that_processes_share_is_signalled_by_one_stream_and_waited_for_by_anot
     let event = arena::slot(Policy::SameUser).unwrap();
     let counter = Arc::new(event.arena().take_counter().unwrap());
     let (call, gate) = gate();
-    let opened = submit(&one, Command::HostCall(call), &[]);
+    let opened = submit(&one, Command::HostCall(&call), &[]);
     let value = counter.reserve();
     submit(&one, Command::Signal(Signal::Word(&counter, value)), &[Wait::Point(&opened)]);
     assert!(event.publish(&counter, value));
@@ -189,7 +189,7 @@ fn times_are_noted_where_they_are_wanted() {
 fn a_native_call_is_made_behind_what_its_command_waits_for() {
     let (one, other) = (stream(), stream());
     let (call, gate) = gate();
-    let opened = submit(&one, Command::HostCall(call), &[]);
+    let opened = submit(&one, Command::HostCall(&call), &[]);
     gate.store(1, Release);
     let look = || match D::status(&opened).unwrap() {
         Status::Complete => Ok(()),

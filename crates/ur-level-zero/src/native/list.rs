@@ -168,6 +168,8 @@ pub struct List<'turn> {
     longest_pattern: usize,
     signal: Cell<Option<RawEvent>>,
     waits: Cell<&'turn [RawEvent]>,
+    /// Whether the driver has taken anything.
+    has_taken: Cell<bool>,
 }
 /// A box of bytes in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -192,12 +194,20 @@ impl<'turn> List<'turn> {
         waits: &'turn [RawEvent],
         signal: Option<RawEvent>,
     ) -> Self {
-        let (signal, waits) = (Cell::new(signal), Cell::new(waits));
-        Self { raw, device, longest_pattern, signal, waits }
+        let (signal, waits, has_taken) = (Cell::new(signal), Cell::new(waits), Cell::new(false));
+        Self { raw, device, longest_pattern, signal, waits, has_taken }
     }
     /// The driver's handle.
     pub fn raw(&self) -> RawList {
         self.raw
+    }
+    /// Whether the driver has taken anything: whether there is a part of a command that it then refuses.
+    pub fn has_taken(&self) -> bool {
+        self.has_taken.get()
+    }
+    #[inline]
+    fn taking(&self, outcome: Outcome) -> Result<()> {
+        outcome.ok().inspect(|()| self.has_taken.set(true))
     }
     /// The longest fill pattern of its engines, at least 1 byte.
     pub(super) fn longest_pattern(&self) -> usize {
@@ -211,7 +221,7 @@ impl<'turn> List<'turn> {
     /// Appends something with the events of the turn.
     #[inline]
     pub(super) fn put(&self, append: impl FnOnce(RawList, Events) -> Outcome) -> Result<()> {
-        append(self.raw, self.ends().events()).ok()
+        self.taking(append(self.raw, self.ends().events()))
     }
     /// Makes everything appended later wait for events.
     ///
@@ -223,7 +233,7 @@ impl<'turn> List<'turn> {
         }
         let (count, at) = (events.len() as u32, events.as_ptr());
         // SAFETY: the events are live; the array is read during the call.
-        unsafe { driver().command_list_append_wait_on_events(self.raw, count, at) }.ok()
+        self.taking(unsafe { driver().command_list_append_wait_on_events(self.raw, count, at) })
     }
     /// Signals an event when everything before is complete, without a valid time.
     ///
@@ -231,7 +241,7 @@ impl<'turn> List<'turn> {
     /// Returns the driver's error.
     pub fn signal(&self, event: RawEvent) -> Result<()> {
         // SAFETY: the event is live.
-        unsafe { driver().command_list_append_signal_event(self.raw, event) }.ok()
+        self.taking(unsafe { driver().command_list_append_signal_event(self.raw, event) })
     }
     /// Signals an event when everything before is complete, with the time of that moment.
     ///
@@ -256,7 +266,7 @@ impl<'turn> List<'turn> {
     fn bare(&self, append: impl FnOnce() -> Outcome) -> Result<()> {
         let ends = self.ends();
         self.wait_for(ends.waits)?;
-        append().ok()?;
+        self.taking(append())?;
         ends.signal.map_or(Ok(()), |event| self.mark(event))
     }
     /// Whether the driver can execute closed lists in immediate ones.
