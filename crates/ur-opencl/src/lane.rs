@@ -21,7 +21,10 @@ use std::{
     },
     time::{Duration, Instant},
 };
-use ur_hal::{Command, Completion, Error, ErrorKind, HostCall, Order, Profile, Result, Submission};
+use ur_hal::{
+    Command, Completion, Error, ErrorKind, HostCall, Order, Profile, Result, Submission,
+    wait_for_taken,
+};
 use ur_ipc::arena::Counter;
 use ur_lock::{get_or_try, locked};
 use ur_mapping::PerProcess;
@@ -264,11 +267,18 @@ impl Lane {
         let number = self.put.load(Relaxed) + 1;
         self.put.store(number, Release); // whoever counts has the turn
         let Some(event) = made.map(Own::given) else { return Ok(None) };
-        let events = match timed {
-            Some(timed) => (self.time(timed, &event)?, Some(event)),
-            None => (event, None),
-        };
+        let noted = timed.map(|timed| self.time(timed, &event)).transpose();
         drop(risks);
+        let events = match noted {
+            Ok(Some(noted)) => (noted, Some(event)),
+            Ok(None) => (event, None),
+            Err(error) => {
+                if what.must_be_over() {
+                    wait_for_taken(|| Ok(native::status(&event).is_final()));
+                }
+                return Err(error);
+            }
+        };
         drop(awaited); // what stands in for signals of others ends with it, which the wait below is for
         let end = End::new(events, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {

@@ -380,31 +380,7 @@ fn a_refused_execution_does_nothing_after_the_next_one_is_complete() {
     let (to, from) = (one.device_memory(BYTES), one.device_memory(BYTES));
     for is_first in [true, false] {
         refuser.each(|nth| {
-            let mut commands = ur_exp_command_buffer_handle_t::NULL;
-            let (context, device) = (one.context, one.device);
-            let code = call!(command_buffer_exp.create_exp(
-                context,
-                device,
-                &IN_ORDER_COMMANDS,
-                &mut commands
-            ));
-            assert_eq!(code, R::SUCCESS);
-            let (list, none) = (null(), null_mut());
-            let code = call!(command_buffer_exp.append_usm_memcpy_exp(
-                commands,
-                to,
-                from,
-                BYTES,
-                0,
-                list,
-                0,
-                null(),
-                null_mut(),
-                none,
-                null_mut()
-            ));
-            assert_eq!(code, R::SUCCESS);
-            assert_eq!(call!(command_buffer_exp.finalize_exp(commands)), R::SUCCESS);
+            let commands = copies(&one, to, from);
             let run = |queue| {
                 call!(enqueue_exp.command_buffer_exp(queue, commands, 0, null(), null_mut()))
             };
@@ -429,6 +405,54 @@ fn a_refused_execution_does_nothing_after_the_next_one_is_complete() {
     }
     one.free(to);
     one.free(from);
+}
+#[test]
+fn an_execution_waits_for_the_last_one_though_one_in_between_was_refused() {
+    let Some((one, refuser)) = one() else { return };
+    let (to, from) = (one.device_memory(BYTES), one.device_memory(BYTES));
+    let (commands, other) = (copies(&one, to, from), queue(&one, NO_FLAGS));
+    let run =
+        |queue, event| call!(enqueue_exp.command_buffer_exp(queue, commands, 0, null(), event));
+    refuser.each(|nth| {
+        let behind = Behind::new(&one, NO_FLAGS);
+        assert_eq!(run(behind.queue, null_mut()), R::SUCCESS);
+        let (code, calls) = refuser.during(nth, || run(other, null_mut()));
+        let mut last = NO_EVENT;
+        assert_eq!(run(one.queue, &mut last), R::SUCCESS);
+        std::thread::sleep(Duration::from_millis(2));
+        assert_ne!(status(last), Status::COMPLETE, "call {nth:?}: {code:?}");
+        behind.end(&one);
+        let_go(waited(last));
+        calls
+    });
+    assert_eq!(call!(command_buffer_exp.release_exp(commands)), R::SUCCESS);
+    release(other);
+    one.free(to);
+    one.free(from);
+}
+/// A command buffer with one copy.
+fn copies(one: &One, to: *mut c_void, from: *mut c_void) -> ur_exp_command_buffer_handle_t {
+    let (mut commands, none) = (ur_exp_command_buffer_handle_t::NULL, null_mut());
+    let (context, device, list) = (one.context, one.device, null());
+    let code =
+        call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut commands));
+    assert_eq!(code, R::SUCCESS);
+    let code = call!(command_buffer_exp.append_usm_memcpy_exp(
+        commands,
+        to,
+        from,
+        BYTES,
+        0,
+        list,
+        0,
+        null(),
+        null_mut(),
+        none,
+        null_mut()
+    ));
+    assert_eq!(code, R::SUCCESS);
+    assert_eq!(call!(command_buffer_exp.finalize_exp(commands)), R::SUCCESS);
+    commands
 }
 /// The event, once it is complete.
 fn waited(event: ur_event_handle_t) -> ur_event_handle_t {

@@ -131,11 +131,13 @@ impl<D: HasStreams> Course<'_, D> {
         D::submit(self.queue.stream(), &Submission { waits, completion, profile, ..barrier })
     }
 }
-/// Marks the end of the commands that a queue has.
-fn end_of<D: HasStreams>(queue: &Queue<D>) -> ur_hal::Result<Arc<Run<D>>> {
-    let (order, completion) = (Order::AfterAll, Completion::Point);
-    let barrier = Submission { order, completion, ..Submission::new(&ur_hal::Command::Barrier) };
-    let ended = D::submit(queue.stream(), &barrier)?.ok_or_else(no_point)?;
+/// Marks the end of the commands that a queue has, and of the execution before, which a refused one may not have followed yet.
+fn end_of<D: HasStreams>(queue: &Queue<D>, last: Option<&Run<D>>) -> ur_hal::Result<Arc<Run<D>>> {
+    let waits = last.map(|last| Wait::End(&last.ended));
+    let (waits, order, completion) = (waits.as_slice(), Order::AfterAll, Completion::Point);
+    let barrier = Submission::new(&ur_hal::Command::Barrier);
+    let submission = Submission { waits, order, completion, ..barrier };
+    let ended = D::submit(queue.stream(), &submission)?.ok_or_else(no_point)?;
     Ok(Arc::new(Run { began: None, ended }))
 }
 /// The points of earlier commands as waits.
@@ -189,7 +191,7 @@ impl<D: HasStreams> Replay<D> {
         lend(&before, &mut list);
         let is_captured = D::is_captured(queue.stream())?;
         if !is_captured && let Some(queue) = &self.unmarked {
-            self.last = Some(end_of(queue)?);
+            self.last = Some(end_of(queue, self.last.as_deref())?);
             self.unmarked = None;
         }
         let last = self.last.take_if(|last| !is_under_way(last));
@@ -211,7 +213,8 @@ impl<D: HasStreams> Replay<D> {
             is_awaited: matches!(report, CompletionRequest::Done { .. }),
         };
         let outcome = course.submit(points);
-        let refused = outcome.is_err().then(|| end_of(&taker));
+        let is_refused = outcome.is_err() && !is_captured;
+        let refused = is_refused.then(|| end_of(&taker, self.last.as_deref()));
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
             if let (Some(event), Some(point)) = (&node.signal, point) {
