@@ -124,9 +124,15 @@ fn copies_that_the_driver_refused_in_part_leave_the_pinned_memory_to_later_ones(
         let (queue, from, none) = (one.queue, from.as_ptr().cast(), null_mut());
         call!(enqueue.usm_memcpy(queue, false, there, from, LARGE, 0, null(), none))
     };
-    // As many as there are pinned pieces of that size.
-    busy(one.queue);
+    unsafe extern "C" fn nap(_data: *mut c_void) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // As many as there are pinned pieces of that size. Each waits until what the driver has taken is over.
     for _ in 0..16 {
+        let (queue, none) = (one.queue, null_mut());
+        let code =
+            call!(enqueue_exp.host_task_exp(queue, Some(nap), null_mut(), null(), 0, null(), none));
+        assert_eq!(code, R::SUCCESS);
         // SAFETY: the name ends with NUL. The second function gives the piece back.
         unsafe { fail(c"cuLaunchHostFunc".as_ptr(), 1) };
         assert_ne!(upload(), R::SUCCESS);
