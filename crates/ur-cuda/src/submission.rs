@@ -4,10 +4,7 @@ use super::{
     Family,
     driver::Dialect,
     lane::captured,
-    native::{
-        self,
-        stream::{Stream, taken},
-    },
+    native::stream::{Stream, taken},
     point::{End, Marks, Point},
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
@@ -68,9 +65,9 @@ pub(super) fn put<D: Dialect>(
     };
     // The caller may use the command's memory again when it is told of a failure. What is captured does not run now.
     let must_be_over = what.must_be_over() && !is_captured;
-    let taken = taken();
+    let before = taken();
     body(stream).inspect_err(|_| {
-        if must_be_over && native::stream::taken() != taken {
+        if must_be_over && taken() != before {
             wait_for_taken(|| stream.is_idle());
         }
     })?;

@@ -28,8 +28,8 @@ use ur_lock::{PerKey, locked};
 
 /// The largest number of unused counter-based events that are kept.
 const KEPT: usize = 256;
-/// How many unused pooled events are looked at before another is made: were it one, there would be more and more of them,
-/// because some are waited for much longer than others.
+/// How many pooled events are looked at before another is made, once there are [`KEPT`]: were it one, there would be more and
+/// more of them, because some are waited for much longer than others.
 const LOOKS: usize = 8;
 /// The interval in nanoseconds at which a wait that may never end is checked.
 pub(super) const SLICE: u64 = Duration::from_millis(10).as_nanos() as u64;
@@ -66,7 +66,8 @@ impl Cache {
         spare.map_or_else(|| self.take_idle(timed), |event| Ok(EventKind::Counter(event)))
     }
     fn take_idle(&self, timed: bool) -> Result<EventKind> {
-        for _ in 0..LOOKS {
+        let looks = if self.idle(timed).len() < KEPT { 1 } else { LOOKS };
+        for _ in 0..looks {
             let oldest = self.idle(timed).pop_front();
             match oldest {
                 // It cannot be reused while it is not signalled, or while commands wait for it.
