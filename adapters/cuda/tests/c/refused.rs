@@ -1,5 +1,5 @@
 //! The driver refuses one call of a command, each that it makes in turn, once. The command is refused or not, but those
-//! behind it stand where they stood, the memory of a blocking command is the caller's again when that returns, and what was
+//! behind it stand where they stood, the memory of a command is the caller's again when it is over or refused, and what was
 //! refused does not happen later. Without the software driver the tests say so and are skipped.
 use crate::{c::*, call, calls::*, gate::Gate};
 use std::{
