@@ -105,7 +105,21 @@ pub unsafe fn optional_handles<'a, T: Body>(
 ///
 /// # Errors
 /// `INVALID_EVENT_WAIT_LIST`
+#[inline(always)] // most commands have none: then neither a call nor a result in memory
 pub unsafe fn wait_list<'a, T: Body>(
+    list: *const c_void,
+    count: u32,
+) -> Result<&'a [Borrowed<'a, T>]> {
+    if list.is_null() && count == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the caller promised what the called function requires.
+    unsafe { filled_wait_list(list, count) }
+}
+/// # Safety
+/// As for [`wait_list`].
+#[inline(never)]
+unsafe fn filled_wait_list<'a, T: Body>(
     list: *const c_void,
     count: u32,
 ) -> Result<&'a [Borrowed<'a, T>]> {

@@ -79,35 +79,36 @@ impl QueueState {
         body: impl FnOnce(&List<'_>, &mut PooledEvents) -> Result<()>,
     ) -> Made {
         self.check()?;
-        match self.place_alone(what, how)? {
-            Some((turn, number)) => {
-                let mut begun = None;
-                let made = self.put_alone(turn, number, &mut begun, what, how, body);
-                self.wait_for_made(what, made, begun)
-            }
-            None => {
-                let mut begun = None;
-                let end = self.append_behind(what, how, &mut begun, body);
-                let made = end.map(|end| end.map(Point::Command));
-                self.wait_for_made(what, made, begun)
-            }
-        }
-    }
-    /// Waits for a command if that is wanted; `begun`: the lane in which there is at least a part of it.
-    #[inline]
-    fn wait_for_made(&self, what: &Submission<'_>, made: Made, begun: Option<usize>) -> Made {
-        let is_awaited = what.completion.is_awaited();
-        if !is_awaited && (made.is_ok() || !what.lends_memory) {
+        let mut begun = None;
+        if let Some((turn, number)) = self.place_alone(what, how)? {
+            let mut made = self.put_alone(turn, number, &mut begun, what, how, body);
+            self.wait_for_made(what, &mut made, begun);
             return made;
         }
-        let done = made.and_then(|made| {
-            made.iter().filter(|_| is_awaited).try_for_each(Point::wait)?;
-            Ok(made)
-        });
-        if let Some(number) = begun.filter(|_| done.is_err()) {
-            self.wait_for_part(number);
+        let end = self.append_behind(what, how, &mut begun, body);
+        let mut made = end.map(|end| end.map(Point::Command));
+        self.wait_for_made(what, &mut made, begun);
+        made
+    }
+    /// Waits for a command if that is wanted, or for what there is of a refused one; `begun`: the lane in which there is at least a
+    /// part of it. What was made stays where it is: it can be read only when it has left the processor's store buffer.
+    #[inline]
+    fn wait_for_made(&self, what: &Submission<'_>, made: &mut Made, begun: Option<usize>) {
+        if what.completion.is_awaited() || (what.lends_memory && made.is_err()) {
+            self.wait_for_all(what, made, begun);
         }
-        done.map(|made| made.filter(|_| what.completion.wants_point()))
+    }
+    fn wait_for_all(&self, what: &Submission<'_>, made: &mut Made, begun: Option<usize>) {
+        if let Ok(Some(point)) = made
+            && let Err(error) = point.wait()
+        {
+            *made = Err(error);
+        }
+        match made {
+            Ok(point) if !what.completion.wants_point() => *point = None,
+            Ok(_) => {}
+            Err(_) => begun.into_iter().for_each(|number| self.wait_for_part(number)),
+        }
     }
     /// [`put`](Self::put) of a command of which threads execute parts, if it has a `fate`.
     pub(super) fn put_with_fate(

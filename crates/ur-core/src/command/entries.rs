@@ -48,13 +48,15 @@ fn enqueue<D: TakesCommands>(
     events: &[Borrowed<'_, D::Event>],
     report: CompletionRequest,
 ) -> Enqueued<D> {
+    // Known when this is compiled: asked of the request, not of the command.
+    let is_host_task = matches!(request, Request::HostTask { .. });
     let room = Room::<D>::new();
     let mut ready = Ready::default();
     ready.resolve(request, queue.place(), !events.is_empty(), &room)?;
-    let is_host_task = matches!(ready.command, Command::HostCall(_));
     let _kept = is_host_task.then(|| Kept::<D>::new(queue, events)).transpose()?;
     let made = D::submit(queue, &ready, events, report);
-    if made.is_err()
+    if is_host_task
+        && made.is_err()
         && let Command::HostCall(call) = &ready.command
     {
         call.withdraw(); // the driver may have taken it before it refused what follows
