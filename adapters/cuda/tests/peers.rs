@@ -5,10 +5,13 @@
 mod c;
 #[path = "c/crossing.rs"]
 mod crossing;
+#[path = "c/refuser.rs"]
+mod refuser;
 #[path = "c/usm.rs"]
 mod usm;
 
 use c::*;
+use refuser::Refuser;
 use std::{
     ffi::c_void,
     ptr::{null, null_mut},
@@ -124,6 +127,29 @@ fn rights(device: i32, at: *const c_void) -> u32 {
     driver!(b"cuCtxPopCurrent_v2", &raw mut context => *mut usize);
     driver!(b"cuDevicePrimaryCtxRelease_v2", device => i32);
     rights as u32
+}
+#[test]
+fn a_switch_of_peer_access_that_the_driver_refuses_can_be_tried_again() {
+    let (Some((one, other)), Some(refuser)) = (two(), Refuser::new()) else { return };
+    let _alone = locked(&ACCESS);
+    let there = [other.device_memory(4096), other.device_memory(96 << 20)];
+    let switch = |on| match on {
+        true => call!(usm_p2p_exp.enable_peer_access_exp(one.device, other.device)),
+        false => call!(usm_p2p_exp.disable_peer_access_exp(one.device, other.device)),
+    };
+    let seen = || there.map(|at| rights(0, at));
+    for on in [true, false] {
+        let (set, unset) = if on { ([3; 2], [0; 2]) } else { ([0; 2], [3; 2]) };
+        assert_eq!((switch(!on), seen()), (R::SUCCESS, unset));
+        refuser.each(|nth| {
+            let (_refused, calls) = refuser.during(nth, || switch(on));
+            assert_eq!((switch(on), seen()), (R::SUCCESS, set), "on: {on}, refused: {nth:?}");
+            assert_eq!((switch(!on), seen()), (R::SUCCESS, unset), "on: {on}, refused: {nth:?}");
+            calls
+        });
+    }
+    switch(false);
+    there.into_iter().for_each(|at| other.free(at));
 }
 #[test]
 fn a_peer_may_do_with_a_mapping_what_its_own_device_may() {

@@ -7,3 +7,5 @@ mod calls;
 mod gate;
 #[path = "c/refused.rs"]
 mod refused;
+#[path = "c/refuser.rs"]
+mod refuser;

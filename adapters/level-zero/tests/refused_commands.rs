@@ -7,3 +7,5 @@ mod calls;
 mod gate;
 #[path = "../../cuda/tests/c/refused.rs"]
 mod refused;
+#[path = "../../cuda/tests/c/refuser.rs"]
+mod refuser;

@@ -4,7 +4,7 @@
 use crate::{
     capture,
     code::{
-        Answer, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED,
+        Answer, Code, DEINITIALIZED, INVALID_VALUE, NO_DEVICE, NOT_INITIALIZED, NOT_PERMITTED,
         OUT_OF_MEMORY, UNKNOWN,
     },
     device,
@@ -74,14 +74,21 @@ thread_local! {
     /// The type needs no destructor, because programs call the driver while thread-local values are
     /// destroyed.
     static FAILS: Cell<Option<(Option<&'static str>, u64)>> = const { Cell::new(None) };
+    /// What it fails with.
+    static FAILURE: Cell<Code> = const { Cell::new(OUT_OF_MEMORY) };
 }
 /// Not a function of the driver's API: after `before` more calls of the function of this name, or of any if it is NULL, on
-/// this thread, the next one fails once with out-of-memory.
+/// this thread, the next one fails once: out of memory, unless `softCudaFailWith` says otherwise.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaFail(name: *const c_char, before: u64) {
     // SAFETY: the caller passes NULL or a C string.
     let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
     FAILS.set(Some((name.map(|name| &*name.into_owned().leak()), before)));
+}
+/// Not a function of the driver's API: with this code such calls of this thread fail from now on.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaFailWith(code: i32) {
+    FAILURE.set(Code(code));
 }
 fn refuse(name: &str) -> Answer {
     match FAILS.get() {
@@ -89,7 +96,7 @@ fn refuse(name: &str) -> Answer {
         Some((which, before @ 1..)) => FAILS.set(Some((which, before - 1))),
         Some((_, 0)) => {
             FAILS.set(None);
-            return Err(OUT_OF_MEMORY);
+            return Err(FAILURE.get());
         }
         None => {}
     }

@@ -81,6 +81,8 @@ thread_local! {
     /// How many calls this thread has made, and how many it makes before one is refused.
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static BEFORE: Cell<Option<u64>> = const { Cell::new(None) };
+    /// What that one returns.
+    static FAILURE: Cell<ze_result_t> = const { Cell::new(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY) };
 }
 /// Not a function of Level Zero: returns how many functions the calling thread has called since the first call of this.
 #[unsafe(no_mangle)]
@@ -88,12 +90,17 @@ extern "C" fn zeSoftwareCalls() -> u64 {
     IS_COUNTED.store(true, Ordering::Relaxed);
     CALLS.get()
 }
-/// Not a function of Level Zero: after `before` more calls of this thread, of whatever function, the next one fails once, out
-/// of device memory.
+/// Not a function of Level Zero: after `before` more calls of this thread, of whatever function, the next one fails once: out
+/// of device memory, unless `zeSoftwareFailWith` says otherwise.
 #[unsafe(no_mangle)]
 extern "C" fn zeSoftwareFail(_any: *const std::ffi::c_char, before: u64) {
     IS_COUNTED.store(true, Ordering::Relaxed);
     BEFORE.set(Some(before));
+}
+/// Not a function of Level Zero: with this code such calls of this thread fail from now on.
+#[unsafe(no_mangle)]
+extern "C" fn zeSoftwareFailWith(code: ze_result_t) {
+    FAILURE.set(code);
 }
 /// Counts a call of this thread; whether it is the one that is refused.
 fn is_refused() -> bool {
@@ -106,7 +113,7 @@ fn is_refused() -> bool {
 /// into an error code.
 pub fn enter(site: &'static Site, body: impl FnOnce() -> Answer) -> ze_result_t {
     if IS_COUNTED.load(Ordering::Relaxed) && is_refused() {
-        return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+        return FAILURE.get();
     }
     let Some(plan) = plan() else { return run(site, body) };
     let nth = site.calls.fetch_add(1, Ordering::Relaxed) + 1;

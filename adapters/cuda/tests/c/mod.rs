@@ -15,8 +15,9 @@ use ur_sys::{ur_exp_kernel_arg_type_t as T, ur_exp_kernel_arg_value_t as V, ur_r
 pub const NAME: &str = "CUDA";
 pub const VARIABLE: &str = "CAUSEWAY_CUDA";
 pub type Cuda = One;
-/// The driver's library, and what the software driver has in it to have a call of a thread refused.
-pub const REFUSER: [&str; 3] = ["libcuda.so.1", "softCudaCalls", "softCudaFail"];
+/// The driver's library, how the names of the software driver's own functions begin, and the codes of an error of memory and of
+/// an unknown one.
+pub const REFUSER: (&str, &str, [i32; 2]) = ("libcuda.so.1", "softCuda", [2, 999]);
 
 fn ok(code: R) -> Result<(), R> {
     if code == R::SUCCESS { Ok(()) } else { Err(code) }

@@ -1,9 +1,9 @@
 //! The driver refuses one call of a command, each that it makes in turn, once. The command is refused or not, but those
 //! behind it stand where they stood, the memory of a command is the caller's again when it is over or refused, and what was
 //! refused does not happen later. Without the software driver the tests say so and are skipped.
-use crate::{c::*, call, calls::*, gate::Gate};
+use crate::{c::*, call, calls::*, gate::Gate, refuser::Refuser};
 use std::{
-    ffi::{c_char, c_void},
+    ffi::c_void,
     ptr::{null, null_mut},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Duration,
@@ -15,48 +15,12 @@ use ur_sys::{
 
 /// What commands of these tests use.
 const BYTES: usize = 4096;
-/// As many calls of a command are refused at most: it may ask the driver again and again.
-const MOST: u64 = 40;
 /// How long a gate stays shut that another thread opens.
 const SHUT: Duration = Duration::from_millis(8);
 /// In order, and out of order.
 const NO_FLAGS: Flags = Flags(0);
 const BOTH: [Flags; 2] = [NO_FLAGS, Flags::OUT_OF_ORDER_EXEC_MODE_ENABLE];
 
-/// Has the driver refuse a call.
-struct Refuser {
-    calls: unsafe extern "C" fn() -> u64,
-    fail: unsafe extern "C" fn(*const c_char, u64),
-}
-impl Refuser {
-    fn new() -> Option<Self> {
-        let [library, calls, fail] = REFUSER;
-        let driver = unsafe { libloading::Library::new(library) }.ok()?;
-        let calls = unsafe { driver.get(calls.as_bytes()) }.map(|symbol| *symbol);
-        let fail = unsafe { driver.get(fail.as_bytes()) }.map(|symbol| *symbol);
-        let (Ok(calls), Ok(fail)) = (calls, fail) else {
-            println!("skipped: the software driver alone refuses what it is told to");
-            return None;
-        };
-        std::mem::forget(driver);
-        Some(Self { calls, fail })
-    }
-    /// Does something in which the driver refuses the call with this number; what it returns, and how many calls it made.
-    fn during<T>(&self, nth: Option<u64>, what: impl FnOnce() -> T) -> (T, u64) {
-        let before = unsafe { (self.calls)() };
-        unsafe { (self.fail)(null(), nth.unwrap_or(u64::MAX)) };
-        let done = what();
-        unsafe { (self.fail)(null(), u64::MAX) };
-        (done, unsafe { (self.calls)() } - before)
-    }
-    /// The test, which returns how many calls its command makes (an order within a queue may take none): with none refused,
-    /// and with each of them.
-    fn each(&self, mut test: impl FnMut(Option<u64>) -> u64) {
-        test(None); // what is made once is there from now on
-        let calls = test(None);
-        (0..calls.min(MOST)).for_each(|nth| _ = test(Some(nth)));
-    }
-}
 fn one() -> Option<(One, Refuser)> {
     Some((One::new()?, Refuser::new()?))
 }

@@ -13,8 +13,10 @@ use ur_sys::{ur_result_t as R, *};
 pub const NAME: &str = "Level Zero";
 pub const VARIABLE: &str = "CAUSEWAY_LEVEL_ZERO";
 pub type Zero = One;
-/// The driver's library, and what the software driver has in it to have a call of a thread refused.
-pub const REFUSER: [&str; 3] = ["libze_loader.so.1", "zeSoftwareCalls", "zeSoftwareFail"];
+/// The driver's library, how the names of the software driver's own functions begin, and the codes of an error of memory and of
+/// an unknown one.
+pub const REFUSER: (&str, &str, [i32; 2]) =
+    ("libze_loader.so.1", "zeSoftware", [0x7000_0003, 0x7fff_fffe]);
 
 impl One {
     /// What the driver calls the context.
