@@ -1,15 +1,18 @@
 //! Submits commands to lanes: the choice of the lane, the waits before the command, its place relative to
 //! barriers, its profiling marks, and the point at its end.
 use super::{
-    Family,
+    DriverDevice, Family,
     driver::Dialect,
     lane::captured,
-    native::stream::{Stream, taken},
+    native::{
+        context::Entered,
+        stream::{Stream, taken},
+    },
     point::{End, Marks, Point},
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
 };
-use ur_hal::{Completion, Order, Result, Submission, Wait, wait_for_taken};
+use ur_hal::{Completion, Order, Result, Submission, Wait, repeated, wait_for_taken};
 
 /// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
 /// is current.
@@ -63,23 +66,33 @@ pub(super) fn put<D: Dialect>(
         true => Marks::begin(device, &on, stream, what.profile)?,
         false => None,
     };
+    // Before the command: when the driver has that, it must not lack the event.
+    let event = match what.completion {
+        Completion::None => None,
+        _ => Some(device.events().take(&on, marks.is_some())?),
+    };
     // The caller may use the command's memory again when it is told of a failure. What is captured does not run now.
     let must_be_over = what.must_be_over() && !is_captured;
-    let before = taken();
+    let taken_before = taken();
+    let has_part = || taken() != taken_before;
     body(stream).inspect_err(|_| {
-        if must_be_over && taken() != before {
-            wait_for_taken(|| stream.is_idle());
+        if must_be_over && has_part() {
+            wait_for_part(device, &on, stream);
         }
     })?;
     let end_it = || {
         let before = putting.before();
-        let end = match what.completion {
-            Completion::None => None,
-            _ => {
-                let event = device.events().take(&on, marks.is_some())?;
-                event.record(stream)?;
+        let end = match event {
+            Some(event) => {
+                let record = || event.record(stream);
+                if has_part() {
+                    repeated(record)?
+                } else {
+                    record()?
+                }
                 Some(End::new(work, event, marks, is_captured))
             }
+            None => None,
         };
         if !is_captured {
             lane.note_last(device, &on)?;
@@ -102,7 +115,20 @@ pub(super) fn put<D: Dialect>(
     };
     end_it().inspect_err(|_| {
         if must_be_over {
-            wait_for_taken(|| stream.is_idle());
+            wait_for_part(device, &on, stream);
         }
     })
+}
+/// Waits for what a stream has taken of a command that is refused. For what others submit behind it only if the driver
+/// makes no event either.
+#[cold]
+fn wait_for_part<D: Dialect>(device: &DriverDevice<D>, on: &Entered<D>, stream: &Stream<D>) {
+    let mark = || {
+        let mark = device.events().take(on, false)?;
+        mark.record(stream).map(|()| mark)
+    };
+    match repeated(mark) {
+        Ok(mark) => wait_for_taken(|| mark.is_complete()),
+        Err(_) => wait_for_taken(|| stream.is_idle()),
+    }
 }

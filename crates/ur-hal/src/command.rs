@@ -7,10 +7,10 @@ use crate::{
 use std::{
     cell::Cell,
     fmt,
-    sync::{Arc, Mutex},
+    sync::{Arc, Condvar, Mutex},
 };
 use ur_ipc::arena::Counter;
-use ur_lock::locked;
+use ur_lock::{locked, unpoisoned};
 
 /// One operation. What it waits for, and what completion information is requested, is in its
 /// [`Submission`](crate::Submission).
@@ -311,25 +311,50 @@ pub enum Location {
 pub struct HostCall {
     function: fn([usize; 2]),
     words: [usize; 2],
-    /// Whether it was withdrawn; locked during a call.
-    is_withdrawn: Arc<Mutex<bool>>,
+    calls: Arc<Calls>,
+}
+/// The calls of a function that threads are in; executions of several graphs may call the same one at the same time.
+#[derive(Default)]
+struct Calls {
+    now: Mutex<Running>,
+    ended: Condvar,
+}
+#[derive(Default)]
+struct Running {
+    count: usize,
+    is_withdrawn: bool,
+}
+/// One of these calls.
+struct CallGuard<'a>(&'a Calls);
+impl Drop for CallGuard<'_> {
+    fn drop(&mut self) {
+        locked(&self.0.now).count -= 1;
+        self.0.ended.notify_all();
+    }
 }
 impl HostCall {
     /// A call of `function` with `words`.
     pub fn new(function: fn([usize; 2]), words: [usize; 2]) -> Self {
-        Self { function, words, is_withdrawn: Arc::default() }
+        Self { function, words, calls: Arc::default() }
     }
     /// Calls the function on this thread, unless the call was withdrawn.
     pub fn call(&self) {
-        let is_withdrawn = locked(&self.is_withdrawn);
-        if !*is_withdrawn {
-            (self.function)(self.words);
+        let mut now = locked(&self.calls.now);
+        if now.is_withdrawn {
+            return;
         }
+        now.count += 1;
+        drop(now);
+        let _call = CallGuard(&self.calls);
+        (self.function)(self.words);
     }
     /// Sees to it that the function is not called from now on, whoever has a clone of this: for a command that was refused,
-    /// of which the driver may have taken the call. Waits for a call that has begun.
+    /// of which the driver may have taken the call. Waits for calls that have begun.
     pub fn withdraw(&self) {
-        *locked(&self.is_withdrawn) = true;
+        let mut now = locked(&self.calls.now);
+        now.is_withdrawn = true;
+        let is_called = |now: &mut Running| now.count > 0;
+        drop(unpoisoned(self.calls.ended.wait_while(now, is_called)));
     }
 }
 impl fmt::Debug for HostCall {
@@ -411,5 +436,35 @@ mod tests {
         assert_eq!(SUM.load(Relaxed), 30);
         let again = || Err(crate::ErrorKind::Unknown.into());
         assert_eq!(NativeCall::new(&again).call().unwrap_err().kind(), crate::ErrorKind::Unknown);
+    }
+    #[test]
+    fn threads_call_one_function_at_the_same_time_and_it_is_withdrawn_when_both_are_back() {
+        use std::sync::{
+            Barrier,
+            atomic::{AtomicUsize, Ordering::SeqCst},
+        };
+        static MET: Barrier = Barrier::new(3);
+        static BACK: AtomicUsize = AtomicUsize::new(0);
+        let call = HostCall::new(
+            |_| {
+                MET.wait(); // each needs the other
+                MET.wait();
+                std::thread::yield_now();
+                BACK.fetch_add(1, SeqCst);
+            },
+            [0; 2],
+        );
+        std::thread::scope(|scope| {
+            let _both = [(); 2].map(|()| scope.spawn(|| call.call()));
+            MET.wait();
+            let withdrawn = scope.spawn(|| {
+                call.withdraw();
+                BACK.load(SeqCst)
+            });
+            MET.wait();
+            assert_eq!(withdrawn.join().unwrap(), 2);
+        });
+        call.call();
+        assert_eq!(BACK.load(SeqCst), 2);
     }
 }

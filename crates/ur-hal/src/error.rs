@@ -149,6 +149,21 @@ pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
+/// Makes a call of the driver, and repeats it a few times while it is refused: for a call without which something that the
+/// driver has taken would be left without an end.
+///
+/// # Errors
+/// Returns the driver's last error.
+pub fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
+    for _ in 1..8 {
+        match call() {
+            Err(error) if !error.kind().is_gone() => {}
+            done => return done,
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    call()
+}
 /// The outcome of a wait, without an error that says that nothing runs any more: then there is nothing to wait for.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ pub use command::{
 pub use describes::{DescribesDevices, PartitionsDevices};
 pub use devices::{NativeHandles, OpensDevices, PlatformFacts};
 pub use driver::Driver;
-pub use error::{Error, ErrorKind, Result, unless_gone, wait_for_taken};
+pub use error::{Error, ErrorKind, Result, repeated, unless_gone, wait_for_taken};
 pub use exhausted::what_ran_out;
 pub use facts::{
     AffinityDomains, BlockAccess, Clocks, DeviceFacts, DeviceKind, FloatFeatures, HardwareVersion,

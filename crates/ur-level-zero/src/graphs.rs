@@ -27,7 +27,7 @@ use super::{
 };
 use std::{ptr::null, sync::Arc};
 use ur_hal::{
-    Command, Error, ErrorKind, Execution, Graphs, HostCall, NativeHandle, Order, Profile, Recorded,
+    Command, Error, ErrorKind, Execution, Graphs, HostCall, NativeHandle, Profile, Recorded,
     Result, Submission,
 };
 
@@ -81,8 +81,6 @@ pub struct Graph {
     placed: Vec<Placed>,
     /// The mark behind the last execution.
     executed: Option<(Arc<QueueState>, EventKind)>,
-    /// The stream in which a part of an execution that was refused may be under way, with no mark behind it.
-    unmarked: Option<Arc<QueueState>>,
 }
 impl Graph {
     fn new(
@@ -95,8 +93,8 @@ impl Graph {
             false => fresh_list(utility_lists, device)?,
         };
         let (utility_lists, device) = (Arc::clone(utility_lists), Arc::clone(device));
-        let (parts, placed, executed, unmarked) = Default::default();
-        Ok(Self { utility_lists, device, parts, last, placed, executed, unmarked })
+        let (parts, placed, executed) = Default::default();
+        Ok(Self { utility_lists, device, parts, last, placed, executed })
     }
     fn by_thread(&self, command: &Command<'_, LevelZero>) -> Result<Option<ByThread>> {
         ByThread::of(&self.utility_lists, &self.device, command)
@@ -120,11 +118,7 @@ impl Graph {
             Some((_, mark)) => !mark.is_complete()?,
             None => false,
         };
-        if is_under_way
-            || self.unmarked.is_some()
-            || !self.parts.is_empty()
-            || self.placed.len() != commands.len()
-        {
+        if is_under_way || !self.parts.is_empty() || self.placed.len() != commands.len() {
             return Ok(false);
         }
         let mut others = vec![];
@@ -170,24 +164,6 @@ impl Graph {
         if let Some((before, mark)) = self.executed.replace((Arc::clone(work), mark)) {
             before.cache.give(mark, false);
         }
-    }
-    /// Marks the end of what there may be of an execution that was refused, so that the next one follows it.
-    fn mark_refused(&mut self) -> Result<()> {
-        let Some(work) = self.unmarked.clone() else { return Ok(()) };
-        if work.is_idle()? {
-            self.unmarked = None;
-            return Ok(());
-        }
-        let mark = work.cache.take(false)?;
-        let how = How { at_once: true, ..How::default() };
-        let barrier = Submission { order: Order::AfterAll, ..Submission::new(&Command::Barrier) };
-        work.put(&barrier, how, |list, kept| {
-            self.wait_for_last(&work, list, kept)?;
-            list.signal(mark.raw())
-        })?;
-        self.note_executed(&work, mark);
-        self.unmarked = None;
-        Ok(())
     }
     /// Appends an execution to a list of `work`, behind the one before.
     fn execute_in(
@@ -293,19 +269,17 @@ impl Graphs for LevelZero {
         (count, profile): (usize, Profile),
     ) -> Result<Execution<Self>> {
         let work = stream.work()?;
-        graph.mark_refused()?; // first: what the execution follows depends on it
         let mark = work.cache.take(false)?;
         let mut signals = signals(work, count, profile)?;
         let fate = (!graph.parts.is_empty()).then(Fate::by_thread);
         let stalls = graph.executed.as_ref().is_some_and(|(before, _)| before.may_stall());
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
-        graph.unmarked = Some(Arc::clone(work));
         let end = work.put_with_fate(submission, how, |list, kept| {
             graph.execute_in(work, list, kept, fate.as_ref())?;
-            signals.iter().try_for_each(|signal| list.mark(signal.raw()?))?;
-            list.signal(mark.raw())
+            let end = |signal: &Signal| list.end_with(|| list.mark(signal.raw()?));
+            signals.iter().try_for_each(end)?;
+            list.end_with(|| list.signal(mark.raw()))
         })?;
-        graph.unmarked = None;
         let depends = match &end {
             Some(Point::Command(end)) => end.dependencies().cloned(),
             _ => work.fates.last(),

@@ -3,7 +3,6 @@
 //! what command lists cannot wait for.
 use super::{
     LevelZero,
-    announcer::NAPS,
     fate::{Dependencies, Fate},
     native::{
         event::{EventKind, PooledEvent},
@@ -15,7 +14,7 @@ use super::{
 };
 use crate::log::notice;
 use std::sync::Arc;
-use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, Submission};
+use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, Submission, repeated};
 
 /// Enqueues a call of `task`.
 ///
@@ -44,24 +43,12 @@ pub(super) fn run(
         by_thread(work, list, kept, move |reached| reached.iter().for_each(|()| task.call()))
     })
 }
-/// How often a thread repeats a call without which a list would wait for ever. A driver that refuses it as often has lost the device.
-const ATTEMPTS: u32 = 8;
-/// Makes a call of the driver, and repeats it if it is refused.
-///
-/// # Errors
-/// Returns the driver's last error.
-fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
-    for _ in 1..ATTEMPTS {
-        if let Ok(done) = call() {
-            return Ok(done);
-        }
-        std::thread::sleep(NAPS[1]);
-    }
-    call().inspect_err(|error| notice(Severity::Error, error))
+fn log_error(error: &Error) {
+    notice(Severity::Error, error);
 }
 /// Signals an event from the host that lists may wait for.
 pub(super) fn signal_surely(event: &PooledEvent) {
-    let _logged = repeated(|| event.signal());
+    let _logged = repeated(|| event.signal()).inspect_err(log_error);
 }
 /// Starts a thread that does `task` when the list has reached this point; later commands of the list wait for
 /// its end. `task` is told if the driver does not say when that is.
@@ -80,7 +67,8 @@ pub(super) fn by_thread(
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
     let released = Arc::clone(&done);
     let body = move || {
-        task(repeated(|| is_reached.wait(EVER)).map(drop));
+        // A driver that refuses it again and again has lost the device.
+        task(repeated(|| is_reached.wait(EVER)).map(drop).inspect_err(log_error));
         signal_surely(&done);
     };
     list.signal(reached.raw())?;

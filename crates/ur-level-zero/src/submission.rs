@@ -186,7 +186,7 @@ impl QueueState {
             false => {
                 let list = List::new(at, engines, &[], None);
                 let whole = body(&list, lane.held())
-                    .and_then(|()| raw.map_or(Ok(()), |raw| list.signal(raw)));
+                    .and_then(|()| raw.map_or(Ok(()), |raw| list.end_with(|| list.signal(raw))));
                 *begun = list.has_taken().then_some(number);
                 whole?;
             }
@@ -390,8 +390,8 @@ impl<'put> Put<'put> {
                     start = Some(begun);
                 }
                 let whole = body(&list).and_then(|()| match (raw, submitted) {
-                    (Some(raw), Some(_)) => list.mark(raw),
-                    (Some(raw), None) => list.signal(raw),
+                    (Some(raw), Some(_)) => list.end_with(|| list.mark(raw)),
+                    (Some(raw), None) => list.end_with(|| list.signal(raw)),
                     (None, _) => Ok(()),
                 });
                 if whole.is_err()

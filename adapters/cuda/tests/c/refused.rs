@@ -135,7 +135,49 @@ fn the_memory_of_a_command_is_the_callers_when_it_is_over_or_refused() {
             |byte: u8| (0..BYTES).all(|n| unsafe { host.wrapping_add(n).read_volatile() } == byte);
         type Transfer<'a> = &'a dyn Fn(ur_queue_handle_t, bool) -> R;
         let (to, no) = (host.cast::<c_void>(), null_mut());
-        let transfers: [(bool, Transfer<'_>); 4] = [
+        // Two commands each: the second may be refused when there is the first.
+        let halves = [0, BYTES / 2].map(|at| (at, to.wrapping_byte_add(at)));
+        let list = null();
+        let recorded = [
+            recorded(one, |commands| {
+                halves.map(|(at, to)| {
+                    let (from, size) = (there.wrapping_byte_add(at), BYTES / 2);
+                    call!(command_buffer_exp.append_usm_memcpy_exp(
+                        commands,
+                        to,
+                        from,
+                        size,
+                        0,
+                        list,
+                        0,
+                        null(),
+                        null_mut(),
+                        no,
+                        null_mut()
+                    ))
+                })
+            }),
+            recorded(one, |commands| {
+                halves.map(|(at, from)| {
+                    call!(command_buffer_exp.append_mem_buffer_write_exp(
+                        commands,
+                        mem,
+                        at,
+                        BYTES / 2,
+                        from,
+                        0,
+                        list,
+                        0,
+                        null(),
+                        null_mut(),
+                        no,
+                        null_mut()
+                    ))
+                })
+            }),
+        ];
+        let run = |q, commands| call!(enqueue_exp.command_buffer_exp(q, commands, 0, null(), no));
+        let transfers: [(bool, Transfer<'_>); 6] = [
             (true, &|q, waits| {
                 call!(enqueue.usm_memcpy(q, waits, to, there, BYTES, 0, null(), no))
             }),
@@ -148,10 +190,16 @@ fn the_memory_of_a_command_is_the_callers_when_it_is_over_or_refused() {
             (false, &|q, waits| {
                 call!(enqueue.mem_buffer_write(q, mem, waits, 0, BYTES, to, 0, null(), no))
             }),
+            (true, &|q, _never| run(q, recorded[0])),
+            (false, &|q, _never| run(q, recorded[1])),
         ];
         let each = |way| transfers.into_iter().enumerate().map(move |one| (way, one));
         let ways = BOTH.into_iter().flat_map(|flags| [(flags, true), (flags, false)]);
+        let can_wait = |number| number < 4;
         for ((flags, waits), (number, (reads, transfer))) in ways.flat_map(each) {
+            if waits && !can_wait(number) {
+                continue;
+            }
             refuser.each(|nth| {
                 let_go(waited(fill(one.queue, there, b'a')));
                 let_go(waited(fill_buffer(one.queue, mem, b'a', NO_EVENT).unwrap()));
@@ -191,14 +239,57 @@ fn the_memory_of_a_command_is_the_callers_when_it_is_over_or_refused() {
                 let is_right = match (reads, code) {
                     (true, _) => all(b'a'),
                     (false, R::SUCCESS) => all(b'h'),
+                    // Of an execution there may be its first command.
+                    _ if !can_wait(number) => seen.iter().all(|byte| b"ah".contains(byte)),
                     _ => all(b'a') || all(b'h'),
                 };
                 assert!(is_right, "{at}: {:?}", &seen[..8]);
                 calls
             });
         }
+        for commands in recorded {
+            assert_eq!(call!(command_buffer_exp.release_exp(commands)), R::SUCCESS);
+        }
         assert_eq!(call!(mem.release(mem)), R::SUCCESS);
         one.free(there);
+    }
+}
+
+#[test]
+fn memory_that_a_buffer_was_given_is_not_filled_after_the_fill_was_refused() {
+    let Some((one, refuser)) = one() else { return };
+    // Each of its four words is filled by a call of its own, or it is written once and then copied.
+    let pattern = *b"0123456789abcdef";
+    for flags in BOTH {
+        refuser.each(|nth| {
+            let host: *mut u8 = Box::leak(Box::new([b'h'; BYTES])).as_mut_ptr();
+            let properties = ur_buffer_properties_t {
+                stype: ur_structure_type_t::BUFFER_PROPERTIES,
+                pNext: null_mut(),
+                pHost: host.cast(),
+            };
+            let (mut mem, uses) = (ur_mem_handle_t::NULL, F::READ_WRITE | F::USE_HOST_POINTER);
+            let (context, properties) = (one.context, &raw const properties);
+            let code = call!(mem.buffer_create(context, uses, BYTES, properties, &mut mem));
+            assert_eq!(code, R::SUCCESS);
+            let behind = Behind::new(&one, flags);
+            behind.open_soon();
+            let (code, calls) = refuser.during(nth, || {
+                let (queue, pattern) = (behind.queue, (&raw const pattern).cast());
+                let (list, none) = (null(), null_mut());
+                call!(enqueue.mem_buffer_fill(queue, mem, pattern, 16, 0, BYTES, 0, list, none))
+            });
+            assert!(nth.is_some() || code == R::SUCCESS, "{code:?}");
+            if code == R::SUCCESS {
+                assert_eq!(call!(queue.finish(behind.queue)), R::SUCCESS);
+            }
+            assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+            unsafe { host.write_bytes(b'c', BYTES) }; // the caller's again
+            behind.end(&one);
+            let is = |n| unsafe { host.wrapping_add(n).read_volatile() } == b'c';
+            assert!((0..BYTES).all(is), "{flags:?}, call {nth:?}: {code:?}: filled later");
+            calls
+        });
     }
 }
 
@@ -396,25 +487,34 @@ fn an_execution_waits_for_the_last_one_though_one_in_between_was_refused() {
 }
 /// A command buffer with one copy.
 fn copies(one: &One, to: *mut c_void, from: *mut c_void) -> ur_exp_command_buffer_handle_t {
-    let (mut commands, none) = (ur_exp_command_buffer_handle_t::NULL, null_mut());
-    let (context, device, list) = (one.context, one.device, null());
+    recorded(one, |commands| {
+        let (list, none) = (null(), null_mut());
+        [call!(command_buffer_exp.append_usm_memcpy_exp(
+            commands,
+            to,
+            from,
+            BYTES,
+            0,
+            list,
+            0,
+            null(),
+            null_mut(),
+            none,
+            null_mut()
+        ))]
+    })
+}
+/// A command buffer with the commands that this appends.
+fn recorded<const N: usize>(
+    one: &One,
+    append: impl FnOnce(ur_exp_command_buffer_handle_t) -> [R; N],
+) -> ur_exp_command_buffer_handle_t {
+    let mut commands = ur_exp_command_buffer_handle_t::NULL;
+    let (context, device) = (one.context, one.device);
     let code =
         call!(command_buffer_exp.create_exp(context, device, &IN_ORDER_COMMANDS, &mut commands));
     assert_eq!(code, R::SUCCESS);
-    let code = call!(command_buffer_exp.append_usm_memcpy_exp(
-        commands,
-        to,
-        from,
-        BYTES,
-        0,
-        list,
-        0,
-        null(),
-        null_mut(),
-        none,
-        null_mut()
-    ));
-    assert_eq!(code, R::SUCCESS);
+    assert_eq!(append(commands), [R::SUCCESS; N]);
     assert_eq!(call!(command_buffer_exp.finalize_exp(commands)), R::SUCCESS);
     commands
 }

@@ -15,20 +15,17 @@ impl Refuser {
     pub fn new() -> Option<Self> {
         let (library, prefix, _) = REFUSER;
         let driver = unsafe { libloading::Library::new(library) }.ok()?;
-        let name = |name| format!("{prefix}{name}");
-        let all = || unsafe {
-            Ok::<_, libloading::Error>(Self {
-                calls: *driver.get(name("Calls").as_bytes())?,
-                fail: *driver.get(name("Fail").as_bytes())?,
-                fail_with: *driver.get(name("FailWith").as_bytes())?,
-            })
-        };
-        let Ok(all) = all() else {
+        let calls =
+            unsafe { driver.get(format!("{prefix}Calls").as_bytes()) }.map(|symbol| *symbol);
+        let fail = unsafe { driver.get(format!("{prefix}Fail").as_bytes()) }.map(|symbol| *symbol);
+        let with =
+            unsafe { driver.get(format!("{prefix}FailWith").as_bytes()) }.map(|symbol| *symbol);
+        let (Ok(calls), Ok(fail), Ok(fail_with)) = (calls, fail, with) else {
             println!("skipped: the software driver alone refuses what it is told to");
             return None;
         };
         std::mem::forget(driver);
-        Some(all)
+        Some(Self { calls, fail, fail_with })
     }
     /// Does something in which the driver refuses the call with this number; what it returns, and how many calls it made.
     pub fn during<T>(&self, nth: Option<u64>, what: impl FnOnce() -> T) -> (T, u64) {

@@ -196,8 +196,9 @@ impl<'a, D: TakesCommands> Ready<'a, D> {
     /// Whether it may use memory of the caller's that is not this adapter's to free.
     #[inline(always)]
     pub(crate) fn lends_memory(&self) -> bool {
-        use Command::{Copy, Copy2d, Copy3d, ImageCopy};
+        use Command::{Copy, Copy2d, Copy3d, Fill, Fill2d, ImageCopy, Launch};
         matches!(self.command, Copy { .. } | Copy2d { .. } | Copy3d(_) | ImageCopy(_))
+            || matches!(self.command, Fill { .. } | Fill2d { .. } | Launch(_))
     }
     /// Whether it uses any objects.
     #[inline(always)]

@@ -14,7 +14,8 @@
 //! - An execution follows the previous one, on whatever queue that was, unless the previous one is final already: its
 //!   failure does not make the next one fail.
 //! - A command that cannot be submitted ends the execution: the commands after it are not submitted, the entry fails
-//!   and returns no event. Those before it run; their events are signalled, and the next execution follows them.
+//!   and returns no event. Those before it run; their events are signalled. The entry returns when they are complete, because
+//!   the caller may use their memory again then.
 //! - The native queue may be captured by native code of the application. Then nothing runs now: such an execution does
 //!   not follow earlier executions, and later ones do not follow it.
 use super::{node::Node, step::FEW};
@@ -34,7 +35,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Completion, Order, Submission, Wait};
+use ur_hal::{Completion, Order, Streams, Submission, Wait, repeated, wait_for_taken};
 use ur_sys::ur_command_t;
 
 /// The state of a recording and of its latest execution.
@@ -45,8 +46,6 @@ pub(super) struct Replay<D: HasStreams> {
     is_chain: bool,
     /// The previous execution.
     last: Option<Arc<Run<D>>>,
-    /// The queue with what was submitted of an execution that was refused, if the driver refused a barrier behind it, too.
-    unmarked: Option<Owned<Queue<D>>>,
     /// The points of the commands of the execution that is being submitted; empty otherwise. Kept to reuse its memory.
     points: Vec<Option<D::Point>>,
     /// The queue for commands that may run at the same time although the execution is in an in-order queue.
@@ -100,6 +99,7 @@ impl<D: HasStreams> Course<'_, D> {
                     false => Completion::None,
                 },
                 profile: noted(node.signal.as_ref().map_or(Profile::Off, |one| one.made_for())),
+                lends_memory: true,
                 ..Submission::new(&ur_hal::Command::Barrier)
             };
             let point = node.step.submit(node.name, self.taker, how)?;
@@ -113,7 +113,8 @@ impl<D: HasStreams> Course<'_, D> {
             false => Completion::Point,
         };
         let times = if self.profile.is_on() { Profile::Moment } else { Profile::Off };
-        let ended = self.barrier(waits, completion, times)?.ok_or_else(no_point)?;
+        let end = || self.barrier(waits, completion, times)?.ok_or_else(no_point);
+        let ended = if self.is_awaited { end()? } else { repeated(end)? };
         Ok(Run { began, ended })
     }
     /// Whether commands are ordered by their submission alone.
@@ -131,14 +132,19 @@ impl<D: HasStreams> Course<'_, D> {
         D::submit(self.queue.stream(), &Submission { waits, completion, profile, ..barrier })
     }
 }
-/// Marks the end of the commands that a queue has, and of the execution before, which a refused one may not have followed yet.
-fn end_of<D: HasStreams>(queue: &Queue<D>, last: Option<&Run<D>>) -> ur_hal::Result<Arc<Run<D>>> {
-    let waits = last.map(|last| Wait::End(&last.ended));
-    let (waits, order, completion) = (waits.as_slice(), Order::AfterAll, Completion::Point);
-    let barrier = Submission::new(&ur_hal::Command::Barrier);
-    let submission = Submission { waits, order, completion, ..barrier };
-    let ended = D::submit(queue.stream(), &submission)?.ok_or_else(no_point)?;
-    Ok(Arc::new(Run { began: None, ended }))
+/// Waits for the commands that a queue has: what was submitted of an execution that was refused. For what others submit meanwhile
+/// only if the driver refuses a barrier behind it, too.
+#[cold]
+fn wait_for_part<D: HasStreams>(queue: &Queue<D>) {
+    let (order, completion) = (Order::AfterAll, Completion::Point);
+    let barrier = Submission { order, completion, ..Submission::new(&ur_hal::Command::Barrier) };
+    match repeated(|| D::submit(queue.stream(), &barrier)?.ok_or_else(no_point)) {
+        Ok(end) => {
+            let _failed = <D as Streams>::wait(&end, None); // which is not this execution's failure
+            wait_for_taken(|| Ok(D::status(&end)?.is_final()));
+        }
+        Err(_) => wait_for_taken(|| D::is_idle(queue.stream())),
+    }
 }
 /// The points of earlier commands as waits.
 fn waits_of<'a, D: HasStreams>(
@@ -156,7 +162,7 @@ impl<D: HasStreams> Replay<D> {
     pub(super) fn new(place: Place<'_, D>) -> Result<Self> {
         let aside = D::ORDERS_BY_POINTS.then(|| Queue::out_of_order(place)).transpose()?;
         let (ends, points) = (vec![], vec![]);
-        Ok(Self { ends, is_chain: true, last: None, unmarked: None, points, aside })
+        Ok(Self { ends, is_chain: true, last: None, points, aside })
     }
     /// Notes which commands follow which.
     pub(super) fn close(&mut self, nodes: &[Node<D>]) {
@@ -190,10 +196,6 @@ impl<D: HasStreams> Replay<D> {
         waits::capture(&all, &mut before)?;
         lend(&before, &mut list);
         let is_captured = D::is_captured(queue.stream())?;
-        if !is_captured && let Some(queue) = &self.unmarked {
-            self.last = Some(end_of(queue, self.last.as_deref())?);
-            self.unmarked = None;
-        }
         let last = self.last.take_if(|last| !is_under_way(last));
         drop(last);
         if let Some(last) = self.last.as_ref().filter(|_| !is_captured) {
@@ -213,8 +215,10 @@ impl<D: HasStreams> Replay<D> {
             is_awaited: matches!(report, CompletionRequest::Done { .. }),
         };
         let outcome = course.submit(points);
-        let is_refused = outcome.is_err() && !is_captured;
-        let refused = is_refused.then(|| end_of(&taker, self.last.as_deref()));
+        // What the driver took of a command that it refused is over: that is said of each with `lends_memory`.
+        if outcome.is_err() && !is_captured && !points.is_empty() {
+            wait_for_part(&taker);
+        }
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
             if let (Some(event), Some(point)) = (&node.signal, point) {
@@ -227,14 +231,11 @@ impl<D: HasStreams> Replay<D> {
         };
         let made = outcome.map(Arc::new);
         drop(list);
-        let end = match &made {
-            Ok(run) => Some(Arc::clone(run)),
-            Err(_) => refused.and_then(ur_hal::Result::ok),
-        };
-        match end {
-            _ if is_captured => {}
-            Some(_) => self.last = end,
-            None => self.unmarked = Some(taker.own()?),
+        // A refused one is over, or nothing of it is under way and the next one follows the one before it.
+        if let Ok(run) = &made
+            && !is_captured
+        {
+            self.last = Some(Arc::clone(run));
         }
         Ok(of.zip(Some(made?)).map(|(queue, run)| Event::of_run(queue, name, run, profile)))
     }

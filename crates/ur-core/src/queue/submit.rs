@@ -106,6 +106,7 @@ pub(crate) fn submit_by<D: HasStreams>(
         waits: &list,
         completion: wanted.completion,
         profile: noted(wanted.profile),
+        lends_memory: true,
         ..Submission::new(&Command::Barrier)
     });
     wanted.made(queue, outcome)

@@ -10,7 +10,7 @@ use super::{
         },
     },
     module::Function,
-    stream::Stream,
+    stream::{Stream, taking},
 };
 use std::{cell::RefCell, ffi::c_void, ptr::null_mut};
 use ur_hal::{
@@ -111,13 +111,13 @@ impl<D: Dialect> Stream<D> {
                 D::driver()
                     .launch(function, gx, gy, gz, bx, by, bz, shared, stream, pointers, extra)
             };
-            return outcome.ok();
+            return taking(outcome);
         }
         let (attributes, count) = attributes(launch.is_cooperative, launch.cluster);
         let attributes = attributes.as_ptr();
         let config = LaunchConfig { grid, block, shared, stream, attributes, count };
         // SAFETY: as above; the configuration lives during the call.
-        unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) }.ok()
+        taking(unsafe { D::driver().launch_ex(&raw const config, function, pointers, extra) })
     }
 }
 /// The driver's launch attributes, and their number: whether all groups must be resident at once, so that they can wait

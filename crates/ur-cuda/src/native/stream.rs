@@ -28,10 +28,10 @@ const COLUMNS: usize = 16;
 const PIECE: usize = 64 << 10;
 
 thread_local! {
-    /// How many copies and calls of functions the driver has taken from this thread.
+    /// How many copies, fills, launches and calls of functions the driver has taken from this thread.
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
-/// How many copies and calls of functions the driver has taken from this thread so far: whether there is a part of a command
+/// How many copies, fills, launches and calls of functions the driver has taken from this thread so far: whether there is a part of a command
 /// that it then refuses.
 pub fn taken() -> u64 {
     TAKEN.get()
@@ -398,7 +398,7 @@ impl<D: Dialect> Stream<D> {
             // SAFETY: as for `copy`.
             _ => unsafe { driver.set_d8(at, unit[0], count, stream) },
         };
-        outcome.ok()
+        taking(outcome)
     }
     /// Writes `width` units of 1, 2 or 4 bytes to each of `rows` rows.
     fn set_2d(
@@ -422,7 +422,7 @@ impl<D: Dialect> Stream<D> {
             // SAFETY: as for `copy`.
             _ => unsafe { driver.set_2d_d8(at, pitch, unit[0], width, rows, stream) },
         };
-        outcome.ok()
+        taking(outcome)
     }
     /// Fills `height` rows of `width` bytes. The pattern continues from each row to the next, and the total
     /// size is a multiple of its length.

@@ -14,7 +14,7 @@ use std::{
     ptr::{null, without_provenance, without_provenance_mut},
     sync::Arc,
 };
-use ur_hal::{Result, Severity, made};
+use ur_hal::{Result, Severity, made, repeated};
 use ze_sys::*;
 
 /// The engine that a list uses.
@@ -168,7 +168,7 @@ pub struct List<'turn> {
     longest_pattern: usize,
     signal: Cell<Option<RawEvent>>,
     waits: Cell<&'turn [RawEvent]>,
-    /// Whether the driver has taken anything.
+    /// Whether the driver has taken anything but waits.
     has_taken: Cell<bool>,
 }
 /// A box of bytes in memory.
@@ -201,9 +201,16 @@ impl<'turn> List<'turn> {
     pub fn raw(&self) -> RawList {
         self.raw
     }
-    /// Whether the driver has taken anything: whether there is a part of a command that it then refuses.
+    /// Whether the driver has taken anything but waits: whether there is a part of a command that it then refuses.
     pub fn has_taken(&self) -> bool {
         self.has_taken.get()
+    }
+    /// Appends the end of a command; again if it is refused when the driver has taken a part of the command.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub fn end_with(&self, end: impl Fn() -> Result<()>) -> Result<()> {
+        if self.has_taken() { repeated(end) } else { end() }
     }
     #[inline]
     fn taking(&self, outcome: Outcome) -> Result<()> {
@@ -233,7 +240,7 @@ impl<'turn> List<'turn> {
         }
         let (count, at) = (events.len() as u32, events.as_ptr());
         // SAFETY: the events are live; the array is read during the call.
-        self.taking(unsafe { driver().command_list_append_wait_on_events(self.raw, count, at) })
+        unsafe { driver().command_list_append_wait_on_events(self.raw, count, at) }.ok()
     }
     /// Signals an event when everything before is complete, without a valid time.
     ///
