@@ -102,9 +102,9 @@ impl<D: Dialect> End<D> {
             Ok(true) if have_failed(&self.debts) => self.status.store(FAILED, Release),
             Ok(true) => self.status.store(COMPLETE, Release),
             Ok(false) => {}
-            // The event was recorded in a capture: the state is unknown, but nothing has failed.
-            Err(error) if error.status().is_some_and(is_of_capture) => {}
-            Err(_) => self.status.store(FAILED, Release),
+            Err(error) if error.kind().is_gone() => self.status.store(FAILED, Release),
+            // What the driver does not tell is no failure of the command.
+            Err(_) => {}
         }
     }
     fn is_complete(&self) -> bool {
@@ -115,7 +115,7 @@ impl<D: Dialect> End<D> {
             let _on = self.event.device()?.enter()?;
             let outcome = self.event.is_complete();
             match outcome {
-                // What the driver does not tell is no failure of the command.
+                // Recorded in a capture: the state is unknown.
                 Err(error) if !error.status().is_some_and(is_of_capture) => return Err(error),
                 outcome => self.settle(&outcome),
             }

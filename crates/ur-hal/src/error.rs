@@ -156,9 +156,8 @@ pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
 /// Returns the driver's last error.
 pub fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..8 {
-        match call() {
-            Err(error) if !error.kind().is_gone() => {}
-            done => return done,
+        if let Ok(done) = call() {
+            return Ok(done);
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -175,7 +175,7 @@ impl Graph {
     ) -> Result<()> {
         self.wait_for_last(work, list, kept)?;
         for (number, (part, by)) in (1..).zip(&self.parts) {
-            list.execute(part.raw())?;
+            list.surely(|| list.execute(part.raw()))?;
             let (by, fate, is_last) = (Arc::clone(by), fate.cloned(), number == self.parts.len());
             by_thread(work, list, kept, move |reached| {
                 if let Some(fate) = fate {
@@ -183,7 +183,7 @@ impl Graph {
                 }
             })?;
         }
-        list.execute(self.last.raw())
+        list.surely(|| list.execute(self.last.raw()))
     }
 }
 impl Drop for Graph {
@@ -276,9 +276,9 @@ impl Graphs for LevelZero {
         let how = How { at_once: true, stalls, fate: fate.as_ref(), ..How::default() };
         let end = work.put_with_fate(submission, how, |list, kept| {
             graph.execute_in(work, list, kept, fate.as_ref())?;
-            let end = |signal: &Signal| list.end_with(|| list.mark(signal.raw()?));
+            let end = |signal: &Signal| list.surely(|| list.mark(signal.raw()?));
             signals.iter().try_for_each(end)?;
-            list.end_with(|| list.signal(mark.raw()))
+            list.surely(|| list.signal(mark.raw()))
         })?;
         let depends = match &end {
             Some(Point::Command(end)) => end.dependencies().cloned(),

@@ -61,8 +61,8 @@ pub(super) fn by_thread(
     kept: &mut PooledEvents,
     task: impl FnOnce(Result<()>) + Send + 'static,
 ) -> Result<()> {
-    let maker = work.cache.maker();
-    let (reached, done) = (Arc::new(maker.pooled(false)?), Arc::new(maker.pooled(false)?));
+    let event = || list.surely(|| work.cache.maker().pooled(false)).map(Arc::new);
+    let (reached, done) = (event()?, event()?);
     kept.extend([&reached, &done].map(Arc::clone));
     let (waits, is_reached) = ([done.raw()], EventKind::Pooled(Arc::clone(&reached)));
     let released = Arc::clone(&done);
@@ -71,8 +71,8 @@ pub(super) fn by_thread(
         task(repeated(|| is_reached.wait(EVER)).map(drop).inspect_err(log_error));
         signal_surely(&done);
     };
-    list.signal(reached.raw())?;
-    list.wait_for(&waits)?; // before the thread: what the driver refuses is not done
+    list.surely(|| list.signal(reached.raw()))?;
+    list.surely(|| list.wait_for(&waits))?; // before the thread: what the driver refuses is not done
     let name = "causeway-host-task";
     let started = ur_mapping::start_thread(name, body);
     started.map(drop).map_err(|error| {

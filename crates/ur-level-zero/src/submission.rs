@@ -107,6 +107,7 @@ impl QueueState {
         match made {
             Ok(point) if !what.completion.wants_point() => *point = None,
             Ok(_) => {}
+            Err(error) if error.kind().is_gone() => {} // nothing runs any more
             Err(_) => begun.into_iter().for_each(|number| self.wait_for_part(number)),
         }
     }
@@ -186,7 +187,7 @@ impl QueueState {
             false => {
                 let list = List::new(at, engines, &[], None);
                 let whole = body(&list, lane.held())
-                    .and_then(|()| raw.map_or(Ok(()), |raw| list.end_with(|| list.signal(raw))));
+                    .and_then(|()| raw.map_or(Ok(()), |raw| list.surely(|| list.signal(raw))));
                 *begun = list.has_taken().then_some(number);
                 whole?;
             }
@@ -390,8 +391,8 @@ impl<'put> Put<'put> {
                     start = Some(begun);
                 }
                 let whole = body(&list).and_then(|()| match (raw, submitted) {
-                    (Some(raw), Some(_)) => list.end_with(|| list.mark(raw)),
-                    (Some(raw), None) => list.end_with(|| list.signal(raw)),
+                    (Some(raw), Some(_)) => list.surely(|| list.mark(raw)),
+                    (Some(raw), None) => list.surely(|| list.signal(raw)),
                     (None, _) => Ok(()),
                 });
                 if whole.is_err()

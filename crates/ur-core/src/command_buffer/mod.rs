@@ -16,6 +16,7 @@ pub use node::Node;
 pub(crate) use node::{Change, ends};
 use node::{Launch, Sorted};
 pub(crate) use recording::Recording;
+pub(crate) use replay::Part;
 pub(crate) use signallers::{Signallers, address};
 pub(crate) use step::Step;
 use sync_points::SyncPoints;
@@ -134,7 +135,8 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
                 "the command buffer was made for another context or device than the queue",
             );
         }
-        let state = &mut *self.0.lock()?;
+        let mut locked = self.0.lock()?;
+        let state = &mut *locked;
         if !state.is_final {
             return Error::refuse(ErrorCode::InvalidOperation, "finalize the command buffer first");
         }
@@ -146,7 +148,11 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         if D::is_recording(&queue, events)? {
             return D::record_all(queue, name, &state.nodes, events, report);
         }
-        state.recording.submit(&state.nodes, (queue, name), events, report)
+        let (of, mut part) = ((queue, name), Part::default());
+        let made = state.recording.submit(&state.nodes, of, events, report, &mut part);
+        drop(locked);
+        part.wait();
+        made
     }
 }
 impl<D: Records> Shared<D> {

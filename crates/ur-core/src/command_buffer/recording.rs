@@ -1,7 +1,7 @@
 //! Recorded commands as they are executed: by a graph of the driver, which changes with them, or one by one (`replay.rs`).
 use super::{
     node::{Change, Node},
-    replay::Replay,
+    replay::{Part, Replay},
     step::Step,
 };
 use crate::{
@@ -94,7 +94,8 @@ impl<D: HasStreams> Recording<D> {
         }
         Ok(())
     }
-    /// Enqueues one execution, as a command with this name. It follows all earlier executions.
+    /// Enqueues one execution, as a command with this name. It follows all earlier executions. What there is of a refused one is
+    /// `part`, for which the caller waits when it has unlocked the recording.
     ///
     /// # Errors
     /// `IN_EVENT_LIST_EXEC_STATUS` if an event of the wait list has failed. Returns the driver's error, mapped as in
@@ -105,12 +106,13 @@ impl<D: HasStreams> Recording<D> {
         (queue, name): (Borrowed<'_, Queue<D>>, ur_command_t),
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
+        part: &mut Part<D>,
     ) -> Enqueued<D> {
         let is_profiled = self.is_profiled;
         let lasting = match &mut self.way {
             Way::Graph(lasting) => lasting,
             Way::Replay(replay) => {
-                return replay.execute((nodes, is_profiled), (queue, name), events, report);
+                return replay.execute((nodes, is_profiled), (queue, name), events, report, part);
             }
         };
         let waits = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);

@@ -35,7 +35,7 @@ use ur_adapter::{
     error::{Error, ErrorCode, Result},
     object::{Borrowed, Owned},
 };
-use ur_hal::{Completion, Order, Streams, Submission, Wait, repeated, wait_for_taken};
+use ur_hal::{Completion, Streams, Submission, Wait, repeated, wait_for_taken};
 use ur_sys::ur_command_t;
 
 /// The state of a recording and of its latest execution.
@@ -99,7 +99,8 @@ impl<D: HasStreams> Course<'_, D> {
                     false => Completion::None,
                 },
                 profile: noted(node.signal.as_ref().map_or(Profile::Off, |one| one.made_for())),
-                lends_memory: true,
+                // In order, what there is of a later command is behind the first ones, and waited for with these.
+                lends_memory: !is_in_order || points.is_empty(),
                 ..Submission::new(&ur_hal::Command::Barrier)
             };
             let point = node.step.submit(node.name, self.taker, how)?;
@@ -121,6 +122,22 @@ impl<D: HasStreams> Course<'_, D> {
     fn is_in_order(&self) -> bool {
         self.taker.is_in_order() && !D::ORDERS_BY_POINTS
     }
+    /// The end of the commands that have these points, all that were submitted. If the driver makes none the queue is waited for.
+    #[cold]
+    fn end_of_part(&self, points: &[Option<D::Point>]) -> Option<Arc<Run<D>>> {
+        let submitted = points.iter().flatten().map(Wait::End);
+        let waits: SmallVec<[_; FEW]> = submitted.filter(|_| !self.is_in_order()).collect();
+        let barrier = Submission::new(&ur_hal::Command::Barrier);
+        let barrier = Submission { waits: &waits, completion: Completion::Point, ..barrier };
+        let stream = self.taker.stream();
+        match repeated(|| D::submit(stream, &barrier)?.ok_or_else(no_point)) {
+            Ok(ended) => Some(Arc::new(Run { began: None, ended })),
+            Err(_) => {
+                wait_for_taken(|| D::is_idle(stream));
+                None
+            }
+        }
+    }
     fn barrier(
         &self,
         waits: &[Wait<'_, D>],
@@ -132,18 +149,19 @@ impl<D: HasStreams> Course<'_, D> {
         D::submit(self.queue.stream(), &Submission { waits, completion, profile, ..barrier })
     }
 }
-/// Waits for the commands that a queue has: what was submitted of an execution that was refused. For what others submit meanwhile
-/// only if the driver refuses a barrier behind it, too.
-#[cold]
-fn wait_for_part<D: HasStreams>(queue: &Queue<D>) {
-    let (order, completion) = (Order::AfterAll, Completion::Point);
-    let barrier = Submission { order, completion, ..Submission::new(&ur_hal::Command::Barrier) };
-    match repeated(|| D::submit(queue.stream(), &barrier)?.ok_or_else(no_point)) {
-        Ok(end) => {
-            let _failed = <D as Streams>::wait(&end, None); // which is not this execution's failure
-            wait_for_taken(|| Ok(D::status(&end)?.is_final()));
-        }
-        Err(_) => wait_for_taken(|| D::is_idle(queue.stream())),
+/// What was submitted of an execution that was refused. It is waited for when the recording is unlocked.
+pub(crate) struct Part<D: HasStreams>(Option<Arc<Run<D>>>);
+impl<D: HasStreams> Default for Part<D> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+impl<D: HasStreams> Part<D> {
+    /// Waits until it is over: the caller may use the memory of its commands again then.
+    pub(crate) fn wait(self) {
+        let Some(part) = self.0 else { return };
+        let _failed = <D as Streams>::wait(&part.ended, None); // `status` tells
+        wait_for_taken(|| Ok(D::status(&part.ended)?.is_final()));
     }
 }
 /// The points of earlier commands as waits.
@@ -179,6 +197,7 @@ impl<D: HasStreams> Replay<D> {
         (queue, name): (Borrowed<'_, Queue<D>>, ur_command_t),
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
+        part: &mut Part<D>,
     ) -> Enqueued<D> {
         let of_nodes = nodes.iter().flat_map(|node| &node.waits).map(Owned::borrow);
         let all: SmallVec<[_; FEW]> = events.iter().copied().chain(of_nodes).collect();
@@ -216,8 +235,9 @@ impl<D: HasStreams> Replay<D> {
         };
         let outcome = course.submit(points);
         // What the driver took of a command that it refused is over: that is said of each with `lends_memory`.
-        if outcome.is_err() && !is_captured && !points.is_empty() {
-            wait_for_part(&taker);
+        let is_refused = outcome.as_ref().is_err_and(|error| !error.kind().is_gone());
+        if is_refused && !is_captured && !points.is_empty() {
+            part.0 = course.end_of_part(points);
         }
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
@@ -231,8 +251,8 @@ impl<D: HasStreams> Replay<D> {
         };
         let made = outcome.map(Arc::new);
         drop(list);
-        // A refused one is over, or nothing of it is under way and the next one follows the one before it.
-        if let Ok(run) = &made
+        // If nothing of a refused one is under way, the next one follows the one before it.
+        if let Some(run) = made.as_ref().ok().or(part.0.as_ref())
             && !is_captured
         {
             self.last = Some(Arc::clone(run));

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::{
     c_arguments,
-    command_buffer::{Change, Node, Recording, Records},
+    command_buffer::{Change, Node, Part, Recording, Records},
     event::Event,
     over_driver::{OverDriver, own_handle},
     process_mutex::ProcessMutex,
@@ -46,8 +46,12 @@ pub fn submit<D: HasGraphs>(
     if D::is_recording(&queue, events)? {
         return D::record_all(queue, name, &graph.recorded.lock()?.1, events, report);
     }
-    let (recording, nodes) = &mut *graph.recorded.lock()?;
-    recording.submit(nodes, (queue, name), events, report)
+    let mut locked = graph.recorded.lock()?;
+    let ((recording, nodes), mut part) = (&mut *locked, Part::default());
+    let made = recording.submit(nodes, (queue, name), events, report, &mut part);
+    drop(locked);
+    part.wait();
+    made
 }
 
 /// The graph in the DOT language, with a node for each command.

@@ -205,12 +205,12 @@ impl<'turn> List<'turn> {
     pub fn has_taken(&self) -> bool {
         self.has_taken.get()
     }
-    /// Appends the end of a command; again if it is refused when the driver has taken a part of the command.
+    /// Makes a call for a command; again if it is refused when the driver has taken a part of the command.
     ///
     /// # Errors
     /// Returns the driver's error.
-    pub fn end_with(&self, end: impl Fn() -> Result<()>) -> Result<()> {
-        if self.has_taken() { repeated(end) } else { end() }
+    pub fn surely<T>(&self, call: impl Fn() -> Result<T>) -> Result<T> {
+        if self.has_taken() { repeated(call) } else { call() }
     }
     #[inline]
     fn taking(&self, outcome: Outcome) -> Result<()> {
