@@ -149,15 +149,16 @@ pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
-/// Makes a call of the driver, and repeats it a few times while it is refused: for a call without which something that the
-/// driver has taken would be left without an end.
+/// Makes a call of the driver, and repeats it a few times while it is refused, but not for what it waits for: for a call without
+/// which something that the driver has taken would be left without an end.
 ///
 /// # Errors
 /// Returns the driver's last error.
 pub fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..8 {
-        if let Ok(done) = call() {
-            return Ok(done);
+        match call() {
+            Err(error) if error.kind() != ErrorKind::DependencyFailed => {}
+            done => return done,
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
