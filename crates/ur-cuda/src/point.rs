@@ -114,10 +114,14 @@ impl<D: Dialect> End<D> {
         if self.status.load(Acquire) == PENDING {
             let _on = self.event.device()?.enter()?;
             let outcome = self.event.is_complete();
-            match outcome {
-                // Recorded in a capture: the state is unknown.
-                Err(error) if !error.status().is_some_and(is_of_capture) => return Err(error),
-                outcome => self.settle(&outcome),
+            self.settle(&outcome);
+            // The state of what is recorded in a capture is unknown; what is on a lost device has failed.
+            let says_nothing =
+                |error: &Error| error.status().is_some_and(is_of_capture) || error.kind().is_gone();
+            if let Err(error) = outcome
+                && !says_nothing(&error)
+            {
+                return Err(error);
             }
         }
         Ok(match self.status.load(Acquire) {

@@ -86,7 +86,11 @@ impl<D: HasStreams> CompletionCallbacks for Event<D> {
         SharedEvents::<D>::get().watch.get()
     }
     fn is_over(&self) -> bool {
-        !self.status().is_ok_and(|status| !status.is_final())
+        match self.status() {
+            Ok(status) => status.is_final(),
+            // Any other error says nothing of the command: it is asked again.
+            Err(error) => matches!(error.code(), ErrorCode::DeviceLost | ErrorCode::Uninitialized),
+        }
     }
 }
 /// Submits a barrier that waits for a word shared between processes, to a new stream, and returns the barrier's point:
