@@ -6,11 +6,11 @@ use std::{
     ffi::c_void,
     ptr::{null, null_mut},
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    time::{Duration, Instant},
+    time::Duration,
 };
 use ur_sys::{
-    ur_event_status_t as Status, ur_execution_info_t as Moment, ur_mem_flags_t as F,
-    ur_queue_flags_t as Flags, ur_result_t as R, *,
+    ur_event_status_t as Status, ur_mem_flags_t as F, ur_queue_flags_t as Flags, ur_result_t as R,
+    *,
 };
 
 /// What commands of these tests use.
@@ -386,34 +386,6 @@ fn a_wait_that_fails_says_nothing_of_the_command() {
             calls
         });
     }
-    one.free(there);
-}
-
-#[test]
-fn a_callback_is_not_called_before_its_command_is_complete() {
-    unsafe extern "C" fn count(_: ur_event_handle_t, _: Moment, data: *mut c_void) {
-        unsafe { &*data.cast::<AtomicUsize>() }.fetch_add(1, Relaxed);
-    }
-    let Some((one, refuser)) = one() else { return };
-    let there = one.device_memory(BYTES);
-    refuser.each(|nth| {
-        let behind = Behind::new(&one, NO_FLAGS);
-        let event = fill(behind.queue, there, b'w');
-        let called: &AtomicUsize = Box::leak(Box::default());
-        let data = std::ptr::from_ref(called).cast_mut().cast();
-        let (code, calls) = refuser
-            .during(nth, || call!(event.set_callback(event, Moment::COMPLETE, Some(count), data)));
-        std::thread::sleep(Duration::from_millis(2));
-        assert_eq!(called.load(Relaxed), 0, "call {nth:?}: {code:?}");
-        behind.end(&one);
-        let_go(waited(event));
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while code == R::SUCCESS && called.load(Relaxed) == 0 {
-            assert!(Instant::now() < deadline, "call {nth:?}: the callback never comes");
-            std::thread::yield_now();
-        }
-        calls
-    });
     one.free(there);
 }
 
