@@ -124,7 +124,7 @@ unsafe fn filled_wait_list<'a, T: Body>(
     count: u32,
 ) -> Result<&'a [Borrowed<'a, T>]> {
     // SAFETY: the caller promised what the called function requires.
-    unsafe { optional_handles(list, count) }.map_err(|_| {
+    unsafe { handles(list, count) }.map_err(|_| {
         Error::new(
             ErrorCode::InvalidEventWaitList,
             "the wait list and its length do not agree, or it has something that is no live event",

@@ -115,13 +115,11 @@ impl<D: Dialect> End<D> {
             let _on = self.event.device()?.enter()?;
             let outcome = self.event.is_complete();
             self.settle(&outcome);
-            // The state of what is recorded in a capture is unknown; what is on a lost device has failed.
-            let says_nothing =
-                |error: &Error| error.status().is_some_and(is_of_capture) || error.kind().is_gone();
-            if let Err(error) = outcome
-                && !says_nothing(&error)
-            {
-                return Err(error);
+            match outcome {
+                // What is recorded in a capture is unknown, and what is on a lost device has failed.
+                Err(error)
+                    if error.status().is_some_and(is_of_capture) || error.kind().is_gone() => {}
+                outcome => _ = outcome?,
             }
         }
         Ok(match self.status.load(Acquire) {

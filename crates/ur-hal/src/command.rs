@@ -328,8 +328,11 @@ struct Running {
 struct CallGuard<'a>(&'a Calls);
 impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
-        locked(&self.0.now).count -= 1;
-        self.0.ended.notify_all();
+        let mut now = locked(&self.0.now);
+        now.count -= 1;
+        if now.is_withdrawn {
+            self.0.ended.notify_all(); // nobody else waits, and it is a call of the system
+        }
     }
 }
 impl HostCall {

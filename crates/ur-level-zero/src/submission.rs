@@ -95,10 +95,10 @@ impl QueueState {
     #[inline]
     fn wait_for_made(&self, what: &Submission<'_>, made: &mut Made, begun: Option<usize>) {
         if what.completion.is_awaited() || (what.lends_memory && made.is_err()) {
-            self.wait_for_all(what, made, begun);
+            self.wait_for_command(what, made, begun);
         }
     }
-    fn wait_for_all(&self, what: &Submission<'_>, made: &mut Made, begun: Option<usize>) {
+    fn wait_for_command(&self, what: &Submission<'_>, made: &mut Made, begun: Option<usize>) {
         if let Ok(Some(point)) = made
             && let Err(error) = point.wait()
         {

@@ -58,13 +58,16 @@ impl Behind {
 }
 /// A buffer of the context with this in each byte.
 fn buffer(one: &One, byte: u8) -> ur_mem_handle_t {
-    let mut bytes = [byte; BYTES];
+    buffer_of(one, [byte; BYTES].as_mut_ptr(), F::ALLOC_COPY_HOST_POINTER)
+}
+/// A buffer that is made of `host`.
+fn buffer_of(one: &One, host: *mut u8, how: F) -> ur_mem_handle_t {
     let properties = ur_buffer_properties_t {
         stype: ur_structure_type_t::BUFFER_PROPERTIES,
         pNext: null_mut(),
-        pHost: bytes.as_mut_ptr().cast(),
+        pHost: host.cast(),
     };
-    let (mut made, flags) = (ur_mem_handle_t::NULL, F::READ_WRITE | F::ALLOC_COPY_HOST_POINTER);
+    let (mut made, flags) = (ur_mem_handle_t::NULL, F::READ_WRITE | how);
     let code =
         call!(mem.buffer_create(one.context, flags, BYTES, &raw const properties, &mut made));
     assert_eq!(code, R::SUCCESS);
@@ -263,15 +266,7 @@ fn memory_that_a_buffer_was_given_is_not_filled_after_the_fill_was_refused() {
     for flags in BOTH {
         refuser.each(|nth| {
             let host: *mut u8 = Box::leak(Box::new([b'h'; BYTES])).as_mut_ptr();
-            let properties = ur_buffer_properties_t {
-                stype: ur_structure_type_t::BUFFER_PROPERTIES,
-                pNext: null_mut(),
-                pHost: host.cast(),
-            };
-            let (mut mem, uses) = (ur_mem_handle_t::NULL, F::READ_WRITE | F::USE_HOST_POINTER);
-            let (context, properties) = (one.context, &raw const properties);
-            let code = call!(mem.buffer_create(context, uses, BYTES, properties, &mut mem));
-            assert_eq!(code, R::SUCCESS);
+            let mem = buffer_of(&one, host, F::USE_HOST_POINTER);
             let behind = Behind::new(&one, flags);
             behind.open_soon();
             let (code, calls) = refuser.during(nth, || {

@@ -234,7 +234,7 @@ impl<D: HasStreams> Replay<D> {
             is_awaited: matches!(report, CompletionRequest::Done { .. }),
         };
         let outcome = course.submit(points);
-        // What the driver took of a command that it refused is over: that is said of each with `lends_memory`.
+        // Without an earlier command nothing is under way: what was taken of the first one is over (`lends_memory`).
         let is_refused = outcome.as_ref().is_err_and(|error| !error.kind().is_gone());
         if is_refused && !is_captured && !points.is_empty() {
             part.0 = course.end_of_part(points);

@@ -31,8 +31,7 @@ thread_local! {
     /// How many copies, fills, launches and calls of functions the driver has taken from this thread.
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
-/// How many copies, fills, launches and calls of functions the driver has taken from this thread so far: whether there is a part of a command
-/// that it then refuses.
+/// How many of these there have been so far: whether there is a part of a command that the driver then refuses.
 pub fn taken() -> u64 {
     TAKEN.get()
 }
