@@ -8,6 +8,7 @@ use c::TABLE as CUDA_TABLE;
 use std::{
     ffi::c_void,
     io::{BufRead, BufReader, Write},
+    mem::ManuallyDrop,
     process::{Child, Command, Stdio},
     ptr::{null, null_mut},
     sync::{
@@ -218,6 +219,16 @@ fn role() {
                 gate = Some(side.gate(side.queue));
                 side.signal(side.queue, event);
             }
+            ["lost-signal"] => {
+                gate = Some(side.gate(side.queue));
+                let Side { device, context, queue, .. } = side;
+                ManuallyDrop::new(c::One { device, context, queue }).lose(); // the side releases them
+                side.signal(side.queue, event);
+            }
+            ["own-status"] => {
+                println!("answer {:?}", side.status(event));
+                continue;
+            }
             ["signal"] => side.signal(side.queue, event),
             ["let-through"] => drop(gate.take()),
             ["follow"] => follower = side.follow(side.queue, event),
@@ -317,6 +328,21 @@ fn a_queue_waits_for_the_signal_of_another_process_and_the_other_way_round() {
         });
         here.release(event);
     }
+}
+/// The other process uses nothing that would tell it that its device is lost.
+#[test]
+fn a_signal_of_a_lost_device_fails_for_those_who_wait_and_for_its_own_process() {
+    let Some(here) = Side::cuda() else { return };
+    let (mut other, event) = both(&here, "cuda", false);
+    other.ask("lost-signal");
+    let follower = here.follow(here.queue, event);
+    assert_eq!(here.status(event), Status::SUBMITTED);
+    other.ask("let-through");
+    eventually("it has failed", || here.status(event) == Status::ERROR);
+    assert_eq!(here.wait(event), R::ERROR_IN_EVENT_LIST_EXEC_STATUS);
+    assert_eq!(here.wait(follower), R::ERROR_IN_EVENT_LIST_EXEC_STATUS);
+    assert_eq!(other.ask("own-status"), format!("{:?}", Status::ERROR));
+    [event, follower].into_iter().for_each(|event| here.release(event));
 }
 /// A driver that is asked to (`SOFT_CUDA_NAP`) has its streams look at words seldom.
 #[test]

@@ -102,6 +102,12 @@ fn what_a_device_lacks_it_says_and_is_refused_where_it_is_asked_for() {
     }
 }
 
+/// Tests of many seconds, to which the number of devices makes no difference, or that use two if there are two.
+const LONG: [&str; 2] = [
+    "a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it",
+    "the_memory_of_a_command_is_the_callers_when_it_is_over_or_refused",
+];
+
 #[test]
 fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_link() {
     if is_real() {
@@ -118,6 +124,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
             "events",
             "frees",
             "kernels",
+            "lost",
             "memory",
             "peers",
             "programs",
@@ -130,6 +137,9 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("SOFT_CUDA_DEVICES", devices);
+        if (devices, link) != ("2", "1") {
+            LONG.iter().for_each(|name| _ = tests.args(["--skip", name]));
+        }
         tests.env("SOFT_CUDA_PEER", link);
         tests.env("SOFT_CUDA_NAP", "20000"); // streams look at words long after the host has
         let out = world.on_driver(&mut tests).output().unwrap();

@@ -77,7 +77,8 @@ struct Cli {
     /// Never releases the last reference to the adapter, for adapters that cannot be used again in a process afterwards.
     #[arg(long)]
     keep: bool,
-    /// How many cases run at the same time.
+    /// How many cases run at the same time: twice as many as there are processors unless this says otherwise, since most
+    /// of their time cases wait for other processes
     #[arg(short, value_name = "N")]
     jobs: Option<usize>,
     /// The role of this process; the suite runs itself again.
@@ -176,7 +177,9 @@ fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
             completion
         })
     });
-    let arguments = Arguments { test_threads: cli.jobs, ..Arguments::default() };
+    let twice = || std::thread::available_parallelism().map(|processors| 2 * processors.get());
+    let test_threads = cli.jobs.or_else(|| twice().ok());
+    let arguments = Arguments { test_threads, ..Arguments::default() };
     let conclusion = libtest_mimic::run(&arguments, trials.collect());
     drop(harness);
     let mut records = std::mem::take(&mut *records.lock().expect("nobody has it"));

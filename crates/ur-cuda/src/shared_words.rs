@@ -129,6 +129,22 @@ impl<D: Dialect> HeldWords<D> {
     fn all(&self) -> MutexGuard<'_, Held<D>> {
         locked(&self.0)
     }
+    fn owing(&self) -> Vec<Arc<Counter>> {
+        let all = self.all();
+        let counters = all.values().filter_map(|one| match one {
+            WordResource::Counter(counter) => Some(counter),
+            WordResource::Piece(_) => None,
+        });
+        counters.filter(|one| !one.has_failed() && !one.is_settled()).cloned().collect()
+    }
+    /// Whether a lane still has to write a word.
+    pub(super) fn owe(&self) -> bool {
+        !self.owing().is_empty()
+    }
+    /// Fails every signal that is owed: the lanes will never write a word again.
+    pub(super) fn fail(&self) {
+        self.owing().iter().for_each(|counter| counter.fail());
+    }
     /// Keeps a piece that a command in one of the lanes uses, and the counter that it completes.
     fn keep(&self, work: &QueueState<D>, piece: Arc<Piece<D>>, counter: Option<&Arc<Counter>>) {
         let mut all = self.all();

@@ -161,6 +161,14 @@ impl One {
         )))?;
         Ok(event)
     }
+    /// Submits a kernel that uses an address which no device reaches: the device is lost when it runs.
+    pub fn lose(&self) {
+        let kernel = self.kernel_of(include_str!("../kernels.ptx"), c"fill");
+        let nowhere = 16_u64;
+        let arguments = [value(0, &nowhere), value(1, &1_u32)];
+        self.release_event(self.launch(kernel, None, &[16], Some(&[16]), &arguments, &[]).unwrap());
+        self.release(kernel);
+    }
     pub fn launch_as(
         &self,
         kernel: ur_kernel_handle_t,

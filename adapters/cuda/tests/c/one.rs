@@ -110,3 +110,17 @@ impl Drop for One {
         assert!(std::thread::panicking() || (queue, context) == (R::SUCCESS, R::SUCCESS));
     }
 }
+/// Set in a process that runs one test alone.
+pub const AGAIN: &str = "CAUSEWAY_TEST_INSIDE";
+/// Runs the test named `name` of this program in a process of its own, with these variables. Whether this is that run.
+pub fn is_alone(name: &str, variables: &[(&str, &str)]) -> bool {
+    if std::env::var_os(AGAIN).is_some() {
+        return true;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    again.args(["--exact", name, "--nocapture"]).env(AGAIN, name);
+    let out = again.envs(variables.iter().copied()).output().unwrap();
+    assert!(out.status.success(), "{out:?}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("1 passed"), "{out:?}");
+    false
+}

@@ -492,6 +492,10 @@ impl<D: HasStreams> Storage<D> {
             }
             _ => None,
         };
+        // If the device of a command is lost, so is the oldest of its commands that is not complete.
+        if writers.first().and_then(|oldest| oldest.end.point()).is_some_and(is_lost::<D>) {
+            return Err(lost_contents());
+        }
         if need == Need::CompleteContents && !writers.is_empty() {
             return Ok(()); // a later command brings them
         }
@@ -595,7 +599,21 @@ impl Behind {
         self == *next && !matches!(self, Self::Others { .. })
     }
 }
-/// Forgets the points that have been reached. Contents that did not arrive are not there.
+/// Whether the device was lost before the command was complete.
+fn is_lost<D: HasStreams>(point: &D::Point) -> bool {
+    // Of a command that failed the driver says at once how.
+    let has_failed = matches!(D::status(point), Ok(Status::Failed));
+    let how = || <D as Streams>::wait(point, None).map_err(|error| error.kind());
+    has_failed && how() == Err(ur_hal::ErrorKind::DeviceLost)
+}
+/// The error of a copy of what nobody can have.
+#[cold]
+fn lost_contents() -> ur_hal::Error {
+    let why = "the newest contents were being written by a device that was lost: write all of these bytes on another one";
+    ur_hal::Error::new(ur_hal::ErrorKind::DependencyFailed, why)
+}
+/// Forgets the points that have been reached, and those that failed, but not what a lost device was to write. Contents
+/// that did not arrive are not there.
 fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     let status = |point: &D::Point| match D::is_settled(point) {
         true => Status::Complete,
@@ -603,10 +621,12 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         false => D::status(point).unwrap_or(Status::Submitted),
     };
     let is_over = |point: &D::Point| status(point).is_final();
+    // What a lost device was to write is remembered: it is refused to whoever needs it.
+    let is_written = |point: &D::Point| is_over(point) && !is_lost::<D>(point);
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
-        side.written.forget(is_over);
+        side.written.forget(is_written);
         side.failed.forget(is_over);
         let Some(arrival) = &mut side.arrival else { continue };
         arrival.behind.forget(is_over);

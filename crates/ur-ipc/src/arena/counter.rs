@@ -98,13 +98,15 @@ impl Counter {
         self.failed.store(true, Relaxed);
         protocol::fail(&self.arena.0.counter(self.index));
     }
+    /// Whether [`fail`](Self::fail) was called.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
     /// Whether the queue should take a fresh counter for its next values. Values already reserved may still be
     /// completed.
     #[inline]
     pub fn is_retired(&self) -> bool {
-        self.failed.load(Relaxed)
-            || self.accused.load(Relaxed)
-            || self.reserved.load(Relaxed) > TIRED_VALUE
+        self.has_failed() || self.accused.load(Relaxed) || self.reserved.load(Relaxed) > TIRED_VALUE
     }
     /// Whether a thread has announced that it sleeps until this counter changes.
     pub fn is_waited_for(&self) -> bool {
