@@ -404,8 +404,8 @@ fn code<D: Dialect>(status: i32) -> ErrorKind {
         701 | 720 => ErrorKind::OutOfResources, // also more groups than can be resident in a cooperative launch
         801 => ErrorKind::Unsupported,
         n if is_of_capture(n) => ErrorKind::InvalidOperation, // a stream or an event is being captured
-        // An NVLink error, a fault that the device has contained, a leak of tensor memory.
-        220 | 226 | 721 if D::API == Api::Cuda => ErrorKind::DeviceLost,
+        // An NVLink error, a fault that the device has contained, a leak of tensor memory; MPS has failed or ended the client.
+        220 | 226 | 721 | 806 | 810 if D::API == Api::Cuda => ErrorKind::DeviceLost,
         // These leave the context unusable: memory errors, faults, asserts, timeouts.
         214 | 700 | 702 | 710 | 714..=719 => ErrorKind::DeviceLost,
         _ => ErrorKind::DriverSpecific,

@@ -112,8 +112,8 @@ impl<D: Dialect> End<D> {
     }
     fn status(&self) -> Result<Status> {
         if self.status.load(Acquire) == PENDING {
-            let _on = self.event.device()?.enter()?;
-            let outcome = self.event.is_complete();
+            let entered = self.event.device()?.enter();
+            let outcome = entered.and_then(|_on| self.event.is_complete());
             self.settle(&outcome);
             match outcome {
                 // What is recorded in a capture is unknown, and what is on a lost device has failed.
@@ -188,6 +188,18 @@ impl<D: Dialect> Point<D> {
     /// Whether it is known to be complete.
     pub(super) fn is_settled(&self) -> bool {
         matches!(self, Self::Command(end) if end.is_complete())
+    }
+    /// Checks that it was not captured.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidOperation`].
+    pub(super) fn check_runs(&self) -> Result<()> {
+        match self {
+            Self::Command(end) if end.status.load(Acquire) == CAPTURED => {
+                Err(captured("calling back when a command of it is complete"))
+            }
+            _ => Ok(()),
+        }
     }
     /// Its current state.
     ///

@@ -32,7 +32,7 @@ use std::{convert::Infallible, sync::Arc};
 use ur_hal::{
     AdoptedStream, Command, Completion, DefaultStream, Error, ErrorKind, EventSharing, NativeCall,
     NativeHandle, Priority, Profile, Result, Signal, Status, StreamRequest, Streams, Submission,
-    Times,
+    Times, repeated,
 };
 use ur_ipc::arena::{Counter, protocol::word_of};
 
@@ -87,7 +87,8 @@ fn call_native<D: Dialect>(
     put(work, &before, |_| Ok(()))?;
     work.keep_first_behind_barrier()?;
     call.call()?;
-    put(work, &Submission { waits: &[], ..*what }, |_| Ok(()))
+    // It has been called, and must not be left without an end.
+    repeated(|| put(work, &Submission { waits: &[], ..*what }, |_| Ok(())))
 }
 /// Enqueues a command in a lane.
 #[inline]
@@ -214,6 +215,9 @@ impl<D: Dialect> Streams for Family<D> {
     }
     fn status(point: &Point<D>) -> Result<Status> {
         point.status()
+    }
+    fn check_runs(point: &Point<D>) -> Result<()> {
+        point.check_runs()
     }
     #[inline]
     fn is_settled(point: &Point<D>) -> bool {

@@ -12,7 +12,7 @@ use super::{
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
 };
-use ur_hal::{Completion, Error, Order, Result, Submission, Wait, repeated, wait_for_taken};
+use ur_hal::{Completion, Order, Result, Submission, Wait, repeated, wait_for_taken};
 
 /// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
 /// is current.
@@ -75,8 +75,8 @@ pub(super) fn put<D: Dialect>(
     let must_be_over = what.must_be_over() && !is_captured;
     let taken_before = taken();
     let has_part = || taken() != taken_before;
-    body(stream).inspect_err(|error| {
-        if must_be_over && has_part() && !error.kind().is_gone() {
+    body(stream).inspect_err(|_| {
+        if must_be_over && has_part() {
             wait_for_part(device, &on, stream);
         }
     })?;
@@ -112,8 +112,8 @@ pub(super) fn put<D: Dialect>(
         }
         Ok(what.completion.wants_point().then_some(Point::Command(end)))
     };
-    end_it().inspect_err(|error: &Error| {
-        if must_be_over && !error.kind().is_gone() {
+    end_it().inspect_err(|_| {
+        if must_be_over {
             wait_for_part(device, &on, stream);
         }
     })

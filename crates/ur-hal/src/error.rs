@@ -111,7 +111,7 @@ kinds! {
 impl ErrorKind {
     /// Whether nothing runs any more where this is the error of a query. Any other says nothing about completion.
     pub fn is_gone(self) -> bool {
-        matches!(self, Self::DeviceLost | Self::Uninitialized)
+        matches!(self, Self::DeviceLost | Self::Uninitialized | Self::InvalidContext)
     }
     /// Whether resources have run out, or the device or its driver is gone: not the fault of a call's arguments.
     pub fn is_want(self) -> bool {
@@ -149,15 +149,18 @@ pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
-/// Makes a call of the driver, and repeats it a few times while it is refused, but not for what it waits for: for a call without
-/// which something that the driver has taken would be left without an end.
+/// Makes a call of the driver, and repeats it a few times while it is refused, but not for what it waits for, and not when nothing
+/// runs any more: for a call without which something that the driver has taken would be left without an end.
 ///
 /// # Errors
 /// Returns the driver's last error.
 pub fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..8 {
         match call() {
-            Err(error) if error.kind() != ErrorKind::DependencyFailed => {}
+            Err(error) if error.kind() == ErrorKind::DependencyFailed || error.kind().is_gone() => {
+                return Err(error);
+            }
+            Err(_) => {}
             done => return done,
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

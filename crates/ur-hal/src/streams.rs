@@ -129,6 +129,14 @@ pub trait Streams: Types {
 
     /// The status of a point, without waiting. If its stream has only collected the command, it is sent to the device.
     fn status(point: &Self::Point) -> Result<Status>;
+    /// Checks that its command ever runs.
+    ///
+    /// Returns [`ErrorKind::InvalidOperation`](crate::ErrorKind::InvalidOperation) for one that code outside this project
+    /// captured.
+    fn check_runs(point: &Self::Point) -> Result<()> {
+        let _ = point;
+        Ok(())
+    }
     /// Whether the point is known to be complete without a call to the driver; an entry that waits only for it then
     /// returns at once.
     fn is_settled(point: &Self::Point) -> bool {

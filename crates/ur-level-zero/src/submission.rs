@@ -107,7 +107,6 @@ impl QueueState {
         match made {
             Ok(point) if !what.completion.wants_point() => *point = None,
             Ok(_) => {}
-            Err(error) if error.kind().is_gone() => {} // nothing runs any more
             Err(_) => begun.into_iter().for_each(|number| self.wait_for_part(number)),
         }
     }

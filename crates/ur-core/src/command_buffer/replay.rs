@@ -235,8 +235,7 @@ impl<D: HasStreams> Replay<D> {
         };
         let outcome = course.submit(points);
         // Without an earlier command nothing is under way: what was taken of the first one is over (`lends_memory`).
-        let is_refused = outcome.as_ref().is_err_and(|error| !error.kind().is_gone());
-        if is_refused && !is_captured && !points.is_empty() {
+        if outcome.is_err() && !is_captured && !points.is_empty() {
             part.0 = course.end_of_part(points);
         }
         // From here on, commands that wait for these events wait for this execution.

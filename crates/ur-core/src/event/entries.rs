@@ -89,7 +89,10 @@ impl<D: HasStreams> CompletionCallbacks for Event<D> {
         match self.status() {
             Ok(status) => status.is_final(),
             // Any other error says nothing of the command: it is asked again.
-            Err(error) => matches!(error.code(), ErrorCode::DeviceLost | ErrorCode::Uninitialized),
+            Err(error) => matches!(
+                error.code(),
+                ErrorCode::DeviceLost | ErrorCode::Uninitialized | ErrorCode::InvalidContext
+            ),
         }
     }
 }
@@ -209,6 +212,11 @@ impl<D: HasStreams> EventApi for OverDriver<D> {
             callback.call(&kept, status);
             return Ok(());
         };
+        match &pending {
+            Pending::Point(point) => D::check_runs(point)?,
+            Pending::Latest(latest) => D::check_runs(&latest.point)?,
+            Pending::Captured(_) | Pending::Word(_) => {}
+        }
         if !D::NOTIFIES {
             return call_when_over(kept, status, callback);
         }

@@ -28,7 +28,7 @@ use std::{
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
     Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
-    Streams, Submission, Types, Wait, wait_for_taken,
+    Streams, Submission, Types, Wait, repeated, wait_for_taken,
 };
 use ur_lock::locked;
 
@@ -170,11 +170,10 @@ fn submit_behind_copies<D: HasStreams>(
     let submission = Submission { waits: &waits, completion, lends_memory, ..*what };
     let submitted = submit_keeping(queue, &submission, ready);
     let Some(record) = record else {
-        let made = submitted?;
         if writes {
-            record_native(queue, &uses, is_captured)?;
+            record_native(queue, &uses, is_captured); // the application may have been called although it failed
         }
-        return Ok(made.filter(|_| what.completion != Completion::None));
+        return Ok(submitted?.filter(|_| what.completion != Completion::None));
     };
     let mut made = match submitted {
         Ok(made) => made,
@@ -185,7 +184,7 @@ fn submit_behind_copies<D: HasStreams>(
     };
     let end = match what.completion {
         _ if is_captured => None,
-        completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref())?,
+        completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref()),
         _ => made.take(), // nobody gets the command's own point
     };
     let end = record.submitted(&uses, end);
@@ -256,8 +255,7 @@ impl<P> Record<P> {
         uses: &[Use<'_, D>],
         is_captured: bool,
     ) {
-        let end =
-            if is_captured { None } else { end_of::<D>(queue.stream(), None).unwrap_or(None) };
+        let end = if is_captured { None } else { end_of::<D>(queue.stream(), None) };
         let mut locks = lock_all(uses);
         for (one, before) in uses.iter().zip(&self.before) {
             if let Some(newest) = record_of(&mut locks, one.storage) {
@@ -280,11 +278,7 @@ fn writer<D: HasStreams>(queue: &Queue<D>, end: Arc<End<D::Point>>) -> Writer<D:
     Writer { end, queue: queue.is_in_order().then_some(queue.number), number }
 }
 /// Records what a native command has written: whatever the queue has now is before the end of it.
-fn record_native<D: HasStreams>(
-    queue: &Queue<D>,
-    uses: &[Use<'_, D>],
-    is_captured: bool,
-) -> ur_hal::Result<()> {
+fn record_native<D: HasStreams>(queue: &Queue<D>, uses: &[Use<'_, D>], is_captured: bool) {
     let mut locks = lock_all(uses);
     let writer = writer(queue, End::pending());
     // Before the point that follows: only what is submitted now is before it.
@@ -294,29 +288,24 @@ fn record_native<D: HasStreams>(
             newest.write(bytes.clone(), *index, Some(&writer), false);
         }
     }
-    let end = if is_captured { Ok(None) } else { end_of::<D>(queue.stream(), None) };
-    let (end, outcome) = end.map_or_else(|error| (None, Err(error)), |end| (end, Ok(())));
-    writer.end.set(end);
+    writer.end.set(if is_captured { None } else { end_of::<D>(queue.stream(), None) });
     for (_, newest) in &mut locks {
         newest.tidy(|sides| forget_what_is_over::<D>(sides));
     }
-    outcome
 }
 /// A point behind what was just submitted to a stream, whose own point, if there is one, may become an event's. `None` if
-/// it is complete.
-fn end_of<D: HasStreams>(
-    stream: &D::Stream,
-    made: Option<&D::Point>,
-) -> ur_hal::Result<Option<D::Point>> {
+/// it is complete. If the driver makes none, the stream is waited for: what was submitted must not be taken for complete.
+fn end_of<D: HasStreams>(stream: &D::Stream, made: Option<&D::Point>) -> Option<D::Point> {
     let waits: SmallVec<[_; 1]> = made.into_iter().map(Wait::End).collect();
     let (barrier, completion) = (Submission::new(&Command::Barrier), Completion::Point);
     let order = if made.is_some() { Order::Free } else { Order::AfterAll };
-    let submit = || D::submit(stream, &Submission { waits: &waits, order, completion, ..barrier });
-    // It has been submitted, and must not be taken for complete.
-    match submit().or_else(|_| submit()) {
-        Ok(Some(end)) => Ok(Some(end)),
-        Ok(None) | Err(_) => D::finish(stream).map(|()| None),
-    }
+    let barrier = Submission { waits: &waits, order, completion, ..barrier };
+    let end = repeated(|| D::submit(stream, &barrier)?.ok_or_else(no_point));
+    end.inspect_err(|_| {
+        let _refused = D::flush(stream); // then it does not run
+        wait_for_taken(|| D::is_idle(stream));
+    })
+    .ok()
 }
 
 /// What is needed of a device's copy.
@@ -560,7 +549,7 @@ impl<D: HasStreams> Storage<D> {
         match D::submit(stream, &how) {
             Ok(Some(point)) => (Some(point), Ok(())),
             Ok(None) => (None, Err(no_point())),
-            Err(error) => (end_of::<D>(stream, None).unwrap_or(None), Err(error)),
+            Err(error) => (end_of::<D>(stream, None), Err(error)),
         }
     }
 }

@@ -105,9 +105,11 @@ pub struct Queue<D: HasStreams> {
     capture: D::Capture,
 }
 body!(Queue: HasStreams, Queue, InvalidQueue, {
-    /// Events of its commands may keep the queue alive, but only the caller could have ended its capture.
+    /// Events of its commands may keep the queue alive, but only the caller could have ended its capture or sent what it
+    /// has collected.
     fn released(&self) {
         D::abandon_capture(&self.capture);
+        let _refused = D::flush(&self.stream); // those who wait for its events are told
         sweep_after_wait::<D>();
     }
 });
