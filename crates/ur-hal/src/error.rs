@@ -137,7 +137,7 @@ struct Detail {
 
 /// Waits for what a driver took of a command that it then refused, or refused to wait for: its caller may use the
 /// memory again when it is told so. While the driver cannot even tell whether all is over, it is asked again, but not for ever.
-pub fn wait_for_taken(is_over: impl Fn() -> Result<bool>) {
+pub fn wait_for_taken(mut is_over: impl FnMut() -> Result<bool>) {
     let mut failures = 0;
     while failures < 1_000 {
         match is_over() {

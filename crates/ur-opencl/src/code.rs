@@ -42,7 +42,7 @@ impl Code {
 /// What a module is built for.
 #[derive(Clone, Debug)]
 pub struct Target {
-    context: Own<RawContext>,
+    context: Arc<Own<RawContext>>,
     extensions: Arc<Extensions>,
     reach: Reach,
     device: RawDevice,
@@ -52,7 +52,7 @@ pub struct Target {
 impl Target {
     fn of(context: &DriverContext, device: &DriverDevice) -> Self {
         Self {
-            context: context.native().clone(),
+            context: Arc::clone(context.native()),
             extensions: Arc::clone(context.extensions()),
             reach: context.reach(),
             device: device.raw(),
@@ -93,9 +93,9 @@ impl Module {
         let program = Own::adopted(raw, is_owned)?;
         let module = |device: Arc<DriverDevice>| {
             let target = Target::of(context, &device);
-            (device, Self { program: program.clone(), target })
+            Ok((device, Self { program: program.again()?, target }))
         };
-        Ok(devices.into_iter().map(module).collect())
+        devices.into_iter().map(module).collect()
     }
 }
 /// A kernel on a device.

@@ -14,7 +14,7 @@ use ur_hal::{Error, ErrorKind, NativeHandle, Result};
 /// The driver's context of some devices of a platform.
 #[derive(Debug)]
 pub struct DriverContext {
-    native: Own<RawContext>,
+    native: Arc<Own<RawContext>>,
     devices: Vec<Arc<DriverDevice>>,
     reach: Reach,
 }
@@ -22,10 +22,10 @@ impl DriverContext {
     /// Of these devices, at least one.
     pub(super) fn new(native: Own<RawContext>, devices: Vec<Arc<DriverDevice>>) -> Self {
         let reach = devices.iter().map(|one| one.facts().can.reach).max().unwrap_or(Reach::None);
-        Self { native, devices, reach }
+        Self { native: Arc::new(native), devices, reach }
     }
     /// The driver's context.
-    pub(super) fn native(&self) -> &Own<RawContext> {
+    pub(super) fn native(&self) -> &Arc<Own<RawContext>> {
         &self.native
     }
     /// The driver's name of it.

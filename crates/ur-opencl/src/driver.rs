@@ -186,9 +186,14 @@ macro_rules! functions {
                 #[allow(clippy::too_many_arguments, reason = "as many as the driver's function has")]
                 #[inline]
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
+                    let call = concat!($symbol $(, " or ", $second)?);
+                    #[cfg(test)]
+                    if super::refused::is_refused() {
+                        return Outcome::of(call, Some(CL_OUT_OF_RESOURCES));
+                    }
                     // SAFETY: forwarded to the caller.
                     let status = self.$name.map(|f| unsafe { f($($arg),*) });
-                    Outcome { call: concat!($symbol $(, " or ", $second)?), status }
+                    Outcome { call, status }
                 }
             )*
             $(

@@ -22,7 +22,7 @@ use std::{
     time::{Duration, Instant},
 };
 use ur_hal::{
-    Command, Completion, Error, ErrorKind, HostCall, Order, Profile, Result, Submission,
+    Command, Completion, Error, ErrorKind, HostCall, Order, Profile, Result, Submission, repeated,
     wait_for_taken,
 };
 use ur_ipc::arena::Counter;
@@ -142,14 +142,14 @@ impl Lane {
         let put = self.put.load(Acquire);
         if self.sent.load(Acquire) < commands.min(put) {
             platform::check_process()?;
-            self.native.flush()?;
+            repeated(|| self.native.flush())?;
             self.sent.fetch_max(put, AcqRel);
         }
         Ok(())
     }
     /// Whether all that was put into it is over before the deadline passes.
     fn ends_by(&self, deadline: Option<Instant>) -> Result<bool> {
-        Ok(native::wait(&self.mark_end()?, deadline).is_final())
+        Ok(native::wait(&self.mark_end()?, deadline)?.is_final())
     }
     /// An event behind all that was put into it.
     fn mark_end(&self) -> Result<Own<RawEvent>> {
@@ -158,7 +158,7 @@ impl Lane {
         turn.check()?;
         self.native.marker(Linked::noted(&mut made))?;
         let event = given(made)?;
-        self.native.flush()?;
+        repeated(|| self.native.flush())?;
         drop(turn);
         Ok(event)
     }
@@ -184,7 +184,7 @@ impl Lane {
         }
         let mut mark = locked(&self.mark);
         if let Some((number, event)) = &*mark
-            && native::status(event).is_final()
+            && native::status(event).is_ok_and(|now| now.is_final())
         {
             self.over.fetch_max(*number, AcqRel);
             *mark = None;
@@ -194,7 +194,8 @@ impl Lane {
             match self.mark_end() {
                 Ok(event) => *mark = Some((put, event)),
                 // Nothing runs there any more.
-                Err(_) => _ = self.over.fetch_max(put, AcqRel),
+                Err(error) if error.kind().is_gone() => _ = self.over.fetch_max(put, AcqRel),
+                Err(_) => {} // it is asked again
             }
         }
     }
@@ -255,9 +256,10 @@ impl Lane {
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
         let linked = Linked { waits: &awaited.events, event };
         match *what.command {
-            Command::HostCall(call) => self.call(call.clone(), what.order, linked, &mut behind)?,
-            _ => execute(&self.native, self.can, (what.command, what.order), linked)?,
+            Command::HostCall(call) => self.call(call.clone(), what.order, linked, &mut behind),
+            _ => execute(&self.native, self.can, what, linked),
         }
+        .inspect_err(|_| drop(made.take().map(Own::given)))?;
         let others = behind.iter().filter(|debt| debt.is_of_others());
         others.clone().for_each(|debt| debt.add_to(&mut risks.owed));
         if what.order == Order::Both {
@@ -274,7 +276,7 @@ impl Lane {
             Ok(None) => (event, None),
             Err(error) => {
                 if what.must_be_over() {
-                    wait_for_taken(|| Ok(native::status(&event).is_final()));
+                    wait_for_taken(|| Ok(native::status(&event)?.is_final()));
                 }
                 return Err(error);
             }
@@ -282,7 +284,9 @@ impl Lane {
         drop(awaited); // what stands in for signals of others ends with it, which the wait below is for
         let end = End::new(events, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {
-            end.wait(None)?;
+            end.wait(None).inspect_err(|_| {
+                wait_for_taken(|| Ok(end.status(None)?.is_final())); // the driver may only have refused to wait
+            })?;
         }
         Ok(what.completion.wants_point().then_some(end))
     }

@@ -16,6 +16,8 @@ mod native;
 mod native_handles;
 mod platform;
 mod point;
+#[cfg(test)]
+mod refused;
 mod sampler;
 mod streams;
 

@@ -136,26 +136,29 @@ impl End {
         Ok(self.own.iter().chain([self.event(by)?]))
     }
     /// How far the command has come, as the host or a queue asks.
-    pub(super) fn status(&self, by: Option<&Lane>) -> Status {
+    ///
+    /// # Errors
+    /// The driver's own: it says nothing of the command.
+    pub(super) fn status(&self, by: Option<&Lane>) -> Result<Status> {
         if self.is_settled() {
-            return Status::Complete;
+            return Ok(Status::Complete);
         }
-        self.judged(self.event(by).map_or(Status::Failed, native::status))
+        self.judged(native::status(self.event(by)?)?)
     }
-    fn judged(&self, said: Status) -> Status {
+    fn judged(&self, said: Status) -> Result<Status> {
         match said {
-            Status::Complete if self.has_failed() => Status::Failed,
+            Status::Complete if self.has_failed()? => Ok(Status::Failed),
             Status::Complete => {
                 self.is_settled.store(true, Release);
-                said
+                Ok(said)
             }
-            other => other,
+            other => Ok(other),
         }
     }
     /// Whether it has failed though its event is complete.
-    fn has_failed(&self) -> bool {
-        let own = self.own.as_ref().map(native::status);
-        own == Some(Status::Failed) || failed(&self.behind).is_some()
+    fn has_failed(&self) -> Result<bool> {
+        let own = self.own.as_ref().map(native::status).transpose()?;
+        Ok(own == Some(Status::Failed) || failed(&self.behind).is_some())
     }
     /// Whether it was seen to be complete.
     pub(super) fn is_settled(&self) -> bool {
@@ -175,10 +178,10 @@ impl End {
         }
         let is_in_order = self.from.as_ref().is_some_and(|(lane, _)| lane.native().is_in_order());
         let now = match deadline {
-            None if is_in_order => native::wait_in_order(&self.event),
-            _ => native::wait(self.event(None)?, deadline),
+            None if is_in_order => native::wait_in_order(&self.event)?,
+            _ => native::wait(self.event(None)?, deadline)?,
         };
-        match self.judged(now) {
+        match self.judged(now)? {
             Status::Complete => Ok(true),
             Status::Failed => Err(self.failure()),
             _ => Ok(false),
@@ -207,7 +210,7 @@ impl End {
         if self.profile == Profile::Off {
             return Ok(None);
         }
-        let span = match self.status(None) {
+        let span = match self.status(None)? {
             Status::Complete => {
                 let (began, ended) = native::span(&self.event)?;
                 Some((if self.profile == Profile::Phases { began } else { ended }, ended))
@@ -281,7 +284,8 @@ impl Awaited {
             match *wait {
                 Wait::Point(end) | Wait::End(end) => {
                     let is_order = matches!(wait, Wait::End(_));
-                    match end.status(Some(queue)) {
+                    // What the driver does not tell is waited for.
+                    match end.status(Some(queue)).unwrap_or(Status::Submitted) {
                         Status::Complete => continue,
                         Status::Failed if is_order => continue,
                         Status::Failed => return Err(end.failure()),

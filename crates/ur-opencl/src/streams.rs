@@ -92,7 +92,7 @@ impl Streams for OpenCl {
     }
     fn status(end: &End) -> Result<Status> {
         Self::check_process()?;
-        Ok(end.status(None))
+        end.status(None)
     }
     fn is_settled(end: &End) -> bool {
         end.is_settled() && platform::check_process().is_ok()

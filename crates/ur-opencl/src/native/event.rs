@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
-use ur_hal::{Result, Status};
+use ur_hal::{Result, Status, repeated, wait_for_taken};
 
 /// What the driver says of a command: how far it has come, or why it failed.
 ///
@@ -22,34 +22,58 @@ pub fn raw_status(event: &Own<RawEvent>) -> Result<cl_int> {
     unsafe { driver().get_event_info(raw, name, size_of::<cl_int>(), to, null_mut()) }.ok()?;
     Ok(status)
 }
-/// How far a command has come. One that cannot be asked has failed.
-pub fn status(event: &Own<RawEvent>) -> Status {
-    match raw_status(event) {
-        Ok(CL_COMPLETE) => Status::Complete,
-        Ok(CL_RUNNING) => Status::Running,
-        Ok(n) if n > 0 => Status::Submitted,
+/// How far a command has come.
+///
+/// # Errors
+/// The driver's own: it says nothing of the command.
+pub fn status(event: &Own<RawEvent>) -> Result<Status> {
+    Ok(match raw_status(event)? {
+        CL_COMPLETE => Status::Complete,
+        CL_RUNNING => Status::Running,
+        n if n > 0 => Status::Submitted,
         _ => Status::Failed,
-    }
+    })
 }
 /// Waits in the driver, which flushes the queue, until a command of an in-order queue is complete or has failed; returns its status then.
-pub fn wait_in_order(event: &Own<RawEvent>) -> Status {
+///
+/// # Errors
+/// As for [`status`].
+pub fn wait_in_order(event: &Own<RawEvent>) -> Result<Status> {
     let raw = event.raw();
     // SAFETY: one live event.
     let waited = unsafe { driver().wait_for_events(1, &raw const raw) };
-    // It says so if the command failed, and if it could not wait.
-    if waited.status() == Some(CL_SUCCESS) { Status::Complete } else { Status::Failed }
+    // An error is the command's, or the driver could not wait.
+    if waited.status() == Some(CL_SUCCESS) { Ok(Status::Complete) } else { look(event, None) }
+}
+/// Looks now and then until the command is over or the deadline passes; returns its status then.
+///
+/// # Errors
+/// As for [`status`], if the driver does not tell for a second.
+#[cold]
+fn look(event: &Own<RawEvent>, deadline: Option<Instant>) -> Result<Status> {
+    let mut said = status(event);
+    let is_over = || {
+        said = status(event);
+        let is_late = || deadline.is_some_and(|at| Instant::now() >= at);
+        said.clone().map(|now| now.is_final() || is_late())
+    };
+    wait_for_taken(is_over);
+    said
 }
 /// Waits until a flushed command is complete or has failed, or until the deadline; returns its status then. A callback wakes the thread.
 /// For a deadline OpenCL has no wait. For out-of-order queues, a thread that waits in Intel's runtime takes one of the places for threads that run
 /// commands, of which there are as many as processors; where another thread then waits for a place to run what the first one waits for, neither returns.
-pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Status {
+///
+/// # Errors
+/// As for [`status`].
+pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Result<Status> {
     /// Within this time a short command is over, and its end is seen sooner than a sleeping thread would be woken.
     const LOOK: Duration = Duration::from_micros(20);
     let began = Instant::now();
     while began.elapsed() < LOOK {
-        let now = status(event);
-        if now.is_final() {
-            return now;
+        match status(event) {
+            Ok(now) if now.is_final() => return Ok(now),
+            _ => {}
         }
         std::hint::spin_loop();
     }
@@ -60,13 +84,13 @@ pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Status {
         me.unpark();
     });
     if asked.is_err() {
-        return Status::Failed;
+        return look(event, deadline);
     }
     loop {
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         match (end.get(), left) {
-            (Some(true), _) => return Status::Complete,
-            (Some(false), _) => return Status::Failed,
+            (Some(true), _) => return Ok(Status::Complete),
+            (Some(false), _) => return Ok(Status::Failed),
             (None, Some(Duration::ZERO)) => return status(event),
             (None, Some(left)) => std::thread::park_timeout(left),
             (None, None) => std::thread::park(),
@@ -100,7 +124,8 @@ pub fn of_user(context: RawContext) -> Result<Own<RawEvent>> {
 pub fn settle(event: &Own<RawEvent>) {
     if !is_unusable() {
         // SAFETY: a live event of ours, which is completed once.
-        unsafe { driver().set_user_event_status(event.raw(), CL_COMPLETE) }.let_go();
+        let set = || unsafe { driver().set_user_event_status(event.raw(), CL_COMPLETE) }.ok();
+        let _refused = repeated(set); // what waits for it would hang
     }
 }
 /// Calls a function once the event is over, on a thread of the driver's: it must not call the driver.
@@ -120,8 +145,9 @@ pub fn call_when_over(
     }
     let word = Box::into_raw(Box::<Call>::new(Box::new(call)));
     // SAFETY: a live event; the driver calls once, with this word.
-    let told = unsafe { driver().set_event_callback(event.raw(), CL_COMPLETE, over, word.cast()) };
-    told.ok().inspect_err(|_| {
+    let tell =
+        || unsafe { driver().set_event_callback(event.raw(), CL_COMPLETE, over, word.cast()) };
+    repeated(|| tell().ok()).inspect_err(|_| {
         // SAFETY: the driver did not take it.
         drop(unsafe { Box::from_raw(word) });
     })

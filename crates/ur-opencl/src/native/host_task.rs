@@ -10,7 +10,7 @@ use std::{
     sync::{Condvar, Mutex, PoisonError},
     time::Duration,
 };
-use ur_hal::{Error, Result};
+use ur_hal::{Error, Result, repeated};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
@@ -31,7 +31,7 @@ pub fn enqueue(
     let mut before = None;
     begin(&mut before)?;
     let (before, over) = (given(before)?, of_user(queue.context())?);
-    let done = over.clone();
+    let done = over.again()?;
     end(&[over.raw()]).inspect_err(|_| settle(&over))?;
     let told = call_when_over(&before, move |is_good| {
         POOL.get().give(Box::new(move || {
@@ -40,7 +40,9 @@ pub fn enqueue(
         }));
     });
     told.inspect_err(|_| settle(&over))?;
-    queue.flush() // the application waits for what the function does, perhaps without asking the queue
+    // The application waits for what the function does, perhaps without asking the queue. If it is refused, whoever asks flushes.
+    let _refused = repeated(|| queue.flush());
+    Ok(())
 }
 
 type Task = Box<dyn FnOnce() + Send>;

@@ -33,7 +33,7 @@ pub struct Given {
     bytes: usize,
     extensions: Arc<Extensions>,
     is_svm: bool,
-    context: Own<RawContext>,
+    context: Arc<Own<RawContext>>,
 }
 // SAFETY: memory may be used and freed by any thread.
 unsafe impl Send for Given {}
@@ -47,7 +47,7 @@ impl Given {
     pub fn new(
         reach: Reach,
         extensions: &Arc<Extensions>,
-        context: &Own<RawContext>,
+        context: &Arc<Own<RawContext>>,
         device: RawDevice,
         MemoryRequest { kind, bytes, align, .. }: MemoryRequest,
     ) -> Result<Self> {
@@ -89,7 +89,7 @@ impl Given {
             }
         };
         let (extensions, is_svm) = (Arc::clone(extensions), reach == Reach::Svm);
-        Ok(Self { at, ahead, bytes, extensions, is_svm, context: context.clone() })
+        Ok(Self { at, ahead, bytes, extensions, is_svm, context: Arc::clone(context) })
     }
     /// Where it is.
     pub fn range(&self) -> Range {

@@ -59,17 +59,16 @@ impl<R: Counted> Own<R> {
         }
         Ok(Self(raw))
     }
+    /// One more reference.
+    ///
+    /// # Errors
+    /// The driver's own.
+    pub fn again(&self) -> Result<Self> {
+        Self::adopted(self.0, false)
+    }
     /// The driver's name of it.
     pub fn raw(&self) -> R {
         self.0
-    }
-}
-impl<R: Counted> Clone for Own<R> {
-    fn clone(&self) -> Self {
-        if !is_unusable() {
-            self.0.retain().let_go();
-        }
-        Self(self.0)
     }
 }
 impl<R: Counted> Drop for Own<R> {

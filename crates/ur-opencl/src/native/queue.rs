@@ -7,7 +7,7 @@ use std::{
     ptr::{null, null_mut, with_exposed_provenance_mut},
     sync::{Arc, Mutex},
 };
-use ur_hal::{Address, ErrorKind, Result};
+use ur_hal::{Address, ErrorKind, Result, repeated};
 use ur_lock::locked;
 use ur_mapping::PerProcess;
 
@@ -67,7 +67,7 @@ fn release_left() {
 impl Drop for NativeQueue {
     fn drop(&mut self) {
         if self.is_left {
-            locked(LEFT.get()).push(self.raw.clone());
+            locked(LEFT.get()).extend(repeated(|| self.raw.again()));
         }
     }
 }

@@ -2,6 +2,7 @@
 //! queue runs (native kernels), else row by row.
 #![expect(unsafe_code, reason = "reads what queues hand back")]
 use super::{
+    event::status,
     memory::Reach,
     own::Own,
     queue::{Linked, NativeQueue, given},
@@ -10,7 +11,7 @@ use crate::{OpenCl, driver::RawEvent, image};
 use std::{ffi::c_void, mem::size_of};
 use ur_hal::{
     Address, BoxCopy, BoxSpan, Command, Error, ImageCopy, ImageEnd, Order, Pattern, Range, Result,
-    Rows,
+    Rows, Submission, repeated, wait_for_taken,
 };
 use ur_system::bytes;
 
@@ -137,16 +138,16 @@ pub fn place(
 pub fn execute(
     queue: &NativeQueue,
     can: Ability,
-    (command, order): (&Command<'_, OpenCl>, Order),
+    what: &Submission<'_, OpenCl>,
     linked: Linked<'_>,
 ) -> Result<()> {
-    let (work, pattern) = match *command {
+    let (work, pattern) = match *what.command {
         // Hints are none here: memory is where it is used.
         Command::Barrier
         | Command::Timestamp
         | Command::Prefetch { .. }
         | Command::Advise { .. } => {
-            return place(queue, can, order, linked);
+            return place(queue, can, what.order, linked);
         }
         Command::Copy { to, from, bytes } => {
             if to.get().abs_diff(from.get()) >= bytes {
@@ -199,18 +200,31 @@ pub fn execute(
     if pattern.is_some() {
         return Error::unsupported("fills with patterns of such lengths");
     }
-    row_by_row(queue, &work, linked)
+    row_by_row(queue, (&work, what.must_be_over()), linked)
 }
-/// Copies that one command stands for, each by itself.
-fn row_by_row(queue: &NativeQueue, work: &Work, linked: Linked<'_>) -> Result<()> {
+/// Copies that one command stands for, each by itself. `must_be_over`: also those before one that is refused.
+fn row_by_row(
+    queue: &NativeQueue,
+    (work, must_be_over): (&Work, bool),
+    linked: Linked<'_>,
+) -> Result<()> {
     let mut all: Vec<Own<RawEvent>> = vec![];
-    for (to, from, bytes) in work.rows() {
-        let (to, from) = (Address::new(to), Address::new(from));
-        let Some((to, from)) = to.zip(from) else { continue };
-        let mut made = None;
-        queue.copy((to, from, bytes), Linked { waits: linked.waits, event: Some(&mut made) })?;
-        all.push(given(made)?);
+    let put = |all: &mut Vec<Own<RawEvent>>| {
+        for (to, from, bytes) in work.rows() {
+            let (to, from) = (Address::new(to), Address::new(from));
+            let Some((to, from)) = to.zip(from) else { continue };
+            let mut made = None;
+            queue
+                .copy((to, from, bytes), Linked { waits: linked.waits, event: Some(&mut made) })?;
+            all.push(given(made)?);
+        }
+        let waits: Vec<_> = all.iter().map(Own::raw).collect();
+        queue.marker(Linked { waits: &waits, ..linked })
+    };
+    let done = put(&mut all);
+    if done.is_err() && must_be_over {
+        let _refused = repeated(|| queue.flush());
+        all.iter().for_each(|row| wait_for_taken(|| Ok(status(row)?.is_final())));
     }
-    let waits: Vec<_> = all.iter().map(Own::raw).collect();
-    queue.marker(Linked { waits: &waits, ..linked })
+    done
 }
