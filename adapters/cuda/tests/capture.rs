@@ -306,6 +306,9 @@ fn two_fills(
     assert_eq!(call!(command_buffer_exp.finalize_exp(recorded)), R::SUCCESS);
     (recorded, event)
 }
+unsafe extern "C" fn never(_: ur_event_handle_t, _: ur_execution_info_t, _: *mut c_void) {
+    unreachable!("it was refused");
+}
 #[test]
 fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() {
     let _turn = turn();
@@ -330,6 +333,9 @@ fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() 
         gate.open();
         assert_eq!(call!(event.wait(1, &before)), R::SUCCESS, "{name}");
         assert_eq!(call!(event.wait(1, &captured)), R::ERROR_INVALID_OPERATION, "{name}");
+        let complete = ur_execution_info_t::COMPLETE;
+        let told = call!(event.set_callback(captured, complete, Some(never), null_mut()));
+        assert_eq!(told, R::ERROR_INVALID_OPERATION, "{name}");
         // Nor does the next one wait for what runs nowhere.
         let after = run(cuda.queue);
         assert_eq!(call!(event.wait(1, &after)), R::SUCCESS, "{name}");

@@ -476,3 +476,24 @@ fn a_blocking_copy_that_is_refused_in_part_writes_nothing_after_it_has_returned(
     assert_eq!(call!(queue.release(unordered)), R::SUCCESS);
     zero.free(at);
 }
+#[test]
+fn a_released_queue_has_sent_what_it_had_collected() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    for flags in [Flags::SUBMISSION_BATCHED, Flags(0)] {
+        let (queue, at) = (queue(&zero, flags), zero.device_memory(64));
+        zero.write(at, &[0_u8; 64]);
+        let (byte, mut event) = (5_u8, NO_EVENT);
+        let (from, list) = ((&raw const byte).cast(), null());
+        let code = call!(enqueue.usm_fill(queue, at, 1usize, from, 64usize, 0, list, &mut event));
+        assert_eq!(code, R::SUCCESS);
+        release(queue); // the event keeps it, and is not asked
+        let end = Instant::now() + Duration::from_secs(10);
+        while zero.read::<u8, 64>(at) != [5; 64] {
+            assert!(Instant::now() < end, "{flags:?}: never sent");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let_go(event);
+        zero.free(at);
+    }
+}

@@ -70,32 +70,41 @@ fn count(name: &str) {
     }
 }
 thread_local! {
-    /// The call of this thread that is made to fail: the function, or any, and how many successful calls come first.
+    /// The calls of this thread that are made to fail: the function, or any, how many successful calls come first, and how
+    /// many fail.
     /// The type needs no destructor, because programs call the driver while thread-local values are
     /// destroyed.
-    static FAILS: Cell<Option<(Option<&'static str>, u64)>> = const { Cell::new(None) };
-    /// What it fails with.
+    static FAILS: Cell<Option<(Option<&'static str>, u64, u64)>> = const { Cell::new(None) };
+    /// What they fail with, and how many.
     static FAILURE: Cell<Code> = const { Cell::new(OUT_OF_MEMORY) };
+    static TIMES: Cell<u64> = const { Cell::new(1) };
 }
 /// Not a function of the driver's API: after `before` more calls of the function of this name, or of any if it is NULL, on
-/// this thread, the next one fails once: out of memory, unless `softCudaFailWith` says otherwise.
+/// this thread, the next one fails: out of memory, unless `softCudaFailWith` says otherwise, and once, unless
+/// `softCudaFailTimes` does.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaFail(name: *const c_char, before: u64) {
     // SAFETY: the caller passes NULL or a C string.
     let name = (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_string_lossy());
-    FAILS.set(Some((name.map(|name| &*name.into_owned().leak()), before)));
+    FAILS.set(Some((name.map(|name| &*name.into_owned().leak()), before, TIMES.get())));
 }
 /// Not a function of the driver's API: with this code such calls of this thread fail from now on.
 #[unsafe(no_mangle)]
 extern "C" fn softCudaFailWith(code: i32) {
     FAILURE.set(Code(code));
 }
+/// Not a function of the driver's API: so many such calls of this thread fail in a row from the next `softCudaFail` on.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaFailTimes(times: u64) {
+    TIMES.set(times);
+}
 fn refuse(name: &str) -> Answer {
     match FAILS.get() {
-        Some((which, _)) if which.is_some_and(|which| which != name) => {}
-        Some((which, before @ 1..)) => FAILS.set(Some((which, before - 1))),
-        Some((_, 0)) => {
-            FAILS.set(None);
+        Some((which, ..)) if which.is_some_and(|which| which != name) => {}
+        Some((which, before @ 1.., times)) => FAILS.set(Some((which, before - 1, times))),
+        Some((_, 0, 0)) => FAILS.set(None),
+        Some((which, 0, times)) => {
+            FAILS.set(Some((which, 0, times - 1)));
             return Err(FAILURE.get());
         }
         None => {}

@@ -78,10 +78,12 @@ fn plan() -> Option<&'static Plan> {
 /// Whether calls are counted by thread, for those who ask for that below.
 static IS_COUNTED: AtomicBool = AtomicBool::new(false);
 thread_local! {
-    /// How many calls this thread has made, and how many it makes before one is refused.
+    /// How many calls this thread has made.
     static CALLS: Cell<u64> = const { Cell::new(0) };
-    static BEFORE: Cell<Option<u64>> = const { Cell::new(None) };
-    /// What that one returns.
+    /// How many it makes before some are refused, and how many those are.
+    static FAILS: Cell<Option<(u64, u64)>> = const { Cell::new(None) };
+    static TIMES: Cell<u64> = const { Cell::new(1) };
+    /// What those return.
     static FAILURE: Cell<ze_result_t> = const { Cell::new(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY) };
 }
 /// Not a function of Level Zero: returns how many functions the calling thread has called since the first call of this.
@@ -90,24 +92,33 @@ extern "C" fn zeSoftwareCalls() -> u64 {
     IS_COUNTED.store(true, Ordering::Relaxed);
     CALLS.get()
 }
-/// Not a function of Level Zero: after `before` more calls of this thread, of whatever function, the next one fails once: out
-/// of device memory, unless `zeSoftwareFailWith` says otherwise.
+/// Not a function of Level Zero: after `before` more calls of this thread, of whatever function, the next one fails: out
+/// of device memory, unless `zeSoftwareFailWith` says otherwise, and once, unless `zeSoftwareFailTimes` does.
 #[unsafe(no_mangle)]
 extern "C" fn zeSoftwareFail(_any: *const std::ffi::c_char, before: u64) {
     IS_COUNTED.store(true, Ordering::Relaxed);
-    BEFORE.set(Some(before));
+    FAILS.set(Some((before, TIMES.get())));
 }
 /// Not a function of Level Zero: with this code such calls of this thread fail from now on.
 #[unsafe(no_mangle)]
 extern "C" fn zeSoftwareFailWith(code: ze_result_t) {
     FAILURE.set(code);
 }
-/// Counts a call of this thread; whether it is the one that is refused.
+/// Not a function of Level Zero: so many such calls of this thread fail in a row from the next `zeSoftwareFail` on.
+#[unsafe(no_mangle)]
+extern "C" fn zeSoftwareFailTimes(times: u64) {
+    TIMES.set(times);
+}
+/// Counts a call of this thread; whether it is refused.
 fn is_refused() -> bool {
     CALLS.set(CALLS.get() + 1);
-    let before = BEFORE.get();
-    BEFORE.set(before.and_then(|before| before.checked_sub(1)));
-    before == Some(0)
+    let fails = FAILS.get();
+    FAILS.set(match fails {
+        Some((before @ 1.., times)) => Some((before - 1, times)),
+        Some((0, times @ 1..)) => Some((0, times - 1)),
+        Some((0, 0)) | None => None,
+    });
+    matches!(fails, Some((0, 1..)))
 }
 /// Runs an exported function, or returns the code that the environment requests for this call. Turns a panic
 /// into an error code.

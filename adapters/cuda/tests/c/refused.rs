@@ -518,3 +518,46 @@ fn waited(event: ur_event_handle_t) -> ur_event_handle_t {
     wait(event);
     event
 }
+
+#[test]
+fn devices_agree_on_what_a_write_left_however_often_the_driver_refuses() {
+    let Some(([first, second], refuser)) = One::pair().zip(Refuser::new()) else { return };
+    let read = |one: &One, mem| {
+        let (mut seen, list, none) = ([0_u8; BYTES], null(), null_mut());
+        let (queue, to) = (one.queue, seen.as_mut_ptr().cast());
+        let code = call!(enqueue.mem_buffer_read(queue, mem, true, 0, BYTES, to, 0, list, none));
+        assert_eq!(code, R::SUCCESS);
+        seen
+    };
+    for (times, flags) in [3, 12].into_iter().flat_map(|times| BOTH.map(|flags| (times, flags))) {
+        refuser.times(times);
+        refuser.each(|nth| {
+            let mem = buffer(&first, b'o');
+            [&first, &second].map(|one| assert_eq!(read(one, mem), [b'o'; BYTES])); // each has it
+            let host: *mut u8 = Box::leak(Box::new([b'w'; BYTES])).as_mut_ptr();
+            let behind = Behind::new(&first, flags);
+            behind.open_soon();
+            let (code, calls) = refuser.during(nth, || {
+                let (queue, from, list, none) = (behind.queue, host.cast(), null(), null_mut());
+                call!(enqueue.mem_buffer_write(queue, mem, false, 0, BYTES, from, 0, list, none))
+            });
+            assert!(nth.is_some() || code == R::SUCCESS, "{code:?}");
+            if code != R::SUCCESS {
+                unsafe { host.write_bytes(b'c', BYTES) }; // the caller's again
+            }
+            assert_eq!(call!(queue.finish(behind.queue)), R::SUCCESS);
+            let seen = [&first, &second].map(|one| read(one, mem));
+            let is = |byte| seen == [[byte; BYTES]; 2];
+            let at = format!("{flags:?}, {times} calls from {nth:?} on: {code:?}");
+            assert!(
+                is(b'w') || code != R::SUCCESS && is(b'o'),
+                "{at}: {:?}",
+                seen.map(|one| one[0])
+            );
+            behind.end(&first);
+            assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+            calls
+        });
+    }
+    refuser.times(1);
+}

@@ -1,4 +1,4 @@
-//! Has the software driver refuse one call of a thread. Tests that need it say so and are skipped on any other driver.
+//! Has the software driver refuse calls of a thread. Tests that need it say so and are skipped on any other driver.
 use crate::c::REFUSER;
 use std::{ffi::c_char, ptr::null};
 
@@ -10,22 +10,28 @@ pub struct Refuser {
     calls: unsafe extern "C" fn() -> u64,
     fail: unsafe extern "C" fn(*const c_char, u64),
     fail_with: unsafe extern "C" fn(i32),
+    fail_times: unsafe extern "C" fn(u64),
 }
 impl Refuser {
     pub fn new() -> Option<Self> {
         let (library, prefix, _) = REFUSER;
         let driver = unsafe { libloading::Library::new(library) }.ok()?;
-        let calls =
-            unsafe { driver.get(format!("{prefix}Calls").as_bytes()) }.map(|symbol| *symbol);
-        let fail = unsafe { driver.get(format!("{prefix}Fail").as_bytes()) }.map(|symbol| *symbol);
-        let with =
-            unsafe { driver.get(format!("{prefix}FailWith").as_bytes()) }.map(|symbol| *symbol);
-        let (Ok(calls), Ok(fail), Ok(fail_with)) = (calls, fail, with) else {
+        macro_rules! own {
+            ($name:literal) => {
+                unsafe { driver.get(format!("{prefix}{}", $name).as_bytes()) }.map(|symbol| *symbol)
+            };
+        }
+        let (Ok(calls), Ok(fail)) = (own!("Calls"), own!("Fail")) else {
             println!("skipped: the software driver alone refuses what it is told to");
             return None;
         };
+        let (fail_with, fail_times) = (own!("FailWith").unwrap(), own!("FailTimes").unwrap());
         std::mem::forget(driver);
-        Some(Self { calls, fail, fail_with })
+        Some(Self { calls, fail, fail_with, fail_times })
+    }
+    /// So many calls in a row are refused from now on.
+    pub fn times(&self, times: u64) {
+        unsafe { (self.fail_times)(times) };
     }
     /// Does something in which the driver refuses the call with this number; what it returns, and how many calls it made.
     pub fn during<T>(&self, nth: Option<u64>, what: impl FnOnce() -> T) -> (T, u64) {
