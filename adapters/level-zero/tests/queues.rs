@@ -481,15 +481,17 @@ fn a_released_queue_has_sent_what_it_had_collected() {
     let _others = read_locked(&ALONE);
     let Some(zero) = Zero::new() else { return };
     for flags in [Flags::SUBMISSION_BATCHED, Flags(0)] {
-        let (queue, at) = (queue(&zero, flags), zero.device_memory(64));
-        zero.write(at, &[0_u8; 64]);
+        let (queue, mut at, pool) = (queue(&zero, flags), null_mut(), ur_usm_pool_handle_t::NULL);
+        let made = call!(usm.host_alloc(zero.context, null(), pool, 64, &mut at));
+        assert_eq!(made, R::SUCCESS);
+        let seen = || unsafe { at.cast::<u8>().read_volatile() };
         let (byte, mut event) = (5_u8, NO_EVENT);
         let (from, list) = ((&raw const byte).cast(), null());
         let code = call!(enqueue.usm_fill(queue, at, 1usize, from, 64usize, 0, list, &mut event));
         assert_eq!(code, R::SUCCESS);
-        release(queue); // the event keeps it, and is not asked
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS); // the event keeps it, and is not asked
         let end = Instant::now() + Duration::from_secs(10);
-        while zero.read::<u8, 64>(at) != [5; 64] {
+        while seen() != 5 {
             assert!(Instant::now() < end, "{flags:?}: never sent");
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -537,13 +537,16 @@ fn devices_agree_on_what_a_write_left_however_often_the_driver_refuses() {
             let host: *mut u8 = Box::leak(Box::new([b'w'; BYTES])).as_mut_ptr();
             let behind = Behind::new(&first, flags);
             behind.open_soon();
+            let mut event = NO_EVENT;
             let (code, calls) = refuser.during(nth, || {
-                let (queue, from, list, none) = (behind.queue, host.cast(), null(), null_mut());
-                call!(enqueue.mem_buffer_write(queue, mem, false, 0, BYTES, from, 0, list, none))
+                let (queue, from, list, to) = (behind.queue, host.cast(), null(), &mut event);
+                call!(enqueue.mem_buffer_write(queue, mem, false, 0, BYTES, from, 0, list, to))
             });
             assert!(nth.is_some() || code == R::SUCCESS, "{code:?}");
             if code != R::SUCCESS {
                 unsafe { host.write_bytes(b'c', BYTES) }; // the caller's again
+            } else {
+                let_go(event);
             }
             assert_eq!(call!(queue.finish(behind.queue)), R::SUCCESS);
             let seen = [&first, &second].map(|one| read(one, mem));
