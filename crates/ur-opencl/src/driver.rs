@@ -188,7 +188,7 @@ macro_rules! functions {
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
                     let call = concat!($symbol $(, " or ", $second)?);
                     #[cfg(test)]
-                    if super::refused::is_refused() {
+                    if super::tests::is_refused() {
                         return Outcome::of(call, Some(CL_OUT_OF_RESOURCES));
                     }
                     // SAFETY: forwarded to the caller.

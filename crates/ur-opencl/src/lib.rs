@@ -17,7 +17,7 @@ mod native_handles;
 mod platform;
 mod point;
 #[cfg(test)]
-mod refused;
+mod tests;
 mod sampler;
 mod streams;
 
