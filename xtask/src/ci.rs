@@ -80,9 +80,10 @@ const STEPS: &[Step] = &[
                 "maturin",
                 "numpy",
                 "pytest",
+                "pytest-xdist",
                 "mypy",
             ],
-            "Python 3.10 or newer, and a pip that can fetch maturin, numpy, pytest and mypy",
+            "Python 3.10 or newer, and a pip that can fetch maturin, numpy, pytest, pytest-xdist and mypy",
         )),
         ..PLAIN
     },

@@ -100,7 +100,8 @@ impl Environment {
         fs::copy(&built, driver.join("libcuda.so.1"))
             .map_err(|e| format!("{}: {e}", built.display()))?;
         let mut tests = Command::new(self.bin.join("python"));
-        tests.args(["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider"]);
+        // Several at a time: most of their time they wait for other processes.
+        tests.args(["-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", "-n", "4"]);
         execute(tests.env("LD_LIBRARY_PATH", &driver).current_dir(package()))
     }
 }

@@ -220,9 +220,11 @@ fn role() {
                 side.signal(side.queue, event);
             }
             ["lost-signal"] => {
-                gate = Some(side.gate(side.queue));
                 let Side { device, context, queue, .. } = side;
-                ManuallyDrop::new(c::One { device, context, queue }).lose(); // the side releases them
+                let one = ManuallyDrop::new(c::One { device, context, queue }); // the side releases them
+                let lose = one.ready_to_lose();
+                gate = Some(side.gate(side.queue));
+                lose();
                 side.signal(side.queue, event);
             }
             ["own-status"] => {

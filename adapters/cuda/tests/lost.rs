@@ -38,12 +38,13 @@ fn what_a_lost_device_was_to_write_is_nowhere_until_another_has_written_it() {
     };
     assert_eq!(fill(&well, b'a', BYTES), R::SUCCESS);
     assert_eq!(read(&well), (R::SUCCESS, [b'a'; BYTES]));
+    let lose = lost.ready_to_lose();
     let (gate, held) = (Gate::shut(), queue(&well, Flags(0)));
     gate.hold(held);
     let shut = barrier(held, &[]);
     let_go(barrier(lost.queue, &[shut]));
     let_go(shut);
-    lost.lose();
+    lose();
     assert_eq!(fill(&lost, b'b', BYTES), R::SUCCESS);
     gate.open();
     assert_eq!(call!(queue.finish(lost.queue)), R::ERROR_DEVICE_LOST);

@@ -16,10 +16,10 @@ mod native;
 mod native_handles;
 mod platform;
 mod point;
-#[cfg(test)]
-mod tests;
 mod sampler;
 mod streams;
+#[cfg(test)]
+mod tests;
 
 pub use device::DriverDevice;
 pub use platform::DriverPlatform;

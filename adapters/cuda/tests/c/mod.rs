@@ -161,13 +161,17 @@ impl One {
         )))?;
         Ok(event)
     }
-    /// Submits a kernel that uses an address which no device reaches: the device is lost when it runs.
-    pub fn lose(&self) {
-        let kernel = self.kernel_of(include_str!("../kernels.ptx"), c"fill");
-        let nowhere = 16_u64;
-        let arguments = [value(0, &nowhere), value(1, &1_u32)];
-        self.release_event(self.launch(kernel, None, &[16], Some(&[16]), &arguments, &[]).unwrap());
-        self.release(kernel);
+    /// Loads a kernel, and returns what launches it so that the device is lost when it runs: it uses an address that no device
+    /// reaches. While a function of the host's holds a stream up, a driver may neither load nor unload one; it is never unloaded.
+    pub fn ready_to_lose(&self) -> impl FnOnce() {
+        let (kernel, memory) =
+            (self.kernel_of(include_str!("../kernels.ptx"), c"fill"), self.device_memory(128));
+        let launch = move |to: u64| {
+            let arguments = [value(0, &to), value(1, &1_u32)];
+            self.launch(kernel, None, &[16], Some(&[16]), &arguments, &[]).unwrap()
+        };
+        self.done(Ok(launch(memory.addr() as u64)));
+        move || self.release_event(launch(16))
     }
     pub fn launch_as(
         &self,
