@@ -137,9 +137,9 @@ impl<D: Dialect> End<D> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
             CAPTURED => return Err(captured("waiting for a command of it")),
-            _ => {}
+            FAILED => {}                 // the driver says at once how
+            _ => await_all(&self.debts), // sleeps while other processes' signals are pending
         }
-        await_all(&self.debts); // sleeps while other processes' signals are pending
         let outcome = self.event.wait().map(|()| true);
         self.settle(&outcome);
         match self.status.load(Acquire) == FAILED && outcome.is_ok() {

@@ -129,6 +129,7 @@ impl<D: Dialect> HeldWords<D> {
     fn all(&self) -> MutexGuard<'_, Held<D>> {
         locked(&self.0)
     }
+    /// The counters of which lanes still have to write words.
     fn owing(&self) -> Vec<Arc<Counter>> {
         let all = self.all();
         let counters = all.values().filter_map(|one| match one {

@@ -161,7 +161,7 @@ fn a_queue_is_not_finished_before_its_commands_whatever_call_is_refused() {
             let (name, mut status) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, 7_u32);
             let to = (&raw mut status).cast();
             assert_eq!(call!(event.get_info(event, name, 4, to, null_mut())), R::SUCCESS);
-            let is_over = status == ur_event_status_t::COMPLETE.0 as u32;
+            let is_over = status == ur_event_status_t::COMPLETE.0;
             assert!(is_over || code != R::SUCCESS, "{flags:?}, call {nth}: {status}");
             assert_eq!(call!(event.wait(1, &event)), R::SUCCESS);
             assert_eq!(call!(event.release(event)), R::SUCCESS);

@@ -51,7 +51,7 @@ pub fn wait_in_order(event: &Own<RawEvent>) -> Result<Status> {
 /// As for [`status`], if the driver does not tell for a second.
 #[cold]
 fn look(event: &Own<RawEvent>, deadline: Option<Instant>) -> Result<Status> {
-    let mut said = status(event);
+    let mut said = Ok(Status::Submitted);
     let is_over = || {
         said = status(event);
         let is_late = || deadline.is_some_and(|at| Instant::now() >= at);
