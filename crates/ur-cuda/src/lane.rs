@@ -29,6 +29,8 @@ pub struct Lane<D: Dialect> {
     /// The number of commands that are known to be complete: all that had been submitted before the stream
     /// was seen idle.
     done: AtomicU64,
+    /// Whether the device was seen to be lost: nothing runs any more, which is no completion.
+    is_lost: AtomicBool,
     /// The number of objects when the last submission began. No command so far can use memory that is
     /// younger.
     latest: AtomicU64,
@@ -55,7 +57,22 @@ impl<D: Dialect> Lane<D> {
         let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
         let (marks, last, end) = (Mutex::default(), OnceLock::new(), OnceLock::new());
-        Self { stream, begun, put, done, latest, wanted, marked, marks, is_lent, fenced, last, end }
+        let is_lost = AtomicBool::new(false);
+        Self {
+            stream,
+            begun,
+            put,
+            done,
+            is_lost,
+            latest,
+            wanted,
+            marked,
+            marks,
+            is_lent,
+            fenced,
+            last,
+            end,
+        }
     }
     /// To be called before a command is enqueued; the submission lasts until the returned guard is dropped.
     pub(super) fn begin(&self) -> Putting<'_, D> {
@@ -163,9 +180,10 @@ impl<D: Dialect> Lane<D> {
         self.wanted.fetch_max(last, Relaxed); // a hint for `wants_mark`
         Some(last)
     }
-    /// Whether the command with this number and all before it are known to be complete.
+    /// Whether the command with this number and all before it are known to be complete, or the device is lost.
     pub(super) fn has_passed(&self, number: u64) -> bool {
-        self.done.load(Acquire) >= number // pairs with the store by the thread that saw them complete
+        // The first pairs with the store by the thread that saw them complete.
+        self.done.load(Acquire) >= number || self.is_lost.load(Relaxed)
     }
     /// Whether a deferred free waits for commands that have no mark behind them.
     pub(super) fn wants_mark(&self) -> bool {
@@ -176,7 +194,7 @@ impl<D: Dialect> Lane<D> {
         locked(&self.marks)
     }
     /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
-    /// mark serves all memory freed before it. A lane whose device is lost counts as complete.
+    /// mark serves all memory freed before it. In a lane whose device is lost all commands have passed.
     pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
@@ -187,7 +205,7 @@ impl<D: Dialect> Lane<D> {
             Ok(())
         });
         if asked.is_err_and(|error| error.kind().is_gone()) {
-            self.done.fetch_max(number, AcqRel);
+            self.is_lost.store(true, Relaxed);
         }
     }
     /// Whether a mark is pending. Removes those that have passed.

@@ -1,6 +1,6 @@
 //! Signals of a device that was lost. A device tells nobody that it will not write a word, and the program may be waiting
 //! for that word itself, or not call the driver any more. So a thread asks, as long as streams owe signals.
-use super::{driver::Dialect, work::QueueState};
+use super::{DriverDevice, driver::Dialect, work::QueueState};
 use std::{
     sync::atomic::{AtomicBool, Ordering::SeqCst},
     thread::sleep,
@@ -44,9 +44,14 @@ fn look<D: Dialect>() {
 fn owe<D: Dialect>() -> bool {
     let owing = D::statics().queues_now.of(|work: &QueueState<D>| work.registered.owe());
     for work in &owing {
-        if work.is_idle().is_err_and(|error| error.kind().is_gone()) {
+        if is_lost(&work.device) {
             work.registered.fail();
         }
     }
     !owing.is_empty()
+}
+/// Asks for an event of nobody's: the application may capture its streams, or may have destroyed them.
+fn is_lost<D: Dialect>(device: &DriverDevice<D>) -> bool {
+    let asked = device.enter().and_then(|on| device.events().take(&on, false)?.is_complete());
+    asked.is_err_and(|error| error.kind().is_gone())
 }

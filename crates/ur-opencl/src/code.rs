@@ -90,12 +90,15 @@ impl Module {
             let why = "the native program is built for none of the context's devices: call clBuildProgram first";
             return Err(Error::new(ErrorKind::NotBuilt, why));
         }
-        let program = Own::adopted(raw, is_owned)?;
         let module = |device: Arc<DriverDevice>| {
             let target = Target::of(context, &device);
-            Ok((device, Self { program: program.again()?, target }))
+            Ok((device, Self { program: Own::adopted(raw, false)?, target }))
         };
-        devices.into_iter().map(module).collect()
+        let modules = devices.into_iter().map(module).collect::<Result<_>>()?;
+        if is_owned {
+            drop(Own::given(raw)); // not before nothing can fail: it stays the caller's then
+        }
+        Ok(modules)
     }
 }
 /// A kernel on a device.

@@ -255,11 +255,21 @@ impl Lane {
         // Told before it runs: no later than that is it submitted.
         let submitted = if profile == Profile::Off { 0 } else { device::now(&self.device) };
         let linked = Linked { waits: &awaited.events, event };
-        match *what.command {
+        let mut rows = vec![];
+        let put = match *what.command {
             Command::HostCall(call) => self.call(call.clone(), what.order, linked, &mut behind),
-            _ => execute(&self.native, self.can, what, linked),
+            _ => execute(&self.native, self.can, (what.command, what.order), (linked, &mut rows)),
+        };
+        if let Err(error) = put {
+            drop(made.take().map(Own::given));
+            // What stands in for signals of others ends, for which the rows before the one that was refused wait.
+            drop((risks, awaited));
+            if what.must_be_over() && !rows.is_empty() {
+                let _refused = repeated(|| self.native.flush());
+                rows.iter().for_each(|row| wait_for_taken(|| Ok(native::status(row)?.is_final())));
+            }
+            return Err(error);
         }
-        .inspect_err(|_| drop(made.take().map(Own::given)))?;
         let others = behind.iter().filter(|debt| debt.is_of_others());
         others.clone().for_each(|debt| debt.add_to(&mut risks.owed));
         if what.order == Order::Both {
@@ -270,7 +280,8 @@ impl Lane {
         self.put.store(number, Release); // whoever counts has the turn
         let Some(event) = made.map(Own::given) else { return Ok(None) };
         let noted = timed.map(|timed| self.time(timed, &event)).transpose();
-        drop(risks);
+        // What stands in for signals of others ends with it, which the waits below are for.
+        drop((risks, awaited));
         let events = match noted {
             Ok(Some(noted)) => (noted, Some(event)),
             Ok(None) => (event, None),
@@ -281,7 +292,6 @@ impl Lane {
                 return Err(error);
             }
         };
-        drop(awaited); // what stands in for signals of others ends with it, which the wait below is for
         let end = End::new(events, (Arc::clone(self), number), (profile, submitted), behind);
         if what.completion.is_awaited() {
             end.wait(None).inspect_err(|_| {

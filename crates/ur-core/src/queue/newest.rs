@@ -11,7 +11,7 @@ use crate::{
     command::{Ready, Usage, Used},
     memory::{
         image_layout,
-        newest::{Arrival, Before, End, Newest, Segment, Side, Writer},
+        newest::{Arrival, Before, End, Newest, Segment, Side, Writer, Writers},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
 };
@@ -27,8 +27,8 @@ use std::{
 };
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
-    Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
-    Streams, Submission, Types, Wait, repeated, wait_for_taken,
+    Address, Command, Completion, ErrorKind, ImageCopy, ImageDesc, ImageEnd, Order, Status,
+    StreamRequest, Streams, Submission, Types, Wait, repeated, wait_for_taken,
 };
 use ur_lock::locked;
 
@@ -173,7 +173,13 @@ fn submit_behind_copies<D: HasStreams>(
         if writes {
             record_native(queue, &uses, is_captured); // the application may have been called although it failed
         }
-        return Ok(submitted?.filter(|_| what.completion != Completion::None));
+        let made = submitted?;
+        // A device may be lost after the copies were submitted.
+        let is_lost = |arrival: &Arrival<_>| has_lost::<D>(&arrival.behind);
+        if what.completion.is_awaited() && arrivals.iter().any(is_lost) {
+            return Err(lost_contents());
+        }
+        return Ok(made.filter(|_| what.completion != Completion::None));
     };
     let mut made = match submitted {
         Ok(made) => made,
@@ -481,8 +487,7 @@ impl<D: HasStreams> Storage<D> {
             }
             _ => None,
         };
-        // If the device of a command is lost, so is the oldest of its commands that is not complete.
-        if writers.first().and_then(|oldest| oldest.end.point()).is_some_and(is_lost::<D>) {
+        if run.iter().any(|one| is_unwritten::<D>(&one.sides[from])) {
             return Err(lost_contents());
         }
         if need == Need::CompleteContents && !writers.is_empty() {
@@ -591,15 +596,23 @@ impl Behind {
 /// Whether the device was lost before the command was complete.
 fn is_lost<D: HasStreams>(point: &D::Point) -> bool {
     // Of a command that failed the driver says at once how.
-    let has_failed = matches!(D::status(point), Ok(Status::Failed));
-    let how = || <D as Streams>::wait(point, None).map_err(|error| error.kind());
-    has_failed && how() == Err(ur_hal::ErrorKind::DeviceLost)
+    let has_failed = matches!(repeated(|| D::status(point)), Ok(Status::Failed));
+    let how = || repeated(|| <D as Streams>::wait(point, None)).map_err(|error| error.kind());
+    has_failed && how() == Err(ErrorKind::DeviceLost)
+}
+/// Whether a lost device was to write some of these: if it is lost, so is the oldest of its commands that is not complete.
+fn has_lost<D: HasStreams>(writers: &Writers<D::Point>) -> bool {
+    writers.all().first().and_then(|oldest| oldest.end.point()).is_some_and(is_lost::<D>)
+}
+/// Whether a lost device was to write these bytes, here or where they were copied from.
+fn is_unwritten<D: HasStreams>(Side { written, arrival, .. }: &Side<D::Point>) -> bool {
+    has_lost::<D>(written) || arrival.iter().any(|arrival| has_lost::<D>(&arrival.behind))
 }
 /// The error of a copy of what nobody can have.
 #[cold]
 fn lost_contents() -> ur_hal::Error {
     let why = "the newest contents were being written by a device that was lost: write all of these bytes on another one";
-    ur_hal::Error::new(ur_hal::ErrorKind::DependencyFailed, why)
+    ur_hal::Error::new(ErrorKind::DependencyFailed, why)
 }
 /// Forgets the points that have been reached, and those that failed, but not what a lost device was to write. Contents
 /// that did not arrive are not there.
@@ -615,14 +628,19 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
-        side.written.forget(is_written);
+        match side.is_newest {
+            true => side.written.forget(is_written),
+            false => side.written.forget(is_over),
+        }
         side.failed.forget(is_over);
         let Some(arrival) = &mut side.arrival else { continue };
-        arrival.behind.forget(is_over);
+        arrival.behind.forget(is_written);
         match status(&arrival.point) {
             Status::Submitted | Status::Running => continue,
-            Status::Complete => {}
-            Status::Failed => side.is_newest &= !others_have,
+            Status::Complete if arrival.behind.is_empty() => {}
+            // A driver may make the copy though what it waits for was lost.
+            Status::Complete if !has_lost::<D>(&arrival.behind) => continue,
+            Status::Complete | Status::Failed => side.is_newest &= !others_have,
         }
         side.arrival = None;
     }

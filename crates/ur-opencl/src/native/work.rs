@@ -2,7 +2,6 @@
 //! queue runs (native kernels), else row by row.
 #![expect(unsafe_code, reason = "reads what queues hand back")]
 use super::{
-    event::status,
     memory::Reach,
     own::Own,
     queue::{Linked, NativeQueue, given},
@@ -11,7 +10,7 @@ use crate::{OpenCl, driver::RawEvent, image};
 use std::{ffi::c_void, mem::size_of};
 use ur_hal::{
     Address, BoxCopy, BoxSpan, Command, Error, ImageCopy, ImageEnd, Order, Pattern, Range, Result,
-    Rows, Submission, repeated, wait_for_taken,
+    Rows,
 };
 use ur_system::bytes;
 
@@ -131,23 +130,23 @@ pub fn place(
         _ => queue.marker(linked),
     }
 }
-/// Puts a command into a queue.
+/// Puts a command into a queue. Of one that is refused there may be `rows`.
 ///
 /// # Errors
 /// `Unsupported` for what such a queue does not do; the driver's own.
 pub fn execute(
     queue: &NativeQueue,
     can: Ability,
-    what: &Submission<'_, OpenCl>,
-    linked: Linked<'_>,
+    (command, order): (&Command<'_, OpenCl>, Order),
+    (linked, rows): (Linked<'_>, &mut Vec<Own<RawEvent>>),
 ) -> Result<()> {
-    let (work, pattern) = match *what.command {
+    let (work, pattern) = match *command {
         // Hints are none here: memory is where it is used.
         Command::Barrier
         | Command::Timestamp
         | Command::Prefetch { .. }
         | Command::Advise { .. } => {
-            return place(queue, can, what.order, linked);
+            return place(queue, can, order, linked);
         }
         Command::Copy { to, from, bytes } => {
             if to.get().abs_diff(from.get()) >= bytes {
@@ -200,31 +199,21 @@ pub fn execute(
     if pattern.is_some() {
         return Error::unsupported("fills with patterns of such lengths");
     }
-    row_by_row(queue, (&work, what.must_be_over()), linked)
+    row_by_row(queue, &work, (linked, rows))
 }
-/// Copies that one command stands for, each by itself. `must_be_over`: also those before one that is refused.
+/// Copies that one command stands for, each by itself.
 fn row_by_row(
     queue: &NativeQueue,
-    (work, must_be_over): (&Work, bool),
-    linked: Linked<'_>,
+    work: &Work,
+    (linked, rows): (Linked<'_>, &mut Vec<Own<RawEvent>>),
 ) -> Result<()> {
-    let mut all: Vec<Own<RawEvent>> = vec![];
-    let put = |all: &mut Vec<Own<RawEvent>>| {
-        for (to, from, bytes) in work.rows() {
-            let (to, from) = (Address::new(to), Address::new(from));
-            let Some((to, from)) = to.zip(from) else { continue };
-            let mut made = None;
-            queue
-                .copy((to, from, bytes), Linked { waits: linked.waits, event: Some(&mut made) })?;
-            all.push(given(made)?);
-        }
-        let waits: Vec<_> = all.iter().map(Own::raw).collect();
-        queue.marker(Linked { waits: &waits, ..linked })
-    };
-    let done = put(&mut all);
-    if done.is_err() && must_be_over {
-        let _refused = repeated(|| queue.flush());
-        all.iter().for_each(|row| wait_for_taken(|| Ok(status(row)?.is_final())));
+    for (to, from, bytes) in work.rows() {
+        let (to, from) = (Address::new(to), Address::new(from));
+        let Some((to, from)) = to.zip(from) else { continue };
+        let mut made = None;
+        queue.copy((to, from, bytes), Linked { waits: linked.waits, event: Some(&mut made) })?;
+        rows.push(given(made)?);
     }
-    done
+    let waits: Vec<_> = rows.iter().map(Own::raw).collect();
+    queue.marker(Linked { waits: &waits, ..linked })
 }
