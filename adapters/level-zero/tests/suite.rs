@@ -361,7 +361,7 @@ fn the_adapter_works_on_what_intels_devices_and_drivers_are_like() {
         let environment = [("ZE_SOFTWARE_PROFILE", profile)];
         let arguments: Vec<_> = filters.iter().flat_map(|filter| ["--filter", *filter]).collect();
         let Some(out) = judge(&world, "level_zero_v2", &environment, &arguments) else { return };
-        assert!(passed(&out) > 100, "{profile}: {}", text(&out.stdout));
+        assert!(passed(&out) > 60, "{profile}: {}", text(&out.stdout));
     }
 }
 
