@@ -1,6 +1,5 @@
 //! What is left when a device is lost: here one whose kernel used an address that it does not reach. Each test runs in a process
 //! of its own, since the device stays lost in it.
-#![expect(clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
 mod c;
 #[path = "../../level-zero/tests/c/calls.rs"]
 mod calls;

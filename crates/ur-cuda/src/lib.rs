@@ -21,7 +21,6 @@ pub mod driver;
 mod foreign;
 mod image;
 mod lane;
-mod lost_signals;
 mod mem;
 pub mod native;
 mod objects;
@@ -80,7 +79,7 @@ pub struct Statics<D: Dialect> {
     allocations: PerProcess<OfProcess<over_driver::memory::Memory<Family<D>>>>,
     queues_now: work::QueueRegistry<D>,
     shared_words: shared_words::RegisteredPieces<D>,
-    lost_signals: lost_signals::Watch,
+    lost_signals: shared_words::LossWatch,
     staging: staging::Pool<D>,
     utility: native::own_streams::UtilityStreams<D>,
 }
@@ -93,7 +92,7 @@ impl<D: Dialect> Statics<D> {
             allocations: PerProcess::new(),
             queues_now: work::QueueRegistry::new(),
             shared_words: shared_words::RegisteredPieces::new(),
-            lost_signals: lost_signals::Watch::new(),
+            lost_signals: shared_words::LossWatch::new(),
             staging: staging::Pool::new(),
             utility: native::own_streams::UtilityStreams::new(),
         }

@@ -17,7 +17,6 @@ use super::{
     context::DriverContext,
     device,
     driver::{Dialect, RawEvent, RawStream},
-    lost_signals,
     native::{
         event::NativeEvent,
         stream::{self as native, StreamHome},
@@ -74,7 +73,7 @@ fn signal<D: Dialect>(
     let word = Word::of_counter(work, &on, counter)?;
     let written = put(work, what, |stream| stream.write_value(word.at(), word_of(value)));
     word.keep(work, Some(counter)); // after the write was enqueued
-    lost_signals::watch::<D>();
+    shared_words::watch_for_loss::<D>();
     written.map(drop)
 }
 /// Lets the application enqueue commands of its own on the first lane, between two barriers.

@@ -63,6 +63,21 @@ raws! {
     RawEvent;
 }
 
+/// The call that a test has the driver refuse.
+#[cfg(test)]
+pub(super) mod refusal {
+    use std::cell::Cell;
+    thread_local! {
+        /// How many more calls of this thread the driver takes before it refuses one; `None`: it takes all.
+        pub static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+    /// Whether it is this one.
+    pub fn is_now() -> bool {
+        let left = LEFT.get();
+        LEFT.set(left.and_then(|left| left.checked_sub(1)));
+        left == Some(0)
+    }
+}
 /// What a driver call came to.
 #[must_use]
 #[derive(Clone, Copy)]
@@ -188,7 +203,7 @@ macro_rules! functions {
                 pub unsafe fn $name(&self, $($arg: $ty),*) -> Outcome {
                     let call = concat!($symbol $(, " or ", $second)?);
                     #[cfg(test)]
-                    if super::tests::is_refused() {
+                    if refusal::is_now() {
                         return Outcome::of(call, Some(CL_OUT_OF_RESOURCES));
                     }
                     // SAFETY: forwarded to the caller.

@@ -2,9 +2,8 @@
 //! caller's when the call returns, and a queue is not finished before its commands are. On the first platform that there is;
 //! without one the tests are skipped.
 #![expect(unsafe_code, clippy::undocumented_unsafe_blocks, reason = "plays the C caller")]
-use crate::TABLE;
+use crate::{TABLE, driver::refusal::LEFT};
 use std::{
-    cell::Cell,
     ffi::c_void,
     ptr::{null, null_mut},
     sync::{
@@ -16,16 +15,6 @@ use std::{
 };
 use ur_sys::{ur_queue_flags_t as Flags, ur_result_t as R, *};
 
-thread_local! {
-    /// How many more calls of this thread the driver takes before it refuses one; `None`: it takes all.
-    static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
-}
-/// Whether the driver is to refuse this call.
-pub(super) fn is_refused() -> bool {
-    let left = LEFT.get();
-    LEFT.set(left.and_then(|left| left.checked_sub(1)));
-    left == Some(0)
-}
 /// Makes a call of which the `nth` call of the driver is refused; also returns whether there was one.
 fn refusing<T>(nth: usize, call: impl FnOnce() -> T) -> (T, bool) {
     LEFT.set(Some(nth));

@@ -533,7 +533,9 @@ fn devices_agree_on_what_a_write_left_however_often_the_driver_refuses() {
         refuser.times(times);
         refuser.each(|nth| {
             let mem = buffer(&first, b'o');
-            [&first, &second].map(|one| assert_eq!(read(one, mem), [b'o'; BYTES])); // each has it
+            for one in [&first, &second] {
+                assert_eq!(read(one, mem), [b'o'; BYTES]); // each has it
+            }
             let host: *mut u8 = Box::leak(Box::new([b'w'; BYTES])).as_mut_ptr();
             let behind = Behind::new(&first, flags);
             behind.open_soon();

@@ -1,4 +1,5 @@
 //! Has the software driver refuse calls of a thread. Tests that need it say so and are skipped on any other driver.
+#![allow(dead_code, reason = "each test binary uses its own part")]
 use crate::c::REFUSER;
 use std::{ffi::c_char, ptr::null};
 
