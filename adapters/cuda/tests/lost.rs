@@ -15,8 +15,8 @@ use ur_sys::{ur_queue_flags_t as Flags, ur_result_t as R, *};
 const BYTES: usize = 4096;
 
 #[test]
-fn what_a_lost_device_was_to_write_is_nowhere_until_another_has_written_it() {
-    let name = "what_a_lost_device_was_to_write_is_nowhere_until_another_has_written_it";
+fn what_a_lost_device_was_to_write_is_read_by_nobody() {
+    let name = "what_a_lost_device_was_to_write_is_read_by_nobody";
     if !is_alone(name, &[]) {
         return;
     }
@@ -47,18 +47,11 @@ fn what_a_lost_device_was_to_write_is_nowhere_until_another_has_written_it() {
     assert_eq!(fill(&lost, b'b', BYTES), R::SUCCESS);
     gate.open();
     assert_eq!(call!(queue.finish(lost.queue)), R::ERROR_DEVICE_LOST);
-    assert_eq!(read(&well).0, R::ERROR_IN_EVENT_LIST_EXEC_STATUS);
-    if std::env::var(VARIABLE).as_deref() == Ok("real") {
-        // On two H200s (driver 580) the process has lost both: each further call gets the same error.
-        return;
+    // A device that reached for what it may not takes the others of the process with it (driver 580, two H200s).
+    for one in [&well, &lost] {
+        assert_eq!(read(one).0, R::ERROR_DEVICE_LOST);
+        assert_eq!(fill(one, b'c', BYTES), R::ERROR_DEVICE_LOST);
     }
-    // The other half is still nowhere.
-    assert_eq!(fill(&well, b'c', BYTES / 2), R::SUCCESS);
-    assert_eq!(read(&well).0, R::ERROR_IN_EVENT_LIST_EXEC_STATUS);
-    assert_eq!(fill(&well, b'd', BYTES), R::SUCCESS);
-    assert_eq!(read(&well), (R::SUCCESS, [b'd'; BYTES]));
-    assert_ne!(read(&lost).0, R::SUCCESS);
-    assert_eq!(read(&well), (R::SUCCESS, [b'd'; BYTES]));
     assert_eq!(call!(mem.release(mem)), R::SUCCESS);
-    release(held);
+    assert_eq!(call!(queue.release(held)), R::SUCCESS);
 }

@@ -10,7 +10,7 @@
 use super::{
     Attribute, DriverDevice,
     driver::{Dialect, RawContext},
-    native::{context::Entered, memory::Registered, stream::Stream},
+    native::{context::Entered, event::NativeEvent, memory::Registered, stream::Stream},
     work::QueueState,
 };
 use std::{
@@ -361,8 +361,9 @@ fn owe<D: Dialect>() -> bool {
     }
     !owing.is_empty()
 }
-/// Asks for an event of nobody's: the application may capture its streams, or may have destroyed them.
+/// Asks for an event that nothing is recorded in: the application may capture its streams, also what an event recorded last, or
+/// may have destroyed them.
 fn is_lost<D: Dialect>(device: &DriverDevice<D>) -> bool {
-    let asked = device.enter().and_then(|on| device.events().take(&on, false)?.is_complete());
+    let asked = device.enter().and_then(|on| NativeEvent::create(&on, false)?.is_complete());
     asked.is_err_and(|error| error.kind().is_gone())
 }

@@ -25,8 +25,6 @@ use ur_lock::locked;
 pub struct Context {
     pub id: u64,
     pub device: i32,
-    /// The error that broke it, or 0.
-    poison: AtomicI32,
     /// The devices whose memory it can access.
     peers: Mutex<HashSet<i32>>,
     /// The default streams: the legacy one and the per-thread one.
@@ -48,22 +46,24 @@ fn contexts() -> MutexGuard<'static, Contexts> {
     locked(&CONTEXTS)
 }
 impl Context {
-    /// Returns the error that broke it, if any.
-    pub fn health(&self) -> Answer {
-        match self.poison.load(Ordering::Acquire) {
-            0 => Ok(()),
-            code => Err(Code(code)),
-        }
-    }
-    /// Marks it as broken from now on.
-    pub fn poison(&self, code: Code) {
-        self.poison.store(code.0, Ordering::Release);
-    }
     /// Waits for everything that was submitted to its streams.
     pub fn synchronize(&self) -> Answer {
         stream::of_context(self.id).iter().chain(&self.default).for_each(|s| s.tail().wait());
-        self.health()
+        health()
     }
+}
+/// The error that broke the contexts of this process, or 0.
+static POISON: AtomicI32 = AtomicI32::new(0);
+/// Returns the error that broke the contexts of this process, if any.
+pub fn health() -> Answer {
+    match POISON.load(Ordering::Acquire) {
+        0 => Ok(()),
+        code => Err(Code(code)),
+    }
+}
+/// Marks all contexts of this process as broken from now on, as a real driver does (580, on two H200s).
+pub fn poison(code: Code) {
+    POISON.store(code.0, Ordering::Release);
 }
 /// Returns the context on top of this thread's stack.
 fn top() -> Option<u64> {
@@ -90,7 +90,7 @@ pub fn of(id: u64) -> Answer<Arc<Context>> {
 pub fn current() -> Answer<Arc<Context>> {
     let id = top().ok_or(INVALID_CONTEXT)?;
     let context = of(id).map_err(|_| CONTEXT_DESTROYED)?;
-    context.health()?;
+    health()?;
     Ok(context)
 }
 /// Whether `context` is the primary context of `device`.
@@ -114,8 +114,8 @@ fn retain(device: i32) -> u64 {
     }
     let id = handle(0x0c);
     let default = [0, 1].map(|flags| Stream::new(id, device, flags, 0));
-    let (poison, peers) = (AtomicI32::new(0), Mutex::default());
-    contexts.live.insert(id, Arc::new(Context { id, device, poison, peers, default }));
+    let peers = Mutex::default();
+    contexts.live.insert(id, Arc::new(Context { id, device, peers, default }));
     contexts.primary.insert(device, (id, 1));
     id
 }

@@ -11,7 +11,7 @@ use crate::{
     command::{Ready, Usage, Used},
     memory::{
         image_layout,
-        newest::{Arrival, Before, End, Newest, Segment, Side, Writer, Writers},
+        newest::{Arrival, Before, End, Newest, Segment, Side, Writer},
     },
     over_driver::mem::{Copies, Copy, Found, Mem, Storage},
 };
@@ -27,8 +27,8 @@ use std::{
 };
 use ur_adapter::{api::Objects, error::Result, memory::UsmPtr, object::Owned};
 use ur_hal::{
-    Address, Command, Completion, ErrorKind, ImageCopy, ImageDesc, ImageEnd, Order, Status,
-    StreamRequest, Streams, Submission, Types, Wait, repeated, wait_for_taken,
+    Address, Command, Completion, ImageCopy, ImageDesc, ImageEnd, Order, Status, StreamRequest,
+    Streams, Submission, Types, Wait, repeated, wait_for_taken,
 };
 use ur_lock::locked;
 
@@ -173,13 +173,7 @@ fn submit_behind_copies<D: HasStreams>(
         if writes {
             record_native(queue, &uses, is_captured); // the application may have been called although it failed
         }
-        let made = submitted?;
-        // A device may be lost after the copies were submitted.
-        let is_lost = |arrival: &Arrival<_>| has_lost::<D>(&arrival.behind);
-        if what.completion.is_awaited() && arrivals.iter().any(is_lost) {
-            return Err(lost_contents());
-        }
-        return Ok(made.filter(|_| what.completion != Completion::None));
+        return Ok(submitted?.filter(|_| what.completion != Completion::None));
     };
     let mut made = match submitted {
         Ok(made) => made,
@@ -487,9 +481,6 @@ impl<D: HasStreams> Storage<D> {
             }
             _ => None,
         };
-        if run.iter().any(|one| is_unwritten::<D>(&one.sides[from])) {
-            return Err(lost_contents());
-        }
         if need == Need::CompleteContents && !writers.is_empty() {
             return Ok(()); // a later command brings them
         }
@@ -593,29 +584,7 @@ impl Behind {
         self == *next && !matches!(self, Self::Others { .. })
     }
 }
-/// Whether the device was lost before the command was complete.
-fn is_lost<D: HasStreams>(point: &D::Point) -> bool {
-    // Of a command that failed the driver says at once how.
-    let has_failed = matches!(repeated(|| D::status(point)), Ok(Status::Failed));
-    let how = || repeated(|| <D as Streams>::wait(point, None)).map_err(|error| error.kind());
-    has_failed && how() == Err(ErrorKind::DeviceLost)
-}
-/// Whether a lost device was to write some of these: if it is lost, so is the oldest of its commands that is not complete.
-fn has_lost<D: HasStreams>(writers: &Writers<D::Point>) -> bool {
-    writers.all().first().and_then(|oldest| oldest.end.point()).is_some_and(is_lost::<D>)
-}
-/// Whether a lost device was to write these bytes, here or where they were copied from.
-fn is_unwritten<D: HasStreams>(Side { written, arrival, .. }: &Side<D::Point>) -> bool {
-    has_lost::<D>(written) || arrival.iter().any(|arrival| has_lost::<D>(&arrival.behind))
-}
-/// The error of a copy of what nobody can have.
-#[cold]
-fn lost_contents() -> ur_hal::Error {
-    let why = "the newest contents were being written by a device that was lost: write all of these bytes on another one";
-    ur_hal::Error::new(ErrorKind::DependencyFailed, why)
-}
-/// Forgets the points that have been reached, and those that failed, but not what a lost device was to write. Contents
-/// that did not arrive are not there.
+/// Forgets the points that have been reached. Contents that did not arrive are not there.
 fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
     let status = |point: &D::Point| match D::is_settled(point) {
         true => Status::Complete,
@@ -623,24 +592,17 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         false => D::status(point).unwrap_or(Status::Submitted),
     };
     let is_over = |point: &D::Point| status(point).is_final();
-    // What a lost device was to write is remembered: it is refused to whoever needs it.
-    let is_written = |point: &D::Point| is_over(point) && !is_lost::<D>(point);
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];
-        match side.is_newest {
-            true => side.written.forget(is_written),
-            false => side.written.forget(is_over),
-        }
+        side.written.forget(is_over);
         side.failed.forget(is_over);
         let Some(arrival) = &mut side.arrival else { continue };
-        arrival.behind.forget(is_written);
+        arrival.behind.forget(is_over);
         match status(&arrival.point) {
             Status::Submitted | Status::Running => continue,
-            Status::Complete if arrival.behind.is_empty() => {}
-            // A driver may make the copy though what it waits for was lost.
-            Status::Complete if !has_lost::<D>(&arrival.behind) => continue,
-            Status::Complete | Status::Failed => side.is_newest &= !others_have,
+            Status::Complete => {}
+            Status::Failed => side.is_newest &= !others_have,
         }
         side.arrival = None;
     }
