@@ -303,19 +303,25 @@ impl<D: Dialect> ur_hal::Moment for Moment<D> {
 /// `INVALID_OPERATION` if a queue's stream is being captured and cannot be waited for; else the driver's
 /// error, also those of the commands.
 fn finish<D: Dialect>(moments: &[Moment<D>]) -> Result<()> {
+    // Does not stop at an error: on return all are complete whose device is not lost. That one is lost is told last.
+    let mut done = Ok(());
+    let mut note = |next: Result<()>| {
+        done = match std::mem::replace(&mut done, Ok(())) {
+            Err(error) if error.kind().is_gone() => next.and(Err(error)),
+            earlier => earlier.and(next),
+        };
+    };
     let mut marks = vec![];
     for moment in moments.iter().filter(|moment| !moment.has_passed()) {
         let (Some(lane), device) = (moment.in_lane(), &moment.work.device) else { continue };
-        match lane.mark(device, &device.enter()?)? {
-            Mark::Nothing => {}
-            Mark::Event(event) => marks.push(event),
-            Mark::Captured => return Err(captured("waiting for all queues of the context")),
+        match device.enter().and_then(|on| lane.mark(device, &on)) {
+            Ok(Mark::Nothing) => {}
+            Ok(Mark::Event(event)) => marks.push(event),
+            Ok(Mark::Captured) => note(Err(captured("waiting for all queues of the context"))),
+            Err(error) => note(Err(error)),
         }
     }
-    let mut done = Ok(());
-    for mark in marks {
-        done = done.and(mark.wait()); // does not stop at an error: all are complete on return
-    }
+    marks.iter().for_each(|mark| note(mark.wait()));
     done
 }
 /// The points of everything submitted so far to queues of the context with this handle, or of all contexts if
