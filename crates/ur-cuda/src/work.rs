@@ -304,7 +304,7 @@ impl<D: Dialect> ur_hal::Moment for Moment<D> {
 /// error, also those of the commands.
 fn finish<D: Dialect>(moments: &[Moment<D>]) -> Result<()> {
     // Does not stop at an error: on return all are complete whose device is not lost. That one is lost is told last.
-    let mut done = Ok(());
+    let mut done: Result<()> = Ok(());
     let mut note = |next: Result<()>| {
         done = match std::mem::replace(&mut done, Ok(())) {
             Err(error) if error.kind().is_gone() => next.and(Err(error)),
