@@ -343,12 +343,17 @@ pub(super) fn watch_for_loss<D: Dialect>() {
 fn look_for_loss<D: Dialect>() {
     let LossWatch(runs) = &D::statics().lost_signals;
     let mut idle = 0;
-    while idle < IDLE_PAUSES || {
-        runs.store(false, SeqCst);
-        owe::<D>() && !runs.swap(true, SeqCst)
-    } {
+    loop {
         sleep(PAUSE);
         idle = if owe::<D>() { 0 } else { idle + 1 };
+        if idle < IDLE_PAUSES {
+            continue;
+        }
+        runs.store(false, SeqCst);
+        // Who has come to owe a signal just before saw that this thread ran.
+        if !owe::<D>() || runs.swap(true, SeqCst) {
+            return;
+        }
     }
 }
 /// Whether any queue owes a signal. Fails those of devices that are lost.
