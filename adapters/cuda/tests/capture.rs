@@ -546,3 +546,39 @@ fn memory_in_use_in_the_default_stream_is_kept_while_a_stream_in_step_with_it_is
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+#[test]
+fn an_out_of_order_queue_is_captured_as_a_whole_and_goes_on_afterwards() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+    let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let (mut queue, mut native) = (ur_queue_handle_t::NULL, 0);
+    let (context, device) = (cuda.context, cuda.device);
+    assert_eq!(call!(queue.create(context, device, &properties, &mut queue)), R::SUCCESS);
+    assert_eq!(call!(queue.get_native_handle(queue, null_mut(), &mut native)), R::SUCCESS);
+    let at = cuda.device_memory(4096);
+    let fills = || [(); 16].map(|()| fill(queue, at, 4096).unwrap());
+    for (mode, name) in MODES {
+        let before = fills();
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS, "{name}");
+        begin(native, mode);
+        let captured = fills();
+        let barrier = call!(enqueue.events_wait_with_barrier(queue, 0, null(), null_mut()));
+        assert_eq!(barrier, R::SUCCESS, "{name}");
+        for event in &captured {
+            assert_eq!(call!(event.wait(1, event)), R::ERROR_INVALID_OPERATION, "{name}");
+        }
+        assert_eq!(end(native), 0, "{name}");
+        let after = fills();
+        for event in before.iter().chain(&after) {
+            assert_eq!(call!(event.wait(1, event)), R::SUCCESS, "{name}");
+        }
+        [before, captured, after]
+            .as_flattened()
+            .iter()
+            .for_each(|event| cuda.release_event(*event));
+    }
+    cuda.free(at);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+}

@@ -150,7 +150,7 @@ impl<D: Dialect> Lane<D> {
         number: u64,
         fence: impl FnOnce() -> Option<Arc<Pooled<D>>>,
     ) -> Result<()> {
-        if self.fenced.load(Acquire) >= number {
+        if self.is_fenced(number) {
             return Ok(());
         }
         if let Some(event) = fence() {
@@ -273,6 +273,10 @@ impl<D: Dialect> Lane<D> {
             }
         };
         last.record(&self.stream)
+    }
+    /// Whether it waits for the barrier with this number.
+    pub(super) fn is_fenced(&self, number: u64) -> bool {
+        self.fenced.load(Acquire) >= number
     }
     /// For a stream of the application: records the end of the queue's commands, after which the stream is
     /// not used.

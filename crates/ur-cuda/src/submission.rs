@@ -58,9 +58,13 @@ pub(super) fn put<D: Dialect>(
         }
     }
     let turn = if what.order == Order::Both { work.barrier_turn() } else { None };
-    work.keep_behind_barrier(lane)?;
-    if what.order != Order::Free {
-        work.gather(&on, lane)?;
+    if is_captured {
+        work.check_alone(lane, what.order)?;
+    } else {
+        work.keep_behind_barrier(lane)?;
+        if what.order != Order::Free {
+            work.gather(&on, lane)?;
+        }
     }
     let marks = match what.completion.wants_point() {
         true => Marks::begin(device, &on, stream, what.profile)?,
@@ -96,7 +100,7 @@ pub(super) fn put<D: Dialect>(
         if !is_captured {
             surely(&|| lane.note_last(device, &on))?;
         }
-        if what.order == Order::Both {
+        if what.order == Order::Both && !is_captured {
             surely(&|| work.set_fence(&on, lane))?;
         }
         drop(turn);

@@ -13,7 +13,7 @@ use std::sync::{
     Arc, Mutex, MutexGuard, OnceLock,
     atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*},
 };
-use ur_hal::{Moment as _, Result, StreamState, StreamStates, unless_gone};
+use ur_hal::{Error, Moment as _, Order, Result, StreamState, StreamStates, unless_gone};
 use ur_ipc::arena;
 use ur_lock::locked;
 
@@ -111,8 +111,15 @@ impl<D: Dialect> QueueState<D> {
         let fresh = Lane::new(stream.never_waiting(Arc::clone(&self.device)));
         Ok(place.get_or_init(|| fresh))
     }
-    /// The lane for the next command.
+    /// The lane for the next command: while the application captures the first one, which alone it may have, that one, so that
+    /// all commands are captured.
     pub(super) fn next(&self, on: &Entered<D>) -> Result<&Lane<D>> {
+        if let Some(first) = self.lanes[0].get()
+            && !self.is_in_order()
+            && first.is_capturing()?
+        {
+            return Ok(first);
+        }
         let number = match self.lanes.len() {
             1 => 0,
             many => self.next.fetch_add(1, Relaxed) % many, // a counter only: any lane may be chosen
@@ -210,6 +217,26 @@ impl<D: Dialect> QueueState<D> {
             }
         }
         Ok(())
+    }
+    /// Checks that a command of this order in `lane`, which is captured, waits for nothing that runs in the others: the driver
+    /// would end the capture.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION`.
+    pub(super) fn check_alone(&self, lane: &Lane<D>, order: Order) -> Result<()> {
+        let is_behind = match order {
+            Order::Free => false,
+            _ => {
+                let mut others = self.used().filter(|other| !std::ptr::eq(*other, lane));
+                others.try_fold(false, |busy, other| Ok::<_, Error>(busy || !other.is_idle()?))?
+            }
+        };
+        let fence = (!lane.is_fenced(self.fences.load(Acquire))).then(|| self.fence().clone());
+        let is_fenced = fence.flatten().map_or(Ok(true), |event| event.is_complete())?;
+        match is_behind || !is_fenced {
+            true => Err(captured("what waits for commands that run in an out-of-order queue")),
+            false => Ok(()),
+        }
     }
     /// Sets a barrier: everything submitted later waits for what is in `lane` now. The caller has had the
     /// [`barrier_turn`](Self::barrier_turn) since before it gathered the other lanes.

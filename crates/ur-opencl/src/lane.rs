@@ -287,6 +287,7 @@ impl Lane {
             Ok(None) => (event, None),
             Err(error) => {
                 if what.must_be_over() {
+                    let _refused = repeated(|| self.native.flush());
                     wait_for_taken(|| Ok(native::status(&event)?.is_final()));
                 }
                 return Err(error);

@@ -118,8 +118,8 @@ entries! {
     fn cuEventQuery(event: u64) {
         let event = of(event)?;
         event.is_recorded()?;
-        context::of(event.context).and_then(|_| context::health())?;
         let over = event.mark().as_ref().is_none_or(|m| m.ticket.is_over());
+        context::of(event.context).and_then(|_| context::health())?; // last: what was lost is over, too
         if over { Ok(()) } else { Err(NOT_READY) }
     }
     fn cuEventSynchronize(event: u64) {

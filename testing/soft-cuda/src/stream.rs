@@ -234,8 +234,8 @@ entries! {
         let stream = any(stream)?;
         capture::forbid_query(stream.id)?;
         let context = context::of(stream.context)?;
-        context::health()?;
         let idle = stream.tail().is_over() && stream.before(&context).is_empty();
+        context::health()?; // last: what was lost is over, too
         if idle { Ok(()) } else { Err(NOT_READY) }
     }
     fn cuStreamGetCtx(stream: u64, to: *mut u64) {

@@ -171,7 +171,9 @@ fn submit_behind_copies<D: HasStreams>(
     let submitted = submit_keeping(queue, &submission, ready);
     let Some(record) = record else {
         if writes {
-            record_native(queue, &uses, is_captured); // the application may have been called although it failed
+            // The application may have been called although it failed, and may have ended a capture or begun one.
+            let is_captured = D::is_captured(queue.stream()).unwrap_or(is_captured);
+            record_native(queue, &uses, is_captured);
         }
         return Ok(submitted?.filter(|_| what.completion != Completion::None));
     };
