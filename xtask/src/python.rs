@@ -31,7 +31,7 @@ const ADAPTERS: [&str; 3] = ["native_cpu", "cuda", "level_zero"];
 pub fn run(arguments: &Arguments) -> Result<()> {
     if arguments.test {
         let environment = Environment::new()?;
-        environment.install(&["maturin>=1.9,<2", "numpy", "pytest", "mypy"])?;
+        environment.install(&["maturin>=1.9,<2", "numpy", "pytest", "pytest-xdist", "mypy"])?;
         let wheels = root().join("target/python/wheels");
         adapters(true, None)?;
         environment.build(&["--profile", "dev", "--compatibility", "linux"], &wheels)?;
