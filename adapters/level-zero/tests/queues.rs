@@ -484,6 +484,7 @@ fn a_released_queue_has_sent_what_it_had_collected() {
         let (queue, mut at, pool) = (queue(&zero, flags), null_mut(), ur_usm_pool_handle_t::NULL);
         let made = call!(usm.host_alloc(zero.context, null(), pool, 64, &mut at));
         assert_eq!(made, R::SUCCESS);
+        unsafe { at.cast::<u8>().write_volatile(0) }; // it may be the memory of the other queue's fill
         let seen = || unsafe { at.cast::<u8>().read_volatile() };
         let (byte, mut event) = (5_u8, NO_EVENT);
         let (from, list) = ((&raw const byte).cast(), null());

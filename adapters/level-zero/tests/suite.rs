@@ -357,11 +357,11 @@ fn the_adapter_works_on_what_intels_devices_and_drivers_are_like() {
     // has the other families under those that have fewer here.
     let few = &["rofiling", "ipc_physical", "physical_mem", "threads::"][..];
     let more = &["queue::", "ipc_", "rofiling", "physical_mem", "virtual_mem", "threads::"];
-    for (profile, filters) in [("igpu", few), ("bmg", more), ("pvc", few)] {
+    for (profile, filters, least) in [("igpu", few, 60), ("bmg", more, 100), ("pvc", few, 60)] {
         let environment = [("ZE_SOFTWARE_PROFILE", profile)];
         let arguments: Vec<_> = filters.iter().flat_map(|filter| ["--filter", *filter]).collect();
         let Some(out) = judge(&world, "level_zero_v2", &environment, &arguments) else { return };
-        assert!(passed(&out) > 60, "{profile}: {}", text(&out.stdout));
+        assert!(passed(&out) > least, "{profile}: {}", text(&out.stdout));
     }
 }
 

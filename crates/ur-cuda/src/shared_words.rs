@@ -359,8 +359,9 @@ fn look_for_loss<D: Dialect>() {
 /// Whether any queue owes a signal. Fails those of devices that are lost.
 fn owe<D: Dialect>() -> bool {
     let owing = D::statics().queues_now.of(|work: &QueueState<D>| work.registered.owe());
+    let mut asked = BTreeMap::new(); // each device once
     for work in &owing {
-        if is_lost(&work.device) {
+        if *asked.entry(work.device.number()).or_insert_with(|| is_lost(&work.device)) {
             work.registered.fail();
         }
     }

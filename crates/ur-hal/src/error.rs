@@ -157,10 +157,8 @@ pub fn wait_for_taken(mut is_over: impl FnMut() -> Result<bool>) {
 pub fn repeated<T>(call: impl Fn() -> Result<T>) -> Result<T> {
     for _ in 1..8 {
         match call() {
-            Err(error) if error.kind() == ErrorKind::DependencyFailed || error.kind().is_gone() => {
-                return Err(error);
-            }
-            Err(_) => {}
+            Err(error)
+                if error.kind() != ErrorKind::DependencyFailed && !error.kind().is_gone() => {}
             done => return done,
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -221,6 +221,14 @@ impl Lane {
         self.over.fetch_max(put, AcqRel);
         Ok(())
     }
+    /// Waits for what the driver took of a command that is refused.
+    #[cold]
+    fn await_taken(&self, events: &[Own<RawEvent>]) {
+        if !events.is_empty() {
+            let _refused = repeated(|| self.native.flush());
+        }
+        events.iter().for_each(|one| wait_for_taken(|| Ok(native::status(one)?.is_final())));
+    }
     /// What has failed of that for which commands wait, of which this was not told yet.
     pub(super) fn take_failure(&self) -> Option<Error> {
         let mut risks = locked(&self.turn);
@@ -264,9 +272,8 @@ impl Lane {
             drop(made.take().map(Own::given));
             // What stands in for signals of others ends, for which the rows before the one that was refused wait.
             drop((risks, awaited));
-            if what.must_be_over() && !rows.is_empty() {
-                let _refused = repeated(|| self.native.flush());
-                rows.iter().for_each(|row| wait_for_taken(|| Ok(native::status(row)?.is_final())));
+            if what.must_be_over() {
+                self.await_taken(&rows);
             }
             return Err(error);
         }
@@ -287,8 +294,7 @@ impl Lane {
             Ok(None) => (event, None),
             Err(error) => {
                 if what.must_be_over() {
-                    let _refused = repeated(|| self.native.flush());
-                    wait_for_taken(|| Ok(native::status(&event)?.is_final()));
+                    self.await_taken(std::slice::from_ref(&event));
                 }
                 return Err(error);
             }

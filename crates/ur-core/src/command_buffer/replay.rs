@@ -26,7 +26,7 @@ use crate::{
         waits::{self, Waits},
     },
     profiling::Profile,
-    queue::{HasStreams, Lent, Queue, Run, lend, no_point, noted},
+    queue::{HasStreams, Lent, Queue, Run, lend, no_point, noted, surely_ended},
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -129,14 +129,8 @@ impl<D: HasStreams> Course<'_, D> {
         let waits: SmallVec<[_; FEW]> = submitted.filter(|_| !self.is_in_order()).collect();
         let barrier = Submission::new(&ur_hal::Command::Barrier);
         let barrier = Submission { waits: &waits, completion: Completion::Point, ..barrier };
-        let stream = self.taker.stream();
-        match repeated(|| D::submit(stream, &barrier)?.ok_or_else(no_point)) {
-            Ok(ended) => Some(Arc::new(Run { began: None, ended })),
-            Err(_) => {
-                wait_for_taken(|| D::is_idle(stream));
-                None
-            }
-        }
+        let ended = surely_ended::<D>(self.taker.stream(), &barrier);
+        ended.map(|ended| Arc::new(Run { began: None, ended }))
     }
     fn barrier(
         &self,

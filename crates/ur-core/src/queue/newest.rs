@@ -301,8 +301,14 @@ fn end_of<D: HasStreams>(stream: &D::Stream, made: Option<&D::Point>) -> Option<
     let waits: SmallVec<[_; 1]> = made.into_iter().map(Wait::End).collect();
     let (barrier, completion) = (Submission::new(&Command::Barrier), Completion::Point);
     let order = if made.is_some() { Order::Free } else { Order::AfterAll };
-    let barrier = Submission { waits: &waits, order, completion, ..barrier };
-    let end = repeated(|| D::submit(stream, &barrier)?.ok_or_else(no_point));
+    surely_ended::<D>(stream, &Submission { waits: &waits, order, completion, ..barrier })
+}
+/// The point of a barrier behind what has been submitted. If the driver makes none, the stream is waited for, and there is none.
+pub(crate) fn surely_ended<D: HasStreams>(
+    stream: &D::Stream,
+    barrier: &Submission<'_, D>,
+) -> Option<D::Point> {
+    let end = repeated(|| D::submit(stream, barrier)?.ok_or_else(no_point));
     end.inspect_err(|_| {
         let _refused = D::flush(stream); // then it does not run
         wait_for_taken(|| D::is_idle(stream));

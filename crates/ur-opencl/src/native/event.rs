@@ -71,9 +71,10 @@ pub fn wait(event: &Own<RawEvent>, deadline: Option<Instant>) -> Result<Status> 
     const LOOK: Duration = Duration::from_micros(20);
     let began = Instant::now();
     while began.elapsed() < LOOK {
-        match status(event) {
-            Ok(now) if now.is_final() => return Ok(now),
-            _ => {}
+        if let Ok(now) = status(event)
+            && now.is_final()
+        {
+            return Ok(now);
         }
         std::hint::spin_loop();
     }
