@@ -519,16 +519,17 @@ fn waited(event: ur_event_handle_t) -> ur_event_handle_t {
     event
 }
 
+/// What the buffer has on the device of `one`.
+fn read(one: &One, mem: ur_mem_handle_t) -> [u8; BYTES] {
+    let (mut seen, list, none) = ([0_u8; BYTES], null(), null_mut());
+    let (queue, to) = (one.queue, seen.as_mut_ptr().cast());
+    let code = call!(enqueue.mem_buffer_read(queue, mem, true, 0, BYTES, to, 0, list, none));
+    assert_eq!(code, R::SUCCESS);
+    seen
+}
 #[test]
 fn devices_agree_on_what_a_write_left_however_often_the_driver_refuses() {
     let Some(([first, second], refuser)) = One::pair().zip(Refuser::new()) else { return };
-    let read = |one: &One, mem| {
-        let (mut seen, list, none) = ([0_u8; BYTES], null(), null_mut());
-        let (queue, to) = (one.queue, seen.as_mut_ptr().cast());
-        let code = call!(enqueue.mem_buffer_read(queue, mem, true, 0, BYTES, to, 0, list, none));
-        assert_eq!(code, R::SUCCESS);
-        seen
-    };
     for (times, flags) in [3, 12].into_iter().flat_map(|times| BOTH.map(|flags| (times, flags))) {
         refuser.times(times);
         refuser.each(|nth| {
@@ -559,6 +560,66 @@ fn devices_agree_on_what_a_write_left_however_often_the_driver_refuses() {
                 "{at}: {:?}",
                 seen.map(|one| one[0])
             );
+            behind.end(&first);
+            assert_eq!(call!(mem.release(mem)), R::SUCCESS);
+            calls
+        });
+    }
+    refuser.times(1);
+}
+
+/// A native command: fills the buffer, through its native handle, with what its queue does next.
+struct Writes {
+    at: *mut c_void,
+    /// Whether it was called, and whether the driver took the fill.
+    has_written: Option<bool>,
+}
+unsafe extern "C" fn writes(queue: ur_queue_handle_t, data: *mut c_void) {
+    let me = unsafe { &mut *data.cast::<Writes>() };
+    let (byte, list, none) = (b'w', null(), null_mut());
+    let from = (&raw const byte).cast();
+    let code = call!(enqueue.usm_fill(queue, me.at, 1, from, BYTES, 0, list, none));
+    me.has_written = Some(code == R::SUCCESS);
+}
+#[test]
+fn devices_agree_on_what_a_native_command_left_however_often_the_driver_refuses() {
+    let Some(([first, second], refuser)) = One::pair().zip(Refuser::new()) else { return };
+    for times in [1, 3, 12] {
+        refuser.times(times);
+        refuser.each(|nth| {
+            let mem = buffer(&first, b'o');
+            for one in [&first, &second] {
+                assert_eq!(read(one, mem), [b'o'; BYTES]); // each has it
+            }
+            let mut native = 0;
+            let code = call!(mem.get_native_handle(mem, first.device, &mut native));
+            assert_eq!(code, R::SUCCESS);
+            let at = std::ptr::with_exposed_provenance_mut(native);
+            let mut me = Writes { at, has_written: None };
+            let data = (&raw mut me).cast();
+            let behind = Behind::new(&first, NO_FLAGS);
+            behind.open_soon();
+            let (code, calls) = refuser.during(nth, || {
+                let (queue, mems, list, none) = (behind.queue, &mem, null(), null_mut());
+                call!(enqueue_exp.native_command_exp(
+                    queue,
+                    Some(writes),
+                    data,
+                    1,
+                    mems,
+                    null(),
+                    0,
+                    list,
+                    none
+                ))
+            });
+            assert!(nth.is_some() || code == R::SUCCESS, "{code:?}");
+            assert!(me.has_written.is_some() || code != R::SUCCESS, "it was not called");
+            assert_eq!(call!(queue.finish(behind.queue)), R::SUCCESS);
+            let left = if me.has_written == Some(true) { b'w' } else { b'o' };
+            let seen = [&first, &second].map(|one| read(one, mem));
+            let at = format!("{times} calls from {nth:?} on: {code:?}, {:?}", me.has_written);
+            assert_eq!(seen, [[left; BYTES]; 2], "{at}");
             behind.end(&first);
             assert_eq!(call!(mem.release(mem)), R::SUCCESS);
             calls
