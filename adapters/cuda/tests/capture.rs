@@ -9,11 +9,11 @@ mod usm;
 use c::*;
 use libloading::Library;
 use std::{
-    ffi::c_void,
+    ffi::{c_char, c_void},
     ptr::{null, null_mut},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock,
-        atomic::{AtomicBool, Ordering::*},
+        atomic::{AtomicBool, AtomicUsize, Ordering::*},
         mpsc,
     },
     thread,
@@ -64,19 +64,28 @@ fn end(stream: usize) -> i32 {
     }
     code
 }
-/// Ends a capture and launches what was captured, which the software driver does not keep. A graph with fills is made
-/// executable in the context that is current.
-fn replay(stream: usize, context: usize) {
-    let (mut graph, mut ready) = (0_usize, 0_usize);
+/// Ends a capture and launches what was captured so often, each time `before` and `after` something. A graph with fills is
+/// made executable in the context that is current.
+fn replays(
+    (stream, context): (usize, usize),
+    times: usize,
+    mut before: impl FnMut(),
+    mut after: impl FnMut(usize),
+) {
+    let (mut graph, mut ready, mut popped) = (0_usize, 0_usize, 0_usize);
     assert_eq!(driver!("cuCtxPushCurrent_v2", context => usize), 0);
     assert_eq!(driver!("cuStreamEndCapture", stream => usize, &mut graph => *mut usize), 0);
     let to = &mut ready;
     let made = driver!("cuGraphInstantiateWithFlags", to => *mut usize, graph => usize, 0 => u64);
-    assert_eq!((made, driver!("cuGraphLaunch", ready => usize, stream => usize)), (0, 0));
-    assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
+    assert_eq!(made, 0);
+    assert_eq!(driver!("cuGraphDestroy", graph => usize), 0); // what was made of it stays
+    for time in 0..times {
+        before();
+        assert_eq!(driver!("cuGraphLaunch", ready => usize, stream => usize), 0);
+        assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
+        after(time);
+    }
     assert_eq!(driver!("cuGraphExecDestroy", ready => usize), 0);
-    assert_eq!(driver!("cuGraphDestroy", graph => usize), 0);
-    let mut popped = 0_usize;
     assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
 }
 const MODES: [(u32, &str); 3] = [(0, "global"), (1, "thread_local"), (2, "relaxed")];
@@ -116,6 +125,18 @@ fn fill(queue: ur_queue_handle_t, at: *mut c_void, bytes: usize) -> Result<ur_ev
         code => Err(code),
     }
 }
+/// A queue of that kind, and its native stream.
+fn queue_of(cuda: &Cuda, flags: ur_queue_flags_t) -> (ur_queue_handle_t, usize) {
+    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
+    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
+    let (mut queue, mut native) = (ur_queue_handle_t::NULL, 0);
+    let (context, device) = (cuda.context, cuda.device);
+    assert_eq!(call!(queue.create(context, device, &properties, &mut queue)), R::SUCCESS);
+    assert_eq!(call!(queue.get_native_handle(queue, null_mut(), &mut native)), R::SUCCESS);
+    (queue, native)
+}
+const KINDS: [ur_queue_flags_t; 2] =
+    [ur_queue_flags_t(0), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE];
 fn adopted(cuda: &Cuda, stream: usize) -> Result<ur_queue_handle_t, R> {
     let mut queue = ur_queue_handle_t::NULL;
     let (device, none) = (cuda.device, null());
@@ -316,7 +337,6 @@ fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() 
     let (stream, at) = (stream_in(native(&cuda), 1), [(); 2].map(|()| cuda.device_memory(4096)));
     let queue = adopted(&cuda, stream).unwrap();
     let (recorded, first) = two_fills(&cuda, at);
-    let is_real = std::env::var("CAUSEWAY_CUDA").as_deref() == Ok("real");
     let run = |queue: ur_queue_handle_t| {
         let mut event = NO_EVENT;
         let code = call!(enqueue_exp.command_buffer_exp(queue, recorded, 0, null(), &mut event));
@@ -340,15 +360,12 @@ fn a_command_buffer_is_captured_as_its_commands_and_executions_take_no_notice() 
         let after = run(cuda.queue);
         assert_eq!(call!(event.wait(1, &after)), R::SUCCESS, "{name}");
         assert_eq!(call!(event.wait(1, &first)), R::SUCCESS, "{name}");
-        at.into_iter().for_each(|at| cuda.write(at, &[0_u8; 4096]));
         [before, captured, after].into_iter().for_each(|event| cuda.release_event(event));
-        if is_real {
-            replay(stream, native(&cuda));
+        let clear = || at.into_iter().for_each(|at| cuda.write(at, &[0_u8; 4096]));
+        replays((stream, native(&cuda)), 2, clear, |_| {
             let filled = at.iter().all(|at| cuda.read::<u8, 4096>(*at) == [7; 4096]);
             assert!(filled, "{name}");
-        } else {
-            assert_eq!(end(stream), 0, "{name}");
-        }
+        });
     }
     cuda.release_event(first);
     assert_eq!(call!(command_buffer_exp.release_exp(recorded)), R::SUCCESS);
@@ -550,13 +567,7 @@ fn memory_in_use_in_the_default_stream_is_kept_while_a_stream_in_step_with_it_is
 fn an_out_of_order_queue_is_captured_as_a_whole_and_goes_on_afterwards() {
     let _turn = turn();
     let Some(cuda) = Cuda::new() else { return };
-    let stype = ur_structure_type_t::QUEUE_PROPERTIES;
-    let flags = ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE;
-    let properties = ur_queue_properties_t { stype, pNext: null_mut(), flags };
-    let (mut queue, mut native) = (ur_queue_handle_t::NULL, 0);
-    let (context, device) = (cuda.context, cuda.device);
-    assert_eq!(call!(queue.create(context, device, &properties, &mut queue)), R::SUCCESS);
-    assert_eq!(call!(queue.get_native_handle(queue, null_mut(), &mut native)), R::SUCCESS);
+    let (queue, native) = queue_of(&cuda, ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE);
     let at = cuda.device_memory(4096);
     let fills = || [(); 16].map(|()| fill(queue, at, 4096).unwrap());
     for (mode, name) in MODES {
@@ -581,4 +592,270 @@ fn an_out_of_order_queue_is_captured_as_a_whole_and_goes_on_afterwards() {
     }
     cuda.free(at);
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+}
+/// Counts how often it is called.
+unsafe extern "C" fn count(calls: *mut c_void) {
+    unsafe { &*calls.cast::<AtomicUsize>() }.fetch_add(1, AcqRel);
+}
+#[test]
+fn a_graph_calls_what_was_captured_and_writes_patterns_each_time_that_it_runs() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    const LONG: usize = 128;
+    let (at, bytes) = (cuda.device_memory(8192), 4096);
+    let (rows, pitch, width, height) = (at.wrapping_byte_add(4096), 64, 30, 8);
+    for flags in KINDS {
+        let ((queue, stream), calls) = (queue_of(&cuda, flags), AtomicUsize::new(0));
+        let none = null_mut();
+        begin(stream, 2);
+        let data = (&raw const calls).cast_mut().cast();
+        let called =
+            call!(enqueue_exp.host_task_exp(queue, Some(count), data, null(), 0, null(), none));
+        assert_eq!(called, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+        // The patterns are the caller's again when the calls have returned.
+        let mut long: [u8; LONG] = std::array::from_fn(|i| i as u8);
+        let from = long.as_ptr().cast();
+        let filled = call!(enqueue.usm_fill(queue, at, LONG, from, bytes, 0, null(), none));
+        assert_eq!(filled, R::SUCCESS);
+        long.fill(0xee);
+        let mut odd = [1_u8, 2, 3, 4];
+        let from = odd.as_ptr().cast();
+        let filled =
+            call!(enqueue.usm_fill_2d(queue, rows, pitch, 4, from, width, height, 0, null(), none));
+        assert_eq!(filled, R::SUCCESS);
+        odd.fill(0xee);
+        std::hint::black_box((long, odd));
+        let clear = || cuda.write(at, &[0_u8; 8192]);
+        replays((stream, native(&cuda)), 3, clear, |time| {
+            assert_eq!(calls.load(Acquire), time + 1, "{flags:?}");
+            let seen = cuda.read::<u8, 8192>(at);
+            assert!(seen[..bytes].iter().enumerate().all(|(i, b)| *b == (i % LONG) as u8));
+            for (y, row) in seen[4096..].chunks(pitch).take(height).enumerate() {
+                let expected = |x| ((y * width + x) % 4 + 1) as u8;
+                assert!((0..width).all(|x| row[x] == expected(x)), "row {y}: {:?}", &row[..width]);
+                assert!(row[width..].iter().all(|b| *b == 0), "row {y}");
+            }
+        });
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+    cuda.free(at);
+}
+#[test]
+fn what_is_done_once_is_refused_while_a_queue_is_captured_and_the_capture_survives() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let none = null_mut();
+    let refused = R::ERROR_GRAPH_CAPTURE_UNSUPPORTED;
+    for flags in KINDS {
+        let (queue, stream) = queue_of(&cuda, flags);
+        let (at, mut buffer) = (cuda.device_memory(4096), ur_mem_handle_t::NULL);
+        let (kind, no_pool) = (ur_mem_flags_t::READ_WRITE, ur_usm_pool_handle_t::NULL);
+        let made = call!(mem.buffer_create(cuda.context, kind, 4096, null(), &mut buffer));
+        assert_eq!(made, R::SUCCESS);
+        let map = || {
+            let (mut mapped, write) = (null_mut(), ur_map_flags_t::WRITE);
+            let to = &mut mapped;
+            let code = call!(enqueue.mem_buffer_map(
+                queue,
+                buffer,
+                false,
+                write,
+                0,
+                4096,
+                0,
+                null(),
+                none,
+                to
+            ));
+            (code, mapped)
+        };
+        let unmap = |mapped| call!(enqueue.mem_unmap(queue, buffer, mapped, 0, null(), none));
+        let (code, mapped) = map();
+        assert_eq!((code, call!(queue.finish(queue))), (R::SUCCESS, R::SUCCESS));
+        begin(stream, 2);
+        let free = || call!(enqueue_exp.usm_free_exp(queue, no_pool, at, 0, null(), none));
+        assert_eq!(free(), refused);
+        assert_eq!(unmap(mapped), refused);
+        assert_eq!(map().0, refused);
+        cuda.release_event(fill(queue, at, 4096).unwrap()); // it is there
+        assert_eq!(end(stream), 0);
+        assert_eq!(unmap(mapped), R::SUCCESS);
+        let (code, mapped) = map();
+        assert_eq!((code, unmap(mapped), free()), (R::SUCCESS, R::SUCCESS, R::SUCCESS));
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        assert_eq!(call!(mem.release(buffer)), R::SUCCESS);
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+}
+#[test]
+fn a_captured_command_may_be_behind_what_is_over_and_is_refused_behind_what_runs() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let at = cuda.device_memory(4096);
+    for flags in KINDS {
+        settle(&cuda);
+        let (queue, stream) = queue_of(&cuda, flags);
+        let behind = |event: ur_event_handle_t| {
+            call!(enqueue.events_wait_with_barrier(queue, 1, &event, null_mut()))
+        };
+        let over = [fill(cuda.queue, at, 4096).unwrap(), fill(queue, at, 4096).unwrap()];
+        for queue in [cuda.queue, queue] {
+            assert_eq!(call!(queue.finish(queue)), R::SUCCESS); // nobody asks for the events
+        }
+        let gate = Gate::before(cuda.queue);
+        let runs = fill(cuda.queue, at, 4096).unwrap();
+        begin(stream, 0);
+        for event in over {
+            assert_eq!(behind(event), R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+        }
+        assert_eq!(behind(runs), R::ERROR_INVALID_OPERATION);
+        let said = ur_adapter::error::last_error().unwrap_or_default();
+        assert!(said.contains("waiting for a command that runs"), "{said}");
+        assert_eq!(end(stream), 0);
+        gate.open();
+        assert_eq!((behind(runs), call!(queue.finish(queue))), (R::SUCCESS, R::SUCCESS));
+        over.into_iter().chain([runs]).for_each(|event| cuda.release_event(event));
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+    cuda.free(at);
+}
+/// Fills memory through the native stream.
+unsafe extern "C" fn sets(_: ur_queue_handle_t, data: *mut c_void) {
+    let [stream, at, calls] = unsafe { &mut *data.cast::<[usize; 3]>() };
+    let set = driver!("cuMemsetD8Async", *at => usize, 9 => u8, 4096 => usize, *stream => usize);
+    *calls += usize::from(set == 0);
+}
+#[test]
+fn a_native_command_is_captured_whatever_was_before_it() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let at = cuda.device_memory(4096);
+    for flags in KINDS {
+        let (queue, stream) = queue_of(&cuda, flags);
+        let mut data = [stream, at.expose_provenance(), 0];
+        let mut native_command = || {
+            let (to, none, list) = ((&raw mut data).cast(), null_mut(), null());
+            let (mems, properties) = (null(), null());
+            call!(enqueue_exp.native_command_exp(
+                queue,
+                Some(sets),
+                to,
+                0,
+                mems,
+                properties,
+                0,
+                list,
+                none
+            ))
+        };
+        assert_eq!(native_command(), R::SUCCESS);
+        let barrier = call!(enqueue.events_wait_with_barrier(queue, 0, null(), null_mut()));
+        assert_eq!((barrier, call!(queue.finish(queue))), (R::SUCCESS, R::SUCCESS));
+        begin(stream, 2);
+        let captured = native_command();
+        assert_eq!(captured, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+        let clear = || cuda.write(at, &[0_u8; 4096]);
+        replays((stream, native(&cuda)), 2, clear, |_| {
+            assert!(cuda.read::<u8, 4096>(at) == [9; 4096], "{flags:?}");
+        });
+        assert_eq!((native_command(), call!(queue.finish(queue))), (R::SUCCESS, R::SUCCESS));
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+        assert_eq!(data[2], 3);
+    }
+    cuda.free(at);
+}
+#[test]
+fn a_stream_that_the_queue_owns_may_be_captured_and_used_by_others_too() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (stream, at) = (stream_in(native(&cuda), 1), cuda.device_memory(4096));
+    let (mut queue, stype) =
+        (ur_queue_handle_t::NULL, ur_structure_type_t::QUEUE_NATIVE_PROPERTIES);
+    let properties =
+        ur_queue_native_properties_t { stype, pNext: null_mut(), isNativeHandleOwned: true };
+    let (context, device) = (cuda.context, cuda.device);
+    let (props, to) = (&properties, &mut queue);
+    let made = call!(queue.create_with_native_handle(stream, context, device, props, to));
+    assert_eq!(made, R::SUCCESS);
+    begin(stream, 0);
+    let captured = fill(queue, at, 4096).unwrap();
+    let (info, mut status) = (ur_event_info_t::COMMAND_EXECUTION_STATUS, 0_u32);
+    let into = (&raw mut status).cast();
+    assert_eq!(call!(event.get_info(captured, info, 4, into, null_mut())), R::SUCCESS);
+    assert_eq!(ur_event_status_t(status as _), ur_event_status_t::SUBMITTED);
+    assert_eq!(call!(event.wait(1, &captured)), R::ERROR_INVALID_OPERATION);
+    cuda.release_event(captured);
+    assert_eq!(end(stream), 0);
+    // What the application enqueues is waited for.
+    static DONE: AtomicBool = AtomicBool::new(false);
+    unsafe extern "C" fn slow(_: *mut c_void) {
+        thread::sleep(std::time::Duration::from_millis(50));
+        DONE.store(true, Release);
+    }
+    let function: unsafe extern "C" fn(*mut c_void) = slow;
+    let mut popped = 0_usize;
+    assert_eq!(driver!("cuCtxPushCurrent_v2", native(&cuda) => usize), 0);
+    let launched = driver!(
+        "cuLaunchHostFunc", stream => usize,
+        function => unsafe extern "C" fn(*mut c_void), null_mut() => *mut c_void
+    );
+    assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
+    assert_eq!((launched, call!(queue.finish(queue))), (0, R::SUCCESS));
+    assert!(DONE.load(Acquire));
+    cuda.free(at);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+}
+/// A function that only the software driver has.
+fn soft<T: Copy>(name: &str) -> Option<T> {
+    let driver = unsafe { Library::new("libcuda.so.1") }.ok()?;
+    let function = unsafe { driver.get::<T>(name.as_bytes()) }.ok().map(|function| *function);
+    if function.is_none() {
+        println!("skipped: the software driver alone refuses what it is told to");
+    }
+    function
+}
+#[test]
+fn a_command_that_is_refused_returns_though_a_capture_begins_meanwhile() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    type Fail = unsafe extern "C" fn(*const c_char, u64);
+    type Times = unsafe extern "C" fn(u64);
+    type Calls = unsafe extern "C" fn(*const c_char) -> u64;
+    let Some(fail) = soft::<Fail>("softCudaFail") else { return };
+    let (times, calls) =
+        (soft::<Times>("softCudaFailTimes").unwrap(), soft::<Calls>("softCudaCallsOf").unwrap());
+    let name = c"cuEventRecord".as_ptr();
+    let at = cuda.device_memory(4096);
+    for flags in KINDS {
+        let (queue, stream) = queue_of(&cuda, flags);
+        cuda.release_event(fill(queue, at, 4096).unwrap());
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        let before = unsafe { calls(name) };
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while unsafe { calls(c"cuEventRecord".as_ptr()) } < before + 10 {
+                    thread::yield_now();
+                }
+                begin(stream, 2);
+                thread::sleep(std::time::Duration::from_millis(30));
+                assert_eq!(end(stream), 0);
+            });
+            // The end of the command, and then the mark behind what the driver has of it, until the capture has begun.
+            let refuse = |so_many, before| {
+                unsafe { times(so_many) };
+                unsafe { fail(name, before) };
+            };
+            refuse(12, 0);
+            let refused = fill(queue, at, 4096);
+            refuse(1, u64::MAX);
+            assert!(refused.is_err());
+        });
+        let barrier = call!(enqueue.events_wait_with_barrier(queue, 0, null(), null_mut()));
+        assert_eq!(barrier, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
+        cuda.release_event(fill(queue, at, 4096).unwrap());
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+    cuda.free(at);
 }

@@ -125,7 +125,7 @@ impl DescribesDevices for Cpu {
         Ok([[lanes(1), lanes(2), lanes(4), lanes(8), lanes(4), lanes(8), 0]; 2])
     }
     fn free_memory(_: &Arc<DriverDevice>) -> Result<Option<u64>> {
-        Ok(Some(free_memory()))
+        Ok(free_memory())
     }
     fn cache_size(_: &Arc<DriverDevice>) -> Result<Option<u64>> {
         Ok(Some(host().cache))

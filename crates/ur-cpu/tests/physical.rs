@@ -145,6 +145,12 @@ fn an_open_without_descriptors_left_is_out_of_resources_and_names_the_limit() {
     importer.must("recover");
     importer.must(&format!("open physical p {ticket}"));
 }
+#[test]
+fn large_memory_takes_one_descriptor_and_none_to_look_whether_there_is_as_much() {
+    let (_place, mut exporter, ..) = shared();
+    exporter.must("exhaust 1");
+    exporter.must(&format!("alloc large {}", 64 << 20));
+}
 /// P4
 #[test]
 fn an_exporter_without_descriptors_left_still_serves() {

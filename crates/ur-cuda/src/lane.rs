@@ -53,7 +53,7 @@ pub struct Lane<D: Dialect> {
 }
 impl<D: Dialect> Lane<D> {
     pub(super) fn new(stream: Stream<D>) -> Self {
-        let is_lent = AtomicBool::new(!stream.is_owned());
+        let is_lent = AtomicBool::new(false);
         let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
         let (marks, last, end) = (Mutex::default(), OnceLock::new(), OnceLock::new());
@@ -88,14 +88,18 @@ impl<D: Dialect> Lane<D> {
     pub(super) fn lend(&self) {
         self.is_lent.store(true, Release);
     }
+    /// Whether code outside this adapter may enqueue commands, or capture them.
+    pub(super) fn is_lent(&self) -> bool {
+        self.is_lent.load(Acquire)
+    }
     /// Whether the stream is being captured by other code, so that commands enqueued now do not run. Streams
     /// that no other code has are not queried. A context must be current.
     pub(super) fn is_capturing(&self) -> Result<bool> {
-        Ok(self.is_lent.load(Acquire) && self.end.get().is_none() && self.stream.is_capturing()?)
+        Ok(self.is_lent() && self.end.get().is_none() && self.stream.is_capturing()?)
     }
     /// Whether the stream can neither be queried nor have events recorded now: it is captured, or it is the
     /// default stream while a stream is captured that synchronizes with it.
-    fn is_out_of_reach(&self) -> Result<bool> {
+    pub(super) fn is_out_of_reach(&self) -> Result<bool> {
         match self.is_capturing() {
             Err(error) if error.status().is_some_and(is_of_capture) => Ok(true),
             is => is,
@@ -111,7 +115,7 @@ impl<D: Dialect> Lane<D> {
     }
     /// Whether all its commands are known to be complete, without a driver query.
     pub(super) fn is_known_idle(&self) -> bool {
-        self.done.load(Acquire) == self.begun.load(Acquire) && !self.is_lent.load(Acquire)
+        self.done.load(Acquire) == self.begun.load(Acquire) && !self.is_lent()
     }
     /// Whether all its commands are complete; `false` while it is captured, because the state is unknown
     /// then. If other code may enqueue commands, the driver is always queried.
@@ -154,7 +158,11 @@ impl<D: Dialect> Lane<D> {
             return Ok(());
         }
         if let Some(event) = fence() {
-            self.stream.wait_for(&event)?;
+            match self.stream.wait_for(&event) {
+                // It was set when other code began a capture, is part of the graph, and orders nothing that runs.
+                Err(error) if error.status().is_some_and(is_of_capture) => {}
+                waits => waits?,
+            }
         }
         self.fenced.fetch_max(number, AcqRel);
         Ok(())
@@ -162,7 +170,7 @@ impl<D: Dialect> Lane<D> {
     /// The number of the last command that may use memory as old as the object with the number `since`;
     /// `None` if there is none, or all are known to be complete. Does not query the driver.
     pub(super) fn last_since(&self, since: u64) -> Option<u64> {
-        let last = if self.is_lent.load(Acquire) && self.end.get().is_none() {
+        let last = if self.is_lent() && self.end.get().is_none() {
             // Commands of other code are not counted. So this moment is counted as a command of its own,
             // which is complete when the stream has passed it.
             let here = self.begun.fetch_add(1, AcqRel) + 1;
@@ -237,6 +245,9 @@ impl<D: Dialect> Lane<D> {
         let put = self.put.load(Acquire); // before recording, as in `is_idle`
         let mark = device.events().take(on, false)?;
         mark.record(&self.stream)?;
+        if self.is_out_of_reach()? {
+            return Ok(()); // a capture has begun meanwhile, which may have the mark
+        }
         self.marks().push_back((put, Arc::new(mark)));
         self.marked.fetch_max(put, Relaxed);
         Ok(())

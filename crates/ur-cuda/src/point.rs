@@ -157,14 +157,19 @@ impl<D: Dialect> End<D> {
             CAPTURED if !stream.is_capturing()? => {
                 Err(captured("what a command elsewhere waits for"))
             }
+            // The driver would end the capture.
+            PENDING if stream.is_captured && self.status()? == Status::Submitted => {
+                Err(captured("waiting for a command that runs"))
+            }
+            PENDING if stream.is_captured => Ok(()),
             _ => Ok(stream.wait_for(&self.event)?),
         }
     }
     fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
+        self.precede(work, stream)?;
         if self.status.load(Acquire) == FAILED {
             return Err(Error::failed_dependency());
         }
-        self.precede(work, stream)?;
         for debt in self.debts.iter().filter(|debt| debt.progress() != Progress::Complete) {
             work.owe(debt.clone());
         }

@@ -76,12 +76,14 @@ fn signal<D: Dialect>(
     shared_words::watch_for_loss::<D>();
     written.map(drop)
 }
-/// Lets the application enqueue commands of its own on the first lane, between two barriers.
+/// Lets the application enqueue commands of its own on the first lane, between two barriers. The device's context is current
+/// meanwhile, which commands that name no context go to.
 fn call_native<D: Dialect>(
     work: &QueueState<D>,
     what: &Submission<'_, Family<D>>,
     call: NativeCall<'_>,
 ) -> Result<Option<Point<D>>> {
+    let _on = work.device.enter()?;
     let before = Submission { completion: Completion::None, profile: Profile::Off, ..*what };
     put(work, &before, |_| Ok(()))?;
     work.keep_first_behind_barrier()?;

@@ -3,7 +3,7 @@
 use super::{
     DriverDevice, Family,
     driver::Dialect,
-    lane::captured,
+    lane::{Lane, captured},
     native::{
         context::Entered,
         stream::{Stream, taken},
@@ -40,9 +40,10 @@ pub(super) fn put<D: Dialect>(
     // the stream is busy, a blocking command waits for the stream here, not within the driver.
     let is_busy = waits_anyway && !(what.waits.is_empty() && lane.is_known_idle());
     let plain = match (is_captured, waits_anyway) {
+        (true, _) => Some(lane.stream.capturing()),
         (false, false) => None,
         (false, true) if is_busy => Some(lane.stream.waiting().waiting_before()),
-        _ => Some(lane.stream.waiting()),
+        (false, true) => Some(lane.stream.waiting()),
     };
     let stream = plain.as_ref().unwrap_or(&lane.stream);
     // What follows may wait for a long time: record the mark for earlier deferred frees before it.
@@ -81,7 +82,7 @@ pub(super) fn put<D: Dialect>(
     let has_part = || taken() != taken_before;
     body(stream).inspect_err(|_| {
         if must_be_over && has_part() {
-            wait_for_part(device, &on, stream);
+            wait_for_part(device, &on, lane);
         }
     })?;
     let end_it = || {
@@ -118,20 +119,24 @@ pub(super) fn put<D: Dialect>(
     };
     end_it().inspect_err(|_| {
         if must_be_over {
-            wait_for_part(device, &on, stream);
+            wait_for_part(device, &on, lane);
         }
     })
 }
-/// Waits for what a stream has taken of a command that is refused. For what others submit behind it only if the driver
-/// makes no event either.
+/// Waits for what a lane has taken of a command that is refused. For what others submit behind it only if the driver
+/// makes no event either, or if other code begins to capture the lane: the event may be in the graph then.
 #[cold]
-fn wait_for_part<D: Dialect>(device: &DriverDevice<D>, on: &Entered<D>, stream: &Stream<D>) {
+fn wait_for_part<D: Dialect>(device: &DriverDevice<D>, on: &Entered<D>, lane: &Lane<D>) {
     let mark = || {
         let mark = device.events().take(on, false)?;
-        mark.record(stream).map(|()| mark)
+        mark.record(&lane.stream).map(|()| mark)
     };
-    match repeated(mark) {
-        Ok(mark) => wait_for_taken(|| mark.is_complete()),
-        Err(_) => wait_for_taken(|| stream.is_idle()),
+    let mark = repeated(mark).ok();
+    match mark.filter(|_| lane.is_out_of_reach().is_ok_and(|is| !is)) {
+        Some(mark) if lane.is_lent() => {
+            wait_for_taken(|| Ok(mark.is_complete()? || lane.is_idle()?));
+        }
+        Some(mark) => wait_for_taken(|| mark.is_complete()),
+        None => wait_for_taken(|| lane.is_idle()),
     }
 }

@@ -88,7 +88,9 @@ impl<D: Dialect> QueueState<D> {
         };
         match stream {
             Some(stream) => {
-                drop(work.lanes[0].set(Lane::new(stream.of(Arc::clone(device)))));
+                let lane = Lane::new(stream.of(Arc::clone(device)));
+                lane.lend(); // also if the queue owns it: the application has its handle
+                drop(work.lanes[0].set(lane));
             }
             // The first lane is created now, so that a driver that is out of streams reports it here.
             None => _ = work.lane(&device.enter()?, 0)?,
@@ -142,12 +144,16 @@ impl<D: Dialect> QueueState<D> {
         let number = self.fences.load(Acquire); // pairs with `set_fence`
         lane.fence(number, || self.fence().clone())
     }
-    /// Makes the first lane, which the application can get as native handle, wait for the last barrier.
+    /// Makes the first lane, which the application can get as native handle, wait for the last barrier. While it is captured,
+    /// nothing is waited for: [`check_alone`](Self::check_alone).
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
         let on = self.device.enter()?; // current until the last call of the driver
         let lane = self.lane(&on, 0)?;
         lane.lend();
-        self.keep_behind_barrier(lane)
+        match lane.is_capturing()? {
+            true => Ok(()),
+            false => self.keep_behind_barrier(lane),
+        }
     }
     /// The stream of the first lane, for commands of other code.
     ///
@@ -246,6 +252,7 @@ impl<D: Dialect> QueueState<D> {
         }
         let event = self.device.events().take(on, false)?;
         event.record(&lane.stream)?;
+        lane.check_capture("a barrier")?; // one that has begun meanwhile may have the event
         let old = self.fence().replace(Arc::new(event));
         self.fences.fetch_add(1, AcqRel); // after the event is set
         drop(old);

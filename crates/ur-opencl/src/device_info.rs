@@ -158,7 +158,8 @@ fn memory(device: &DriverDevice, name: I, answer: &mut Answer<'_>) -> Result<boo
         I::GLOBAL_MEM_SIZE => answer.value(&facts.memory[0]),
         I::MAX_MEM_ALLOC_SIZE => answer.value(&facts.memory[1]),
         I::GLOBAL_MEM_FREE if facts.can.reach == Reach::System => {
-            answer.value(&ur_system::host::free_memory().min(facts.memory[0]))
+            let Some(free) = ur_system::host::free_memory() else { return Ok(false) };
+            answer.value(&free.min(facts.memory[0]))
         }
         I::USM_HOST_SUPPORT => answer.value(&usm(CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL)),
         I::USM_DEVICE_SUPPORT => answer.value(&usm(CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL)),

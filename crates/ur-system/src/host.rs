@@ -157,11 +157,22 @@ impl Host {
     }
 }
 
-/// How many bytes of memory are available without swapping.
-pub fn free_memory() -> u64 {
-    let machine = meminfo("MemAvailable").unwrap_or(0);
-    let left = group("memory.max").zip(group("memory.current"));
-    left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used)))
+/// How many bytes of memory are available without swapping; `None` if the system does not tell, as in a container without
+/// `/proc`, or while this process has no descriptor left to read it with.
+pub fn free_memory() -> Option<u64> {
+    let machine = meminfo("MemAvailable")?;
+    let used =
+        || Some(group("memory.current")?.saturating_sub(cached(&group_text("memory.stat")?)));
+    let left = group("memory.max").zip(used());
+    Some(left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used))))
+}
+/// What a control group has of the contents of files, which is memory in use to it, but which the kernel gives up for others.
+fn cached(stat: &str) -> u64 {
+    let field = |line: &str| {
+        let (name, bytes) = line.split_once(' ')?;
+        ["active_file", "inactive_file"].contains(&name).then(|| bytes.parse().ok())?
+    };
+    stat.lines().filter_map(field).fold(0, u64::saturating_add)
 }
 
 /// The numbers of the first `count` logical processors on which this thread may run.
@@ -222,9 +233,12 @@ fn total_memory() -> u64 {
 }
 /// The number in `file` of this process's control group; `None` for "max" or without a group.
 fn group(file: &str) -> Option<u64> {
+    group_text(file)?.parse().ok()
+}
+fn group_text(file: &str) -> Option<String> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
-    read_line(&format!("/sys/fs/cgroup{path}/{file}"))?.parse().ok()
+    read_line(&format!("/sys/fs/cgroup{path}/{file}"))
 }
 /// The 128-bit FNV-1a hash of a text: an identity, not a secret.
 pub fn digest(text: &str) -> [u8; 16] {
@@ -243,7 +257,7 @@ mod tests {
         assert!(!host.name.is_empty());
         assert!(host.cores >= 1);
         assert!(host.memory > 1 << 24, "{}", host.memory);
-        assert!(free_memory() <= host.memory);
+        assert!(free_memory().is_none_or(|free| free <= host.memory));
         assert_ne!(uuid().unwrap(), [0; 16]);
     }
     /// A process in a container without `/proc` must compute the same device identity as all others.
@@ -256,6 +270,12 @@ mod tests {
                 println!("skipped: this system has no /proc, or this processor no words of its own")
             }
         }
+    }
+    #[test]
+    fn the_contents_of_files_are_no_memory_that_is_in_use() {
+        let stat = "anon 4096\nfile 12288\nshmem 8192\ninactive_anon 1\nactive_file 300\ninactive_file 4000\n";
+        assert_eq!(cached(stat), 4300);
+        assert_eq!(cached("active_file\ninactive_file x\n"), 0);
     }
     #[test]
     fn cache_sizes_are_read_with_their_unit() {

@@ -197,7 +197,9 @@ impl Memfd {
         while done < bytes {
             let now = (bytes - done).min(most);
             let at = (from + done) as u64;
-            if now >= ASK_FROM && free_memory() < (bytes - done + SPARE) as u64 {
+            if now >= ASK_FROM
+                && free_memory().is_some_and(|free| free < (bytes - done + SPARE) as u64)
+            {
                 let _ = self.discard(from, done); // may fail, see below
                 return Err(refused(COMMITTING, Errno::NOMEM, Side::Device));
             }

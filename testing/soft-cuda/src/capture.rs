@@ -1,17 +1,20 @@
 //! Stream capture: which streams are captured, which calls that forbids to which threads, and what
-//! invalidates a capture. Captured commands are not kept, so graphs of this driver cannot be launched.
-#![expect(unsafe_code, reason = "exports symbols of the driver")]
+//! invalidates a capture; and the graphs that captures make, which run the captured commands one after the other.
+#![expect(unsafe_code, reason = "exports symbols of the driver; the caller's functions")]
 use crate::{
     code::{
         Answer, CAPTURE_INVALIDATED, CAPTURE_UNSUPPORTED, CAPTURE_WRONG_THREAD, ILLEGAL_STATE,
-        IMPLICIT, INVALID_VALUE,
+        IMPLICIT, INVALID_HANDLE, INVALID_VALUE,
     },
-    raw::{get, put},
-    state, stream,
+    raw::{get, put, put_maybe},
+    state::{calling_back, handle},
+    stream,
 };
 use std::{
     cell::Cell,
-    sync::{Mutex, MutexGuard},
+    collections::HashMap,
+    ffi::c_void,
+    sync::{Arc, LazyLock, Mutex, MutexGuard},
     thread::{self, ThreadId},
 };
 use ur_lock::locked;
@@ -28,6 +31,8 @@ struct Capture {
     mode: u32,
     thread: ThreadId,
     is_valid: bool,
+    /// What becomes of it, with its handle.
+    graph: (u64, Arc<Graph>),
 }
 static CAPTURES: Mutex<Vec<Capture>> = Mutex::new(Vec::new());
 thread_local!(static MODE: Cell<u32> = const { Cell::new(GLOBAL) });
@@ -55,7 +60,6 @@ fn is_safe(name: &str) -> bool {
         "cuCtxPushCurrent_v2",
         "cuCtxSetCurrent",
         "cuEventRecord",
-        "cuGraphDestroy",
         "cuLaunchHostFunc",
         "cuLaunchKernel",
         "cuLaunchKernelEx",
@@ -65,6 +69,7 @@ fn is_safe(name: &str) -> bool {
     const SAFE_KINDS: &[&str] = &[
         "cuDeviceGet",
         "cuDeviceCanAccess",
+        "cuGraph",
         "cuMemcpy",
         "cuMemset",
         "cuPointerGet",
@@ -74,6 +79,7 @@ fn is_safe(name: &str) -> bool {
         "cuStreamIsCapturing",
         "cuStreamWait",
         "cuStreamWrite",
+        "cuUserObject",
     ];
     SAFE.contains(&name) || SAFE_KINDS.iter().any(|kind| name.starts_with(kind))
 }
@@ -95,9 +101,13 @@ pub fn is_captured(stream: u64) -> bool {
 }
 /// Whether a command submitted to the stream is captured and does not run. A command on the legacy default
 /// stream would order the captured streams, which invalidates their captures.
-pub fn takes(stream: u64, context: u64, is_legacy: bool) -> Answer<bool> {
+pub fn takes(stream: u64, context: u64, is_legacy: bool, job: &Job) -> Answer<bool> {
     if let Some(one) = captures().iter().find(|one| one.stream == stream) {
-        return if one.is_valid { Ok(true) } else { Err(CAPTURE_INVALIDATED) };
+        if !one.is_valid {
+            return Err(CAPTURE_INVALIDATED);
+        }
+        one.graph.1.push(Arc::clone(job));
+        return Ok(true);
     }
     match is_legacy && invalidate(|one| one.context == context && one.is_blocking) {
         true => Err(IMPLICIT),
@@ -113,7 +123,119 @@ pub fn forbid_synchronize(context: u64) -> Answer {
     if invalidate(|one| one.context == context) { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
 }
 
+/// A command, which runs in stream order: once, or at each launch of a graph. A failure breaks the context.
+pub type Job = Arc<dyn Fn() -> Answer + Send + Sync>;
+
+/// A graph; what was made of it, and each launch that has not ended, keeps it.
+#[derive(Default)]
+pub struct Graph {
+    nodes: Mutex<Vec<Job>>,
+    kept: Mutex<Vec<Arc<UserObject>>>,
+}
+impl Graph {
+    pub fn push(&self, node: Job) {
+        locked(&self.nodes).push(node);
+    }
+    pub fn run(&self) -> Answer {
+        let nodes = locked(&self.nodes).clone();
+        nodes.iter().try_for_each(|node| node())
+    }
+}
+/// What the caller gives to graphs: its function is called when nobody refers to it any more.
+struct UserObject {
+    data: *mut c_void,
+    destroy: extern "C" fn(*mut c_void),
+}
+// SAFETY: by the driver's contract the function may be called on any thread.
+unsafe impl Send for UserObject {}
+// SAFETY: as above; nothing else is done with it.
+unsafe impl Sync for UserObject {}
+impl Drop for UserObject {
+    fn drop(&mut self) {
+        calling_back(|| (self.destroy)(self.data));
+    }
+}
+/// What has handles: graphs, what they were made into, and the references of the caller's to objects.
+#[derive(Default)]
+struct All {
+    graphs: HashMap<u64, Arc<Graph>>,
+    executable: HashMap<u64, Arc<Graph>>,
+    objects: HashMap<u64, (Arc<UserObject>, u32)>,
+}
+fn all() -> MutexGuard<'static, All> {
+    static ALL: LazyLock<Mutex<All>> = LazyLock::new(Mutex::default);
+    locked(&ALL)
+}
+/// A new graph, without nodes, and its handle.
+pub fn add() -> (u64, Arc<Graph>) {
+    let (id, graph) = (handle(0x0f), Arc::<Graph>::default());
+    all().graphs.insert(id, Arc::clone(&graph));
+    (id, graph)
+}
+/// Ends a graph's handle.
+pub fn remove(id: u64) -> Answer {
+    let gone = all().graphs.remove(&id);
+    gone.map(drop).ok_or(INVALID_VALUE) // outside the lock
+}
+/// What a graph was made into.
+pub fn executable(id: u64) -> Answer<Arc<Graph>> {
+    all().executable.get(&id).cloned().ok_or(INVALID_HANDLE)
+}
+/// Gives up references of the caller's.
+fn release(object: u64, count: u32) -> Answer<Arc<UserObject>> {
+    let mut all = all();
+    let (kept, left) = all.objects.get_mut(&object).ok_or(INVALID_VALUE)?;
+    *left = left.checked_sub(count).filter(|_| count != 0).ok_or(INVALID_VALUE)?;
+    let kept = Arc::clone(kept);
+    let gone = if *left == 0 { all.objects.remove(&object) } else { None };
+    drop(all);
+    drop(gone);
+    Ok(kept)
+}
+
 entries! {
+    fn cuGraphDestroy(graph: u64) {
+        remove(graph)
+    }
+    fn cuGraphInstantiateWithFlags(to: *mut u64, graph: u64, flags: u64) {
+        let graph = all().graphs.get(&graph).cloned().ok_or(INVALID_VALUE)?;
+        if flags != 0 || to.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let id = handle(0x10);
+        all().executable.insert(id, graph);
+        put(to, id)
+    }
+    fn cuGraphExecDestroy(graph: u64) {
+        let gone = all().executable.remove(&graph);
+        gone.map(drop).ok_or(INVALID_VALUE)
+    }
+    fn cuUserObjectCreate(
+        to: *mut u64, data: *mut c_void, destroy: Option<extern "C" fn(*mut c_void)>, count: u32, flags: u32,
+    ) {
+        let destroy = destroy.ok_or(INVALID_VALUE)?;
+        if count == 0 || flags != 1 || to.is_null() {
+            return Err(INVALID_VALUE);
+        }
+        let id = handle(0x11);
+        all().objects.insert(id, (Arc::new(UserObject { data, destroy }), count));
+        put(to, id)
+    }
+    fn cuUserObjectRelease(object: u64, count: u32) {
+        release(object, count).map(drop)
+    }
+    fn cuGraphRetainUserObject(graph: u64, object: u64, count: u32, flags: u32) {
+        let graph = all().graphs.get(&graph).cloned().ok_or(INVALID_VALUE)?;
+        if count != 1 || flags > 1 {
+            return Err(INVALID_VALUE);
+        }
+        let kept = match flags {
+            1 => release(object, 1)?,
+            _ => all().objects.get(&object).map(|(kept, _)| Arc::clone(kept)).ok_or(INVALID_VALUE)?,
+        };
+        locked(&graph.kept).push(kept);
+        Ok(())
+    }
     fn cuThreadExchangeStreamCaptureMode(mode: *mut u32) {
         let wanted = get(mode)?;
         if wanted > RELAXED {
@@ -134,7 +256,8 @@ entries! {
             return Err(ILLEGAL_STATE);
         }
         let (context, is_blocking, thread) = (of.context, of.flags == 0, thread::current().id());
-        captures.push(Capture { stream, context, is_blocking, mode, thread, is_valid: true });
+        let graph = add();
+        captures.push(Capture { stream, context, is_blocking, mode, thread, is_valid: true, graph });
         Ok(())
     }
     fn cuStreamEndCapture(stream: u64, graph: *mut u64) {
@@ -145,11 +268,28 @@ entries! {
             return Err(CAPTURE_WRONG_THREAD);
         }
         let one = captures.swap_remove(place);
+        drop(captures);
         put(graph, 0)?;
-        if one.is_valid { put(graph, state::handle(0x0f)) } else { Err(CAPTURE_INVALIDATED) }
+        if one.is_valid {
+            return put(graph, one.graph.0);
+        }
+        remove(one.graph.0)?;
+        Err(CAPTURE_INVALIDATED)
     }
-    fn cuGraphDestroy(graph: u64) {
-        if graph == 0 { Err(INVALID_VALUE) } else { Ok(()) }
+    fn cuStreamGetCaptureInfo_v2(
+        stream: u64, status: *mut i32, number: *mut u64, graph: *mut u64, before: *mut usize, count: *mut usize,
+    ) {
+        let of = stream::any(stream)?;
+        if !before.is_null() || !count.is_null() {
+            return Err(INVALID_VALUE); // this driver has no lists of nodes
+        }
+        let captures = captures();
+        let one = captures.iter().find(|one| one.stream == of.id);
+        if let Some(one) = one.filter(|one| one.is_valid) {
+            put_maybe(number, one.graph.0);
+            put_maybe(graph, one.graph.0);
+        }
+        put(status, one.map_or(0, |one| if one.is_valid { 1 } else { 2 }))
     }
     fn cuStreamIsCapturing(stream: u64, to: *mut i32) {
         let of = stream::any(stream)?;

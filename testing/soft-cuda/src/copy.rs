@@ -2,6 +2,7 @@
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
     array::{self, Array},
+    capture,
     code::{Answer, INVALID_VALUE},
     context,
     layout::{Copy2d, Copy3d, Side2d, Side3d},
@@ -118,7 +119,7 @@ fn copy_3d(what: &Copy3d, stream: &Arc<Stream>, by: By) -> Answer {
     if size.contains(&0) {
         return Ok(());
     }
-    let lasts = from.is_pageable() || to.is_pageable();
+    let lasts = (from.is_pageable() || to.is_pageable()) && !capture::is_captured(stream.id);
     from.check(size, by.from, false, false)?;
     to.check(size, by.to, true, false)?;
     let ticket = stream.submit(move || {
@@ -144,14 +145,16 @@ entries! {
             return Err(INVALID_VALUE);
         }
         check(to, from, bytes, by)?;
-        if is_pageable(from) && !is_pageable(to) && bytes <= STAGED {
+        // A graph accesses the memory each time that it runs.
+        let is_captured = capture::is_captured(stream.id);
+        if is_pageable(from) && !is_pageable(to) && bytes <= STAGED && !is_captured {
             let mut staged = vec![0_u8; bytes as usize];
             raw::copy(staged.as_mut_ptr(), space::reach(from), staged.len());
             stream.submit(move || copy(to, staged.as_ptr().expose_provenance() as u64, bytes, by))?;
             return Ok(());
         }
         let ticket = stream.submit(move || copy(to, from, bytes, by))?;
-        if is_pageable(from) || is_pageable(to) {
+        if (is_pageable(from) || is_pageable(to)) && !is_captured {
             ticket.spin();
         }
         Ok(())

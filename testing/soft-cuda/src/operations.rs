@@ -44,6 +44,8 @@ fn longest_nap() -> Duration {
 struct Call(extern "C" fn(*mut c_void), *mut c_void);
 // SAFETY: by the driver's contract a stream may call the function on any thread.
 unsafe impl Send for Call {}
+// SAFETY: as above.
+unsafe impl Sync for Call {}
 
 entries! {
     fn cuStreamWriteValue64_v2(stream: u64, at: u64, value: u64, flags: u32) {
@@ -84,8 +86,8 @@ entries! {
         let stream = stream::of(stream)?;
         let call = Call(call.ok_or(INVALID_VALUE)?, data);
         stream.submit(move || {
-            let Call(call, data) = { call };
-            state::calling_back(|| call(data));
+            let Call(call, data) = &call;
+            state::calling_back(|| call(*data));
             Ok(())
         })?;
         Ok(())

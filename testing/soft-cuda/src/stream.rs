@@ -2,7 +2,7 @@
 //! for a while. The legacy default stream and the blocking streams wait for each other.
 #![expect(unsafe_code, reason = "exports symbols of the driver")]
 use crate::{
-    capture,
+    capture::{self, Job},
     code::{Answer, INVALID_HANDLE, INVALID_VALUE, NOT_READY, OPERATING_SYSTEM},
     context::{self, Context},
     raw::put,
@@ -21,9 +21,6 @@ const IDLE: Duration = Duration::from_millis(100);
 /// How often a thread is asked for again if the system has none.
 const TRIES: u32 = 5;
 
-/// A command, which runs in stream order. A failure breaks the context.
-pub type Job = Box<dyn FnOnce() -> Answer + Send>;
-
 /// A stream.
 pub struct Stream {
     pub id: u64,
@@ -37,7 +34,7 @@ pub struct Stream {
 }
 #[derive(Default)]
 struct Line {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<Box<dyn FnOnce() -> Answer + Send>>,
     submitted: u64,
     done: u64,
     has_thread: bool,
@@ -103,11 +100,12 @@ impl Stream {
     /// Appends a command to the stream.
     pub fn submit(
         self: &Arc<Self>,
-        job: impl FnOnce() -> Answer + Send + 'static,
+        job: impl Fn() -> Answer + Send + Sync + 'static,
     ) -> Answer<Ticket> {
         let context = context::of(self.context)?;
         let is_legacy = self.id == context.default[0].id;
-        if capture::takes(self.id, context.id, is_legacy)? {
+        let job: Job = Arc::new(job);
+        if capture::takes(self.id, context.id, is_legacy, &job)? {
             return Ok(self.tail());
         }
         let before = self.before(&context);
@@ -237,6 +235,11 @@ entries! {
         let idle = stream.tail().is_over() && stream.before(&context).is_empty();
         context::health()?; // last: what was lost is over, too
         if idle { Ok(()) } else { Err(NOT_READY) }
+    }
+    fn cuGraphLaunch(graph: u64, stream: u64) {
+        let graph = capture::executable(graph)?;
+        of(stream)?.submit(move || graph.run())?;
+        Ok(())
     }
     fn cuStreamGetCtx(stream: u64, to: *mut u64) {
         put(to, any(stream)?.context)

@@ -57,6 +57,14 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         signalled: Borrowed<'_, Self::Event>,
     ) -> Result<()>;
+    /// Whether what is enqueued now, behind these events, runs once, and is not to become part of a graph.
+    ///
+    /// # Errors
+    /// Those of the driver.
+    fn runs_now(
+        queue: Borrowed<'_, Self::Queue>,
+        events: &[Borrowed<'_, Self::Event>],
+    ) -> Result<bool>;
     /// Allocates memory through the queue itself, in stream order. Returns `None` if this driver's queues do not
     /// allocate; the core then allocates from its pools.
     ///

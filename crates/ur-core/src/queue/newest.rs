@@ -171,8 +171,9 @@ fn submit_behind_copies<D: HasStreams>(
     let submitted = submit_keeping(queue, &submission, ready);
     let Some(record) = record else {
         if writes {
-            // The application may have been called although it failed, and may have ended a capture or begun one.
-            let is_captured = D::is_captured(queue.stream()).unwrap_or(is_captured);
+            // The application may have been called although it failed, and may have ended a capture or begun one. While it
+            // cannot be known, nothing is waited for: what is captured would not end.
+            let is_captured = repeated(|| D::is_captured(queue.stream())).unwrap_or(true);
             record_native(queue, &uses, is_captured);
         }
         return Ok(submitted?.filter(|_| what.completion != Completion::None));

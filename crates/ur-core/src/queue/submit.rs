@@ -191,6 +191,9 @@ impl<D: HasStreams> TakesCommands for D {
             }
         }
     }
+    fn runs_now(queue: Borrowed<'_, Queue<D>>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
+        becomes_part_of_graph(&queue, events).map(|is| !is)
+    }
     fn allocate_in_order(
         usm: Usm,
         queue: Borrowed<'_, Queue<D>>,
@@ -199,7 +202,7 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<D>>>> {
-        if D::is_recording(&queue, events)? {
+        if becomes_part_of_graph(&queue, events)? {
             return Ok(None); // the driver would allocate now instead of at each execution: use the core's pools
         }
         match ordered::is_for_queue(usm, queue, pool)? {
@@ -213,7 +216,7 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Enqueued<Self> {
-        let refusal = match D::is_recording(&queue, events) {
+        let refusal = match becomes_part_of_graph(&queue, events) {
             Ok(false) => None,
             Ok(true) => Some(once()),
             Err(error) => Some(error),
@@ -292,6 +295,13 @@ impl<D: HasStreams> TakesCommands for D {
 }
 /// The error for freeing memory on a queue that captures.
 #[cold]
+/// Whether what is submitted now becomes part of a graph: one that the queue records, or one that other code captures.
+fn becomes_part_of_graph<D: HasStreams>(
+    queue: &Queue<D>,
+    events: &[Borrowed<'_, Event<D>>],
+) -> Result<bool> {
+    Ok(D::is_recording(queue, events)? || D::is_captured(queue.stream())?)
+}
 fn once() -> Error {
     let why =
         "memory is freed once and cannot be freed by each execution: leave it out of the capture";

@@ -6,6 +6,7 @@ pub mod context;
 pub mod device;
 pub mod event;
 pub mod execute;
+mod graph;
 pub mod ipc;
 pub mod launch;
 pub mod memory;

@@ -76,6 +76,8 @@ pub struct Stream<D: Dialect> {
     /// Whether the caller first waits for the stream before such copies: it sleeps, while the driver would
     /// spin.
     pub(in super::super) waits_before: bool,
+    /// Whether other code captures it, so that commands enqueued now become part of a graph.
+    pub(in super::super) is_captured: bool,
     /// The streams of other devices that execute parts of its commands.
     pub(in super::super) peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
@@ -109,13 +111,13 @@ impl<D: Dialect> Stream<D> {
         device: Option<Arc<DriverDevice<D>>>,
         peer_streams: Arc<PeerStreams<D>>,
     ) -> Self {
-        let (never_waits, waits_before) = (false, false);
         Self {
             raw,
             is_ours,
             device,
-            never_waits,
-            waits_before,
+            never_waits: false,
+            waits_before: false,
+            is_captured: false,
             peer_streams,
             _dialect: PhantomData,
         }
@@ -138,6 +140,13 @@ impl<D: Dialect> Stream<D> {
     /// The same stream for a caller that blocks anyway: its copies may block. Must not outlive the original.
     pub fn waiting(&self) -> Self {
         Self::with(self.raw, false, self.device.clone(), Arc::clone(&self.peer_streams))
+    }
+    /// The same stream while other code captures it: what goes to the driver becomes part of a graph. Must not outlive the
+    /// original.
+    pub fn capturing(&self) -> Self {
+        let mut same = self.waiting();
+        same.is_captured = true;
+        same
     }
     /// The driver's handle.
     pub fn raw(&self) -> Option<RawStream> {
@@ -378,8 +387,13 @@ impl<D: Dialect> Stream<D> {
         {
             return Ok(());
         }
-        // The driver reads pageable memory before it returns.
-        let from = bytes.as_ptr().expose_provenance() as u64;
+        let mut from = bytes.as_ptr().expose_provenance() as u64;
+        // The driver reads pageable memory before it returns, but a graph each time that it runs.
+        if self.is_captured {
+            let kept = bytes.to_vec();
+            from = kept.as_ptr().expose_provenance() as u64;
+            self.keep_in_graph(kept)?;
+        }
         self.copy_2d_now(to, (from, width), (width, bytes.len() / width))
     }
     /// Writes `count` units of 1, 2 or 4 bytes, at a multiple of their length.

@@ -11,6 +11,7 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{RawContext, driver},
+        signaller::advice,
     },
     context::{InContext, Lent, NativeContext, Opened, pointer},
     import_fd::{Keepers, was_kept},
@@ -105,7 +106,8 @@ pub(super) fn duplicate(number: i32) -> Result<Option<OwnedFd>> {
     }
 }
 fn not_duplicated(errno: rustix::io::Errno) -> Error {
-    let why = format!("a descriptor of memory could not be duplicated: {errno}");
+    let advice = advice(Some(errno.raw_os_error()));
+    let why = format!("a descriptor of memory could not be duplicated: {errno}{advice}");
     Error::new(ErrorKind::OutOfResources, why)
 }
 impl Handle {

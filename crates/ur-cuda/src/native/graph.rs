@@ -1,0 +1,76 @@
+//! What a graph keeps that other code captures from a stream: its commands run again at each launch of the graph, and use
+//! their memory and call their functions then, as long as the graph and what was made of it exist.
+#![expect(unsafe_code, reason = "calls into the vendor's driver")]
+use super::{
+    super::driver::Dialect,
+    stream::{Stream, taking},
+};
+use crate::notice;
+use std::{ffi::c_void, ptr::null_mut};
+use ur_hal::{HostCall, Result, Severity, made};
+
+/// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set: the driver does not wait for the destructor.
+const NO_DESTRUCTOR_SYNC: u32 = 1;
+/// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
+const MOVE: u32 = 1;
+
+impl<D: Dialect> Stream<D> {
+    /// Gives the graph that is captured from this stream something that its commands use; the address at which it stays.
+    ///
+    /// # Errors
+    /// `UNSUPPORTED_FEATURE` if the driver has no such graphs; else its error.
+    pub(super) fn keep_in_graph<T: Send + 'static>(&self, kept: T) -> Result<*mut T> {
+        /// Called on a thread of the driver, which must not be called then.
+        unsafe extern "C" fn let_go<T>(kept: *mut c_void) {
+            // SAFETY: created by `into_raw` below, and passed to one call.
+            let kept = unsafe { Box::from_raw(kept.cast::<T>()) };
+            let _panicked = ur_lock::caught(|| drop(kept));
+        }
+        let (driver, mut status, mut graph) = (D::driver(), 0, None);
+        // SAFETY: the stream is live, `status` and `graph` are writable, and the driver writes nothing where it gets null.
+        let told = unsafe {
+            driver.stream_capture_info(
+                self.raw(),
+                &raw mut status,
+                null_mut(),
+                &raw mut graph,
+                null_mut(),
+                null_mut(),
+            )
+        };
+        told.ok()?;
+        let at = Box::into_raw(Box::new(kept));
+        // SAFETY: `to` is writable, and `at` is what the function takes, once.
+        let object = made(|to| unsafe {
+            driver.user_object_create(to, at.cast(), let_go::<T>, 1, NO_DESTRUCTOR_SYNC)
+        });
+        let object = object.inspect_err(|_| {
+            // SAFETY: the driver did not take it, so it is still owned here.
+            drop(unsafe { Box::from_raw(at) });
+        })?;
+        // SAFETY: the object is live, and the graph is, if it still is captured; the driver refuses null.
+        let retained = unsafe { driver.graph_retain_user_object(graph, object, 1, MOVE) }.ok();
+        retained.inspect_err(|_| {
+            // SAFETY: the reference is still this function's. The driver lets go of what it has.
+            unsafe { driver.user_object_release(object, 1) }.let_go();
+        })?;
+        Ok(at)
+    }
+    /// Captures a call of `call`, each time that the graph runs.
+    ///
+    /// # Errors
+    /// As for [`keep_in_graph`](Self::keep_in_graph).
+    pub(super) fn capture_call(&self, call: &HostCall) -> Result<()> {
+        unsafe extern "C" fn run<D: Dialect>(call: *mut c_void) {
+            // SAFETY: the graph keeps it as long as it can run.
+            let call = unsafe { &*call.cast::<HostCall>() };
+            if ur_lock::caught(|| call.call()).is_none() {
+                let what = "a host function panicked; the graph goes on";
+                notice::<D>(Severity::Error, &what);
+            }
+        }
+        let call = self.keep_in_graph(call.clone())?;
+        // SAFETY: `call` has the type that `run` expects, and lives as long as the graph.
+        taking(unsafe { D::driver().stream_host_fn(self.raw(), run::<D>, call.cast()) })
+    }
+}
