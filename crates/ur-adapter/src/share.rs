@@ -39,7 +39,10 @@ pub enum Located<T> {
 /// Device memory that can be shared; the `urIPC*MemHandleExp` entries use this.
 pub trait SharesMemory: Objects {
     /// Whether `UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP` is true for all devices of the context.
-    fn shares_memory(context: &Self::Context) -> bool;
+    ///
+    /// # Errors
+    /// Those of the query.
+    fn shares_memory(context: &Self::Context) -> Result<bool>;
     /// What is at an address; for device memory, the offer of the range from there to its end.
     ///
     /// # Errors
@@ -66,7 +69,10 @@ pub trait SharesMemory: Objects {
 /// Physical memory that can be shared; the `urIPC*PhysMemHandleExp` entries use this.
 pub trait SharesPhysicalMemory: Objects {
     /// Whether `UR_DEVICE_INFO_IPC_PHYSICAL_MEMORY_SUPPORT_EXP` is true for all devices of the context.
-    fn shares_physical_memory(context: &Self::Context) -> bool;
+    ///
+    /// # Errors
+    /// Those of the query.
+    fn shares_physical_memory(context: &Self::Context) -> Result<bool>;
     /// Whether it was made with `UR_PHYSICAL_MEM_FLAG_ENABLE_IPC`, or opened.
     fn is_shareable(memory: &Self::PhysicalMem) -> bool;
     /// Whether it was opened.
@@ -157,7 +163,8 @@ fn supported(is: bool, entry: &'static str) -> Result<()> {
     let why = || {
         format!(
             "{entry}: the context's devices do not share this with other processes \
-             (UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP and its like say what a device shares)"
+             (UR_DEVICE_INFO_IPC_MEMORY_SUPPORT_EXP, …_IPC_PHYSICAL_MEMORY_SUPPORT_EXP and \
+             …_IPC_EVENT_SUPPORT_EXP say what a device shares)"
         )
     };
     Error::unless(is, ErrorCode::UnsupportedFeature, why)
@@ -207,7 +214,7 @@ pub fn get_memory<A: SharesMemory>(
     context: Borrowed<'_, A::Context>,
     at: UsmPtr,
 ) -> Result<(UsmPtr, usize)> {
-    supported(A::shares_memory(&context), "urIPCGetMemHandleExp")?;
+    supported(A::shares_memory(&context)?, "urIPCGetMemHandleExp")?;
     let offer = match A::locate(context, at)? {
         Located::Device(offer) => offer,
         Located::Host => {
@@ -240,7 +247,7 @@ pub fn get_memory<A: SharesMemory>(
 /// # Errors
 /// `INVALID_VALUE` for a pointer that Get did not return.
 pub fn put_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, data: UsmPtr) -> Result<()> {
-    supported(A::shares_memory(&context), "urIPCPutMemHandleExp")?;
+    supported(A::shares_memory(&context)?, "urIPCPutMemHandleExp")?;
     put(Kind::Memory, data)
 }
 /// `urIPCOpenMemHandleExp`
@@ -252,7 +259,7 @@ pub fn open_memory<A: SharesMemory>(
     device: Borrowed<'_, A::Device>,
     data: HostBytes<'_>,
 ) -> Result<UsmPtr> {
-    supported(A::shares_memory(&context), "urIPCOpenMemHandleExp")?;
+    supported(A::shares_memory(&context)?, "urIPCOpenMemHandleExp")?;
     A::open_memory(context, device, &ticket(data)?)
 }
 /// `urIPCCloseMemHandleExp`
@@ -260,7 +267,7 @@ pub fn open_memory<A: SharesMemory>(
 /// # Errors
 /// `INVALID_VALUE` for an address that no open returned.
 pub fn close_memory<A: SharesMemory>(context: Borrowed<'_, A::Context>, at: UsmPtr) -> Result<()> {
-    supported(A::shares_memory(&context), "urIPCCloseMemHandleExp")?;
+    supported(A::shares_memory(&context)?, "urIPCCloseMemHandleExp")?;
     A::close_memory(context, at)
 }
 
@@ -272,7 +279,7 @@ pub fn get_physical_memory<A: SharesPhysicalMemory>(
     context: Borrowed<'_, A::Context>,
     memory: Borrowed<'_, A::PhysicalMem>,
 ) -> Result<(UsmPtr, usize)> {
-    supported(A::shares_physical_memory(&context), "urIPCGetPhysMemHandleExp")?;
+    supported(A::shares_physical_memory(&context)?, "urIPCGetPhysMemHandleExp")?;
     if !A::is_shareable(&memory) {
         return Err(Error::new(
             ErrorCode::InvalidArgument,
@@ -289,7 +296,7 @@ pub fn put_physical_memory<A: SharesPhysicalMemory>(
     context: Borrowed<'_, A::Context>,
     data: UsmPtr,
 ) -> Result<()> {
-    supported(A::shares_physical_memory(&context), "urIPCPutPhysMemHandleExp")?;
+    supported(A::shares_physical_memory(&context)?, "urIPCPutPhysMemHandleExp")?;
     put(Kind::PhysicalMemory, data)
 }
 /// `urIPCOpenPhysMemHandleExp`
@@ -301,7 +308,7 @@ pub fn open_physical_memory<A: SharesPhysicalMemory>(
     device: Borrowed<'_, A::Device>,
     data: HostBytes<'_>,
 ) -> Result<Owned<A::PhysicalMem>> {
-    supported(A::shares_physical_memory(&context), "urIPCOpenPhysMemHandleExp")?;
+    supported(A::shares_physical_memory(&context)?, "urIPCOpenPhysMemHandleExp")?;
     Ok(A::open_physical_memory(context, device, &ticket(data)?)?)
 }
 /// `urIPCClosePhysMemHandleExp`, before the shim releases the caller's reference.
@@ -312,7 +319,7 @@ pub fn close_physical_memory<A: SharesPhysicalMemory>(
     context: Borrowed<'_, A::Context>,
     memory: Borrowed<'_, A::PhysicalMem>,
 ) -> Result<()> {
-    supported(A::shares_physical_memory(&context), "urIPCClosePhysMemHandleExp")?;
+    supported(A::shares_physical_memory(&context)?, "urIPCClosePhysMemHandleExp")?;
     match A::is_opened(&memory) {
         true => Ok(()),
         false => refused("the physical memory was created here, not opened: release it instead"),

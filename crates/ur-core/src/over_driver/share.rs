@@ -20,7 +20,7 @@ use ur_adapter::{
     object::{Borrowed, Owned},
     share::{Located, Opens, Refusal, SharesMemory, SharesPhysicalMemory},
 };
-use ur_hal::{Export, Memory as _, Reach, ReachesPeers, contradiction};
+use ur_hal::{Export, Memory as _, Reach, ReachesPeers, Types, contradiction};
 use ur_ipc::{ENVELOPE_LEN, Importer, Kind, Offer, Opened, Remote};
 
 /// Where memory is imported.
@@ -121,9 +121,18 @@ impl<D: HasPhysicalMemory> Open<D> {
     }
 }
 
+/// Whether all devices of the context share something.
+fn every<D: HasPhysicalMemory + ReachesPeers>(
+    context: &Context<D>,
+    shares: impl Fn(&<D as Types>::Device) -> ur_hal::Result<bool>,
+) -> Result<bool> {
+    let mut devices = context.devices().iter();
+    let all = devices.try_fold(true, |all, device| Ok(all && shares(device.driver())?));
+    all.map_err(|error: ur_hal::Error| error.into())
+}
 impl<D: HasPhysicalMemory + ReachesPeers> SharesMemory for OverDriver<D> {
-    fn shares_memory(context: &Context<D>) -> bool {
-        context.devices().iter().all(|device| D::shares_memory(device.driver()).unwrap_or(false))
+    fn shares_memory(context: &Context<D>) -> Result<bool> {
+        every(context, D::shares_memory)
     }
     fn locate(context: Borrowed<'_, Context<D>>, at: UsmPtr) -> Result<Located<Offer>> {
         let Some(found) = Allocation::<D::Memory>::find(at) else {
@@ -203,8 +212,8 @@ impl<D: HasPhysicalMemory + ReachesPeers> SharesMemory for OverDriver<D> {
     }
 }
 impl<D: HasPhysicalMemory + ReachesPeers> SharesPhysicalMemory for OverDriver<D> {
-    fn shares_physical_memory(context: &Context<D>) -> bool {
-        context.devices().iter().all(|device| D::shares_physical(device.driver()).unwrap_or(false))
+    fn shares_physical_memory(context: &Context<D>) -> Result<bool> {
+        every(context, D::shares_physical)
     }
     fn is_shareable(memory: &PhysicalMem<D>) -> bool {
         memory.is_shareable()

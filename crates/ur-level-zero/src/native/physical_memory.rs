@@ -11,7 +11,6 @@ use super::{
     ipc::{duplicate, of_number},
     virtual_memory::page_size,
 };
-use rustix::event::{EventfdFlags, eventfd};
 use std::{
     ffi::c_void,
     os::fd::{BorrowedFd, OwnedFd},
@@ -51,19 +50,9 @@ pub fn has_descriptors(device: &DriverDevice) -> Result<bool> {
         match Physical::create(&context, device, bytes, true).and_then(|one| one.export()) {
             Ok(_) => Ok(true),
             Err(error) if error.kind().is_want() => Err(error),
-            Err(_) if lacks_descriptors() => {
-                let why = "this process has too few descriptors left to find out what the driver exports: raise the limit \
-                           with `ulimit -n`, or close handles";
-                Err(Error::new(ErrorKind::OutOfResources, why))
-            }
             Err(_) => Ok(false),
         }
     })
-}
-/// Whether the process has fewer descriptors left than a trial takes: the driver does not always say so.
-fn lacks_descriptors() -> bool {
-    let spare = [(); 8].map(|()| eventfd(0, EventfdFlags::CLOEXEC));
-    spare.iter().any(Result::is_err)
 }
 
 /// Physical memory of a device, without an address. The handle is destroyed on drop; mappings keep the memory
