@@ -160,7 +160,8 @@ impl<D: Dialect> Lane<D> {
         if let Some(event) = fence() {
             match self.stream.wait_for(&event) {
                 // It was set when other code began a capture, is part of the graph, and orders nothing that runs.
-                Err(error) if error.status().is_some_and(is_of_capture) => {}
+                Err(error)
+                    if error.status().is_some_and(is_of_capture) && !self.is_out_of_reach()? => {}
                 waits => waits?,
             }
         }

@@ -293,8 +293,6 @@ impl<D: HasStreams> TakesCommands for D {
         <D as HasStreams>::submit_graph(queue, graph, events, report)
     }
 }
-/// The error for freeing memory on a queue that captures.
-#[cold]
 /// Whether what is submitted now becomes part of a graph: one that the queue records, or one that other code captures.
 fn becomes_part_of_graph<D: HasStreams>(
     queue: &Queue<D>,
@@ -302,6 +300,8 @@ fn becomes_part_of_graph<D: HasStreams>(
 ) -> Result<bool> {
     Ok(D::is_recording(queue, events)? || D::is_captured(queue.stream())?)
 }
+/// The error for freeing memory on a queue that captures.
+#[cold]
 fn once() -> Error {
     let why =
         "memory is freed once and cannot be freed by each execution: leave it out of the capture";
