@@ -720,6 +720,45 @@ fn a_captured_command_may_be_behind_what_is_over_and_is_refused_behind_what_runs
     }
     cuda.free(at);
 }
+#[test]
+fn a_capture_that_is_broken_is_said_to_be_and_an_event_of_an_earlier_one_breaks_none() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let (at, none) = (cuda.device_memory(4096), null_mut());
+    for flags in KINDS {
+        let (queue, stream) = queue_of(&cuda, flags);
+        begin(stream, 2);
+        let earlier = fill(queue, at, 4096).unwrap();
+        assert_eq!(end(stream), 0);
+        begin(stream, 2);
+        let behind = call!(enqueue.events_wait_with_barrier(cuda.queue, 1, &earlier, none));
+        assert_eq!(behind, R::ERROR_INVALID_OPERATION);
+        let behind = call!(enqueue.events_wait_with_barrier(queue, 1, &earlier, none));
+        // In order there is nothing to wait for.
+        let is_in_order = flags == KINDS[0];
+        let expected = if is_in_order { R::SUCCESS } else { R::ERROR_INVALID_OPERATION };
+        assert_eq!(behind, expected);
+        cuda.release_event(fill(queue, at, 4096).unwrap());
+        assert_eq!(end(stream), 0);
+        assert_eq!(call!(event.wait(1, &earlier)), R::ERROR_INVALID_OPERATION);
+        let said = ur_adapter::error::last_error().unwrap_or_default();
+        assert!(said.contains("wait for what the graph is launched in"), "{said}");
+        cuda.release_event(earlier);
+        begin(stream, 2);
+        assert_ne!(driver!("cuStreamQuery", stream => usize), 0); // breaks it
+        let (calls, long) = (AtomicUsize::new(0), std::array::from_fn::<u8, 128, _>(|i| i as u8));
+        let data = (&raw const calls).cast_mut().cast();
+        let task =
+            call!(enqueue_exp.host_task_exp(queue, Some(count), data, null(), 0, null(), none));
+        let from = long.as_ptr().cast();
+        let filled = call!(enqueue.usm_fill(queue, at, 128, from, 4096, 0, null(), none));
+        assert_eq!((task, filled), (R::ERROR_INVALID_OPERATION, R::ERROR_INVALID_OPERATION));
+        assert_ne!(end(stream), 0);
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+    }
+    cuda.free(at);
+}
 /// Fills memory through the native stream.
 unsafe extern "C" fn sets(_: ur_queue_handle_t, data: *mut c_void) {
     let [stream, at, calls] = unsafe { &mut *data.cast::<[usize; 3]>() };

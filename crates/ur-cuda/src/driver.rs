@@ -185,7 +185,7 @@ driver_table! {
     stream_capture_info: "cuStreamGetCaptureInfo_v2"  | "hipStreamGetCaptureInfo_v2",   fn(stream: Option<RawStream>, status: *mut i32, number: *mut u64, graph: *mut Option<RawGraph>, before: *mut *const c_void, count: *mut usize) in capture;
     user_object_create:  "cuUserObjectCreate"         | "hipUserObjectCreate",          fn(to: *mut Option<RawUserObject>, data: *mut c_void, destroy: HostFn, count: u32, flags: u32) in capture;
     user_object_release: "cuUserObjectRelease"        | "hipUserObjectRelease",         fn(object: RawUserObject, count: u32) in capture;
-    graph_retain_user_object: "cuGraphRetainUserObject" | "hipGraphRetainUserObject",   fn(graph: Option<RawGraph>, object: RawUserObject, count: u32, flags: u32) in capture;
+    graph_retain_user_object: "cuGraphRetainUserObject" | "hipGraphRetainUserObject",   fn(graph: RawGraph, object: RawUserObject, count: u32, flags: u32) in capture;
     event_create:        "cuEventCreate"              | "hipEventCreateWithFlags",      fn(to: *mut Option<RawEvent>, flags: u32);
     event_record:        "cuEventRecord"              | "hipEventRecord",               fn(event: RawEvent, stream: Option<RawStream>) in capture;
     event_query:         "cuEventQuery"               | "hipEventQuery",                fn(event: RawEvent);

@@ -19,7 +19,7 @@ use std::sync::{
     Arc,
     atomic::{AtomicU8, Ordering::*},
 };
-use ur_hal::{Error, Profile, Result, Status, Times, host_clock};
+use ur_hal::{Error, ErrorKind, Profile, Result, Status, Times, host_clock};
 use ur_ipc::arena::{PendingSignal, Progress};
 
 /// A point in a stream.
@@ -37,6 +37,8 @@ pub struct End<D: Dialect> {
     event: Pooled<D>,
     marks: Option<Marks<D>>,
     status: AtomicU8,
+    /// The number of the capture that has it, if it is `CAPTURED`.
+    capture: u64,
     /// Pending signals of other processes that the queue's lanes waited for when the command was submitted;
     /// mostly none.
     debts: Vec<PendingSignal>,
@@ -75,6 +77,13 @@ impl<D: Dialect> Marks<D> {
         Ok(Some(Self { base, submitted, start }))
     }
 }
+/// The error for what concerns the end of a captured command.
+#[cold]
+fn in_graph() -> Error {
+    let why = "the command was captured into a graph by somebody else in this process, and does not run by itself: wait for what \
+               the graph is launched in, and not for its event";
+    Error::new(ErrorKind::InvalidOperation, why)
+}
 const PENDING: u8 = 0;
 const COMPLETE: u8 = 1;
 const FAILED: u8 = 2;
@@ -83,19 +92,20 @@ const FAILED: u8 = 2;
 const CAPTURED: u8 = 3;
 
 impl<D: Dialect> End<D> {
-    /// The end that `event` marks. The event has been recorded; `is_captured` says whether in a captured
-    /// lane.
+    /// The end that `event` marks. The event has been recorded; `capture` is the number of the capture that
+    /// the lane is in.
     pub(super) fn new(
         work: &QueueState<D>,
         event: Pooled<D>,
         marks: Option<Marks<D>>,
-        is_captured: bool,
+        capture: Option<u64>,
     ) -> Self {
-        let (status, marks, debts) = match is_captured {
-            true => (CAPTURED, None, vec![]),
-            false => (PENDING, marks, work.open_debts()),
+        let (status, marks, debts) = match capture {
+            Some(_) => (CAPTURED, None, vec![]),
+            None => (PENDING, marks, work.open_debts()),
         };
-        Self { event, marks, status: AtomicU8::new(status), debts, work: work.number }
+        let (status, capture) = (AtomicU8::new(status), capture.unwrap_or(0));
+        Self { event, marks, status, capture, debts, work: work.number }
     }
     fn settle(&self, outcome: &Result<bool>) {
         match outcome {
@@ -136,7 +146,7 @@ impl<D: Dialect> End<D> {
     pub(super) fn wait(&self) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE => return Ok(()),
-            CAPTURED => return Err(captured("waiting for a command of it")),
+            CAPTURED => return Err(in_graph()),
             FAILED => {}                 // the driver says at once how
             _ => await_all(&self.debts), // sleeps while other processes' signals are pending
         }
@@ -153,15 +163,13 @@ impl<D: Dialect> End<D> {
             // It precedes the command in the same stream, and its pending signals are those of the same
             // queue.
             _ if work.is_in_order() && work.number == self.work => Ok(()),
-            // Waiting for a captured event would add the stream to the capture.
-            CAPTURED if !stream.is_capturing()? => {
-                Err(captured("what a command elsewhere waits for"))
-            }
+            // Waiting for a captured event would add the stream to the capture, or end another one.
+            CAPTURED if stream.captured_by() != Some(self.capture) => Err(in_graph()),
             // The driver would end the capture.
-            PENDING if stream.is_captured && self.status()? == Status::Submitted => {
-                Err(captured("waiting for a command that runs"))
-            }
-            PENDING if stream.is_captured => Ok(()),
+            PENDING if stream.captured_by().is_some() => match self.status()? {
+                Status::Submitted => Err(captured("waiting for a command that runs")),
+                _ => Ok(()),
+            },
             _ => Ok(stream.wait_for(&self.event)?),
         }
     }
@@ -200,9 +208,7 @@ impl<D: Dialect> Point<D> {
     /// [`ErrorKind::InvalidOperation`].
     pub(super) fn check_runs(&self) -> Result<()> {
         match self {
-            Self::Command(end) if end.status.load(Acquire) == CAPTURED => {
-                Err(captured("calling back when a command of it is complete"))
-            }
+            Self::Command(end) if end.status.load(Acquire) == CAPTURED => Err(in_graph()),
             _ => Ok(()),
         }
     }

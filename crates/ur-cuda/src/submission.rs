@@ -40,7 +40,7 @@ pub(super) fn put<D: Dialect>(
     // the stream is busy, a blocking command waits for the stream here, not within the driver.
     let is_busy = waits_anyway && !(what.waits.is_empty() && lane.is_known_idle());
     let plain = match (is_captured, waits_anyway) {
-        (true, _) => Some(lane.stream.capturing()),
+        (true, _) => Some(lane.stream.capturing()?),
         (false, false) => None,
         (false, true) if is_busy => Some(lane.stream.waiting().waiting_before()),
         (false, true) => Some(lane.stream.waiting()),
@@ -94,7 +94,7 @@ pub(super) fn put<D: Dialect>(
         let end = match event {
             Some(event) => {
                 surely(&|| event.record(stream))?;
-                Some(End::new(work, event, marks, is_captured))
+                Some(End::new(work, event, marks, stream.captured_by()))
             }
             None => None,
         };

@@ -210,8 +210,12 @@ impl<D: Dialect> QueueState<D> {
     }
     /// Whether one of its streams is captured by other code. Streams that no other code has are not queried.
     pub(super) fn is_captured(&self) -> Result<bool> {
-        let _on = self.device.enter()?;
-        self.used().try_fold(false, |is, lane| Ok(is || lane.is_capturing()?))
+        let mut lent = self.used().filter(|lane| lane.is_lent()).peekable();
+        let _on = match lent.peek() {
+            None => return Ok(false),
+            Some(_) => self.device.enter()?,
+        };
+        lent.try_fold(false, |is, lane| Ok(is || lane.is_capturing()?))
     }
     /// Makes `lane` wait for everything in the other lanes.
     pub(super) fn gather(&self, on: &Entered<D>, lane: &Lane<D>) -> Result<()> {

@@ -97,7 +97,15 @@ pub fn permit(name: &str) -> Answer {
 }
 /// Whether the stream is being captured.
 pub fn is_captured(stream: u64) -> bool {
-    captures().iter().any(|one| one.stream == stream)
+    number(stream) != 0
+}
+/// The number of the capture that the stream is in; 0: none.
+pub fn number(stream: u64) -> u64 {
+    captures().iter().find(|one| one.stream == stream).map_or(0, |one| one.graph.0)
+}
+/// Querying an event that was recorded in the capture with this number invalidates it.
+pub fn forbid_query_in(number: u64) {
+    invalidate(|one| one.graph.0 == number);
 }
 /// Whether a command submitted to the stream is captured and does not run. A command on the legacy default
 /// stream would order the captured streams, which invalidates their captures.

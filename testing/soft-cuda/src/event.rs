@@ -25,7 +25,7 @@ struct Event {
     context: u64,
     flags: u32,
     mark: Mutex<Option<Mark>>,
-    /// The stream in which its last recording was captured; 0 if it was not captured.
+    /// The number of the capture that has its last recording; 0 if it was not captured.
     captured: AtomicU64,
 }
 /// A recording.
@@ -62,9 +62,9 @@ impl Event {
     fn is_recorded(&self) -> Answer {
         match self.captured.load(Acquire) {
             0 => Ok(()),
-            stream => {
+            number => {
                 // As measured with real drivers, this query also invalidates the capture.
-                let _was = capture::forbid_query(stream);
+                capture::forbid_query_in(number);
                 Err(CAPTURED_EVENT)
             }
         }
@@ -104,8 +104,7 @@ entries! {
         if event.context != stream.context {
             return Err(INVALID_HANDLE);
         }
-        let captured = if capture::is_captured(stream.id) { stream.id } else { 0 };
-        event.captured.store(captured, Release);
+        event.captured.store(capture::number(stream.id), Release);
         let stamp = Arc::new(OnceLock::new());
         let here = stamp.clone();
         let ticket = stream.submit(move || {
@@ -152,8 +151,8 @@ entries! {
         if flags > 1 {
             return Err(INVALID_VALUE);
         }
-        // Captured and uncaptured work cannot wait for each other.
-        if (event.captured.load(Acquire) != 0) != capture::is_captured(stream.id) {
+        // Captured and uncaptured work cannot wait for each other, nor can two captures.
+        if event.captured.load(Acquire) != capture::number(stream.id) {
             let _was = capture::forbid_query(stream.id);
             return Err(CAPTURE_ISOLATION);
         }

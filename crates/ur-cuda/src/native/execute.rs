@@ -61,7 +61,7 @@ impl<D: Dialect> Stream<D> {
             }
             Command::ImageCopy(copy) => image::copy(self, copy),
             Command::Launch(launch) => self.launch(launch),
-            Command::HostCall(call) if self.is_captured => self.capture_call(call),
+            Command::HostCall(call) if self.captured_by().is_some() => self.capture_call(call),
             Command::HostCall(call) => {
                 let call = call.clone();
                 self.host_fn(move || call.call())

@@ -2,23 +2,51 @@
 //! their memory and call their functions then, as long as the graph and what was made of it exist.
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
-    super::driver::Dialect,
+    super::driver::{Dialect, RawGraph},
     stream::{Stream, taking},
 };
 use crate::notice;
 use std::{ffi::c_void, ptr::null_mut};
-use ur_hal::{HostCall, Result, Severity, made};
+use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, made};
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set: the driver does not wait for the destructor.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
 /// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
 const MOVE: u32 = 1;
 
+/// The capture that a stream is in.
+struct Capture {
+    /// Unique in the process; 0 if the driver does not number captures.
+    number: u64,
+    /// `None` if the capture was broken or has ended.
+    graph: Option<RawGraph>,
+}
 impl<D: Dialect> Stream<D> {
+    fn capture(&self) -> Result<Capture> {
+        let (mut status, mut capture) = (0, Capture { number: 0, graph: None });
+        let (number, graph) = (&raw mut capture.number, &raw mut capture.graph);
+        // SAFETY: the stream is live, all three are writable, and the driver writes nothing where it gets null.
+        let told = unsafe {
+            let (status, none) = (&raw mut status, null_mut());
+            D::driver().stream_capture_info(self.raw(), status, number, graph, none, null_mut())
+        };
+        told.ok().map(|()| capture)
+    }
+    /// The number of the capture that this stream is in: 0 if the driver does not number captures.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub(in super::super) fn capture_number(&self) -> Result<u64> {
+        match D::driver().has("stream_capture_info") {
+            true => self.capture().map(|capture| capture.number),
+            false => Ok(0),
+        }
+    }
     /// Gives the graph that is captured from this stream something that its commands use; the address at which it stays.
     ///
     /// # Errors
-    /// `UNSUPPORTED_FEATURE` if the driver has no such graphs; else its error.
+    /// `UNSUPPORTED_FEATURE` if the driver has no such graphs, `INVALID_OPERATION` if the capture is broken; else the driver's
+    /// error.
     pub(super) fn keep_in_graph<T: Send + 'static>(&self, kept: T) -> Result<*mut T> {
         /// Called on a thread of the driver, which must not be called then.
         unsafe extern "C" fn let_go<T>(kept: *mut c_void) {
@@ -26,19 +54,11 @@ impl<D: Dialect> Stream<D> {
             let kept = unsafe { Box::from_raw(kept.cast::<T>()) };
             let _panicked = ur_lock::caught(|| drop(kept));
         }
-        let (driver, mut status, mut graph) = (D::driver(), 0, None);
-        // SAFETY: the stream is live, `status` and `graph` are writable, and the driver writes nothing where it gets null.
-        let told = unsafe {
-            driver.stream_capture_info(
-                self.raw(),
-                &raw mut status,
-                null_mut(),
-                &raw mut graph,
-                null_mut(),
-                null_mut(),
-            )
+        let Capture { graph: Some(graph), .. } = self.capture()? else {
+            let why = "the capture of the queue's stream was broken by an earlier error or has ended: end it, and begin anew";
+            return Err(Error::new(ErrorKind::InvalidOperation, why));
         };
-        told.ok()?;
+        let driver = D::driver();
         let at = Box::into_raw(Box::new(kept));
         // SAFETY: `to` is writable, and `at` is what the function takes, once.
         let object = made(|to| unsafe {
@@ -48,7 +68,7 @@ impl<D: Dialect> Stream<D> {
             // SAFETY: the driver did not take it, so it is still owned here.
             drop(unsafe { Box::from_raw(at) });
         })?;
-        // SAFETY: the object is live, and the graph is, if it still is captured; the driver refuses null.
+        // SAFETY: the object is live, and so is the graph of a capture that has not ended.
         let retained = unsafe { driver.graph_retain_user_object(graph, object, 1, MOVE) }.ok();
         retained.inspect_err(|_| {
             // SAFETY: the reference is still this function's. The driver lets go of what it has.

@@ -76,8 +76,8 @@ pub struct Stream<D: Dialect> {
     /// Whether the caller first waits for the stream before such copies: it sleeps, while the driver would
     /// spin.
     pub(in super::super) waits_before: bool,
-    /// Whether other code captures it, so that commands enqueued now become part of a graph.
-    pub(in super::super) is_captured: bool,
+    /// The number of the capture of other code that it is in, so that commands enqueued now become part of a graph.
+    capture: Option<u64>,
     /// The streams of other devices that execute parts of its commands.
     pub(in super::super) peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
@@ -117,7 +117,7 @@ impl<D: Dialect> Stream<D> {
             device,
             never_waits: false,
             waits_before: false,
-            is_captured: false,
+            capture: None,
             peer_streams,
             _dialect: PhantomData,
         }
@@ -143,10 +143,17 @@ impl<D: Dialect> Stream<D> {
     }
     /// The same stream while other code captures it: what goes to the driver becomes part of a graph. Must not outlive the
     /// original.
-    pub fn capturing(&self) -> Self {
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn capturing(&self) -> Result<Self> {
         let mut same = self.waiting();
-        same.is_captured = true;
-        same
+        same.capture = Some(self.capture_number()?);
+        Ok(same)
+    }
+    /// The number of the capture that commands enqueued now become part of: of a stream from [`capturing`](Self::capturing).
+    pub fn captured_by(&self) -> Option<u64> {
+        self.capture
     }
     /// The driver's handle.
     pub fn raw(&self) -> Option<RawStream> {
@@ -389,7 +396,7 @@ impl<D: Dialect> Stream<D> {
         }
         let mut from = bytes.as_ptr().expose_provenance() as u64;
         // The driver reads pageable memory before it returns, but a graph each time that it runs.
-        if self.is_captured {
+        if self.capture.is_some() {
             let kept = bytes.to_vec();
             from = kept.as_ptr().expose_provenance() as u64;
             self.keep_in_graph(kept)?;

@@ -1,14 +1,14 @@
 //! Ends of commands.
 #![expect(unsafe_code, reason = "calls into the vendors' drivers")]
 use super::own::{Own, bytes, number};
-use crate::{cl::*, driver::*};
+use crate::{cl::*, driver::*, log::notice};
 use std::{
     ffi::c_void,
     ptr::null_mut,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
-use ur_hal::{Result, Status, repeated, wait_for_taken};
+use ur_hal::{Result, Severity, Status, repeated, wait_for_taken};
 
 /// What the driver says of a command: how far it has come, or why it failed.
 ///
@@ -126,7 +126,8 @@ pub fn settle(event: &Own<RawEvent>) {
     if !is_unusable() {
         // SAFETY: a live event of ours, which is completed once.
         let set = || unsafe { driver().set_user_event_status(event.raw(), CL_COMPLETE) }.ok();
-        let _refused = repeated(set); // what waits for it would hang
+        // What waits for it hangs otherwise.
+        let _logged = repeated(set).inspect_err(|error| notice(Severity::Error, error));
     }
 }
 /// Calls a function once the event is over, on a thread of the driver's: it must not call the driver.
