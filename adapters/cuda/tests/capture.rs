@@ -135,6 +135,10 @@ fn queue_of(cuda: &Cuda, flags: ur_queue_flags_t) -> (ur_queue_handle_t, usize) 
     assert_eq!(call!(queue.get_native_handle(queue, null_mut(), &mut native)), R::SUCCESS);
     (queue, native)
 }
+fn finish_and_release(queue: ur_queue_handle_t) {
+    assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+    assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+}
 const KINDS: [ur_queue_flags_t; 2] =
     [ur_queue_flags_t(0), ur_queue_flags_t::OUT_OF_ORDER_EXEC_MODE_ENABLE];
 fn adopted(cuda: &Cuda, stream: usize) -> Result<ur_queue_handle_t, R> {
@@ -636,8 +640,7 @@ fn a_graph_calls_what_was_captured_and_writes_patterns_each_time_that_it_runs() 
                 assert!(row[width..].iter().all(|b| *b == 0), "row {y}");
             }
         });
-        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
-        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+        finish_and_release(queue);
     }
     cuda.free(at);
 }
@@ -754,8 +757,7 @@ fn a_capture_that_is_broken_is_said_to_be_and_an_event_of_an_earlier_one_breaks_
         let filled = call!(enqueue.usm_fill(queue, at, 128, from, 4096, 0, null(), none));
         assert_eq!((task, filled), (R::ERROR_INVALID_OPERATION, R::ERROR_INVALID_OPERATION));
         assert_ne!(end(stream), 0);
-        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
-        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+        finish_and_release(queue);
     }
     cuda.free(at);
 }
@@ -893,8 +895,7 @@ fn a_command_that_is_refused_returns_though_a_capture_begins_meanwhile() {
         let barrier = call!(enqueue.events_wait_with_barrier(queue, 0, null(), null_mut()));
         assert_eq!(barrier, R::SUCCESS, "{:?}", ur_adapter::error::last_error());
         cuda.release_event(fill(queue, at, 4096).unwrap());
-        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
-        assert_eq!(call!(queue.release(queue)), R::SUCCESS);
+        finish_and_release(queue);
     }
     cuda.free(at);
 }

@@ -81,13 +81,6 @@ impl Latest {
         Self(self.count().wrapping_add(1) << SIGNER_BITS | place)
     }
 }
-/// What to do about a system call's error.
-pub(super) fn advice(errno: Option<i32>) -> &'static str {
-    match errno == Some(Errno::MFILE.raw_os_error()) {
-        true => "; raise the limit with `ulimit -n`, or release events and close handles",
-        false => "",
-    }
-}
 /// The error for a failed system call. A lack of address space is a lack of host memory, a lack of
 /// descriptors or mappings is a lack of resources; a descriptor that is too short or can be shortened is the
 /// sender's fault.
@@ -99,8 +92,8 @@ fn failed(doing: &str, why: impl Into<io::Error>) -> Error {
         _ if is_want_of_memory => what_ran_out().unwrap_or(ErrorKind::OutOfHostMemory),
         _ => ErrorKind::OutOfResources,
     };
-    let advice = advice(why.raw_os_error());
-    Error::new(code, format!("could not {doing}: {why}{advice}"))
+    let told = ur_ipc::Error::system(doing, why);
+    Error::new(code, told.to_string()).because(told.kind())
 }
 
 impl SignalRecord {

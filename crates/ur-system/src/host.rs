@@ -161,10 +161,12 @@ impl Host {
 /// `/proc`, or while this process has no descriptor left to read it with.
 pub fn free_memory() -> Option<u64> {
     let machine = meminfo("MemAvailable")?;
-    let used =
-        || Some(group("memory.current")?.saturating_sub(cached(&group_text("memory.stat")?)));
-    let left = group("memory.max").zip(used());
-    Some(left.map_or(machine, |(limit, used)| machine.min(limit.saturating_sub(used))))
+    let left = |group: Group| {
+        let (limit, used) = (group.number("memory.max")?, group.number("memory.current")?);
+        let used = used.saturating_sub(cached(&group.text("memory.stat")?));
+        Some(limit.saturating_sub(used))
+    };
+    Some(Group::own().and_then(left).map_or(machine, |left| machine.min(left)))
 }
 /// What a control group has of the contents of files, which is memory in use to it, but which the kernel gives up for others.
 fn cached(stat: &str) -> u64 {
@@ -229,16 +231,24 @@ fn total_memory() -> u64 {
     const UNKNOWN: u64 = 1 << 30;
     let told = ur_mapping::machine_memory(); // needs no descriptor
     let machine = told.or_else(|| meminfo("MemTotal")).unwrap_or(UNKNOWN);
-    group("memory.max").map_or(machine, |limit| machine.min(limit))
+    let limit = Group::own().and_then(|group| group.number("memory.max"));
+    limit.map_or(machine, |limit| machine.min(limit))
 }
-/// The number in `file` of this process's control group; `None` for "max" or without a group.
-fn group(file: &str) -> Option<u64> {
-    group_text(file)?.parse().ok()
-}
-fn group_text(file: &str) -> Option<String> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
-    read_line(&format!("/sys/fs/cgroup{path}/{file}"))
+/// This process's control group, by its folder.
+struct Group(String);
+impl Group {
+    fn own() -> Option<Self> {
+        let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = text.lines().find_map(|l| l.strip_prefix("0::"))?;
+        Some(Self(format!("/sys/fs/cgroup{path}")))
+    }
+    fn text(&self, file: &str) -> Option<String> {
+        read_line(&format!("{}/{file}", self.0))
+    }
+    /// `None` for "max".
+    fn number(&self, file: &str) -> Option<u64> {
+        self.text(file)?.parse().ok()
+    }
 }
 /// The 128-bit FNV-1a hash of a text: an identity, not a secret.
 pub fn digest(text: &str) -> [u8; 16] {

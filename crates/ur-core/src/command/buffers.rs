@@ -237,7 +237,7 @@ fn bring<D: TakesCommands>(
     report: CompletionRequest,
 ) -> Enqueued<D> {
     let Mapping { at, offset, size, is_own, .. } = *mapping;
-    if !is_own && !D::runs_now(queue, events)? {
+    if !is_own && D::is_for_graph(queue, events)? {
         return Error::refuse(
             ErrorCode::GraphCaptureUnsupported,
             "a graph may run again when what it maps is mapped no longer: leave the mapping out of the capture, or read or \

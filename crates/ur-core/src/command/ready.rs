@@ -57,11 +57,12 @@ pub trait TakesCommands:
         events: &[Borrowed<'_, Self::Event>],
         signalled: Borrowed<'_, Self::Event>,
     ) -> Result<()>;
-    /// Whether what is enqueued now, behind these events, runs once, and is not to become part of a graph.
+    /// Whether what is enqueued now, behind these events, becomes part of a graph: one that the queue records, or one that
+    /// other code captures.
     ///
     /// # Errors
     /// Those of the driver.
-    fn runs_now(
+    fn is_for_graph(
         queue: Borrowed<'_, Self::Queue>,
         events: &[Borrowed<'_, Self::Event>],
     ) -> Result<bool>;

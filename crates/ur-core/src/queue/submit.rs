@@ -191,8 +191,11 @@ impl<D: HasStreams> TakesCommands for D {
             }
         }
     }
-    fn runs_now(queue: Borrowed<'_, Queue<D>>, events: &[Borrowed<'_, Event<D>>]) -> Result<bool> {
-        becomes_part_of_graph(&queue, events).map(|is| !is)
+    fn is_for_graph(
+        queue: Borrowed<'_, Queue<D>>,
+        events: &[Borrowed<'_, Event<D>>],
+    ) -> Result<bool> {
+        Ok(D::is_recording(&queue, events)? || D::is_captured(queue.stream())?)
     }
     fn allocate_in_order(
         usm: Usm,
@@ -202,7 +205,7 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Result<Option<InOrder<Event<D>>>> {
-        if becomes_part_of_graph(&queue, events)? {
+        if D::is_for_graph(queue, events)? {
             return Ok(None); // the driver would allocate now instead of at each execution: use the core's pools
         }
         match ordered::is_for_queue(usm, queue, pool)? {
@@ -216,7 +219,7 @@ impl<D: HasStreams> TakesCommands for D {
         events: &[Borrowed<'_, Event<D>>],
         report: CompletionRequest,
     ) -> Enqueued<Self> {
-        let refusal = match becomes_part_of_graph(&queue, events) {
+        let refusal = match D::is_for_graph(queue, events) {
             Ok(false) => None,
             Ok(true) => Some(once()),
             Err(error) => Some(error),
@@ -292,13 +295,6 @@ impl<D: HasStreams> TakesCommands for D {
     ) -> Enqueued<Self> {
         <D as HasStreams>::submit_graph(queue, graph, events, report)
     }
-}
-/// Whether what is submitted now becomes part of a graph: one that the queue records, or one that other code captures.
-fn becomes_part_of_graph<D: HasStreams>(
-    queue: &Queue<D>,
-    events: &[Borrowed<'_, Event<D>>],
-) -> Result<bool> {
-    Ok(D::is_recording(queue, events)? || D::is_captured(queue.stream())?)
 }
 /// The error for freeing memory on a queue that captures.
 #[cold]

@@ -11,7 +11,6 @@ use super::{
     super::{
         device::DriverDevice,
         driver::{RawContext, driver},
-        signaller::advice,
     },
     context::{InContext, Lent, NativeContext, Opened, pointer},
     import_fd::{Keepers, was_kept},
@@ -106,9 +105,8 @@ pub(super) fn duplicate(number: i32) -> Result<Option<OwnedFd>> {
     }
 }
 fn not_duplicated(errno: rustix::io::Errno) -> Error {
-    let advice = advice(Some(errno.raw_os_error()));
-    let why = format!("a descriptor of memory could not be duplicated: {errno}{advice}");
-    Error::new(ErrorKind::OutOfResources, why)
+    let told = ur_ipc::Error::system("duplicate a descriptor of memory", errno);
+    told.of_kind(ur_ipc::ErrorKind::TooManyDescriptors).into()
 }
 impl Handle {
     /// The handle of the allocation at `at` in `context`.
