@@ -160,9 +160,6 @@ impl<D: Dialect> End<D> {
     fn precede(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
         match self.status.load(Acquire) {
             COMPLETE | FAILED => Ok(()),
-            // It precedes the command in the same stream, and its pending signals are those of the same
-            // queue.
-            _ if work.is_in_order() && work.number == self.work => Ok(()),
             // Waiting for a captured event would add the stream to the capture, or end another one.
             CAPTURED if stream.captured_by() != Some(self.capture) => Err(in_graph()),
             // The driver would end the capture.
@@ -170,6 +167,9 @@ impl<D: Dialect> End<D> {
                 Status::Submitted => Err(captured("waiting for a command that runs")),
                 _ => Ok(()),
             },
+            // It precedes the command in the same stream, and its pending signals are those of the same
+            // queue.
+            _ if work.is_in_order() && work.number == self.work => Ok(()),
             _ => Ok(stream.wait_for(&self.event)?),
         }
     }

@@ -14,31 +14,32 @@ const NO_DESTRUCTOR_SYNC: u32 = 1;
 /// `CU_GRAPH_USER_OBJECT_MOVE`: the caller's reference becomes the graph's.
 const MOVE: u32 = 1;
 
-/// The capture that a stream is in.
-struct Capture {
-    /// Unique in the process; 0 if the driver does not number captures.
-    number: u64,
-    /// `None` if the capture was broken or has ended.
-    graph: Option<RawGraph>,
-}
 impl<D: Dialect> Stream<D> {
-    fn capture(&self) -> Result<Capture> {
-        let (mut status, mut capture) = (0, Capture { number: 0, graph: None });
-        let (number, graph) = (&raw mut capture.number, &raw mut capture.graph);
+    /// The number of the capture that it is in, unique in the process, and the capture's graph.
+    ///
+    /// # Errors
+    /// `INVALID_OPERATION` if the capture is broken or has ended; else the driver's.
+    fn capture(&self) -> Result<(u64, RawGraph)> {
+        let (mut status, mut number, mut graph) = (0, 0, None);
         // SAFETY: the stream is live, all three are writable, and the driver writes nothing where it gets null.
         let told = unsafe {
-            let (status, none) = (&raw mut status, null_mut());
-            D::driver().stream_capture_info(self.raw(), status, number, graph, none, null_mut())
+            let (status, number, graph) = (&raw mut status, &raw mut number, &raw mut graph);
+            let none = (null_mut(), null_mut());
+            D::driver().stream_capture_info(self.raw(), status, number, graph, none.0, none.1)
         };
-        told.ok().map(|()| capture)
+        told.ok()?;
+        graph.map(|graph| (number, graph)).ok_or_else(|| {
+            let why = "the capture of the queue's stream was broken by an earlier error or has ended: end it, and begin anew";
+            Error::new(ErrorKind::InvalidOperation, why)
+        })
     }
     /// The number of the capture that this stream is in: 0 if the driver does not number captures.
     ///
     /// # Errors
-    /// The driver's.
+    /// `INVALID_OPERATION` if the capture is broken or has ended; else the driver's.
     pub(in super::super) fn capture_number(&self) -> Result<u64> {
         match D::driver().has("stream_capture_info") {
-            true => self.capture().map(|capture| capture.number),
+            true => self.capture().map(|(number, _)| number),
             false => Ok(0),
         }
     }
@@ -54,10 +55,7 @@ impl<D: Dialect> Stream<D> {
             let kept = unsafe { Box::from_raw(kept.cast::<T>()) };
             let _panicked = ur_lock::caught(|| drop(kept));
         }
-        let Capture { graph: Some(graph), .. } = self.capture()? else {
-            let why = "the capture of the queue's stream was broken by an earlier error or has ended: end it, and begin anew";
-            return Err(Error::new(ErrorKind::InvalidOperation, why));
-        };
+        let (_, graph) = self.capture()?;
         let driver = D::driver();
         let at = Box::into_raw(Box::new(kept));
         // SAFETY: `to` is writable, and `at` is what the function takes, once.
