@@ -6,9 +6,11 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
+use ur_lock::locked;
 
 /// A step of the checks.
 struct Step {
@@ -24,8 +26,9 @@ struct Step {
     needs: Option<(&'static [&'static str], &'static str)>,
 }
 
-/// The time after which a step counts as hanging: several times the duration of the longest step.
-const PATIENCE: Duration = Duration::from_mins(25);
+/// The time without a line of output after which a step counts as hanging: several times what the longest silent
+/// part of any step takes. How long a step may take in all is not limited, because processors differ.
+const PATIENCE: Duration = Duration::from_mins(15);
 
 const PLAIN: Step =
     Step { name: "", command: &[], env: &[], slow: false, beside: false, needs: None };
@@ -397,12 +400,19 @@ fn one(step: &Step) -> Outcome {
         Ok(child) => child,
         Err(error) => return Outcome::Failed(vec![format!("{}: {error}", step.command[0])]),
     };
+    let heard = Arc::new(Mutex::new(Instant::now()));
     let [said, complained] = [
-        child.stdout.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stdout()))),
-        child.stderr.take().map(|pipe| thread::spawn(|| pass_on(pipe, std::io::stderr()))),
+        child.stdout.take().map(|pipe| {
+            let heard = Arc::clone(&heard);
+            thread::spawn(move || pass_on(pipe, std::io::stdout(), &heard))
+        }),
+        child.stderr.take().map(|pipe| {
+            let heard = Arc::clone(&heard);
+            thread::spawn(move || pass_on(pipe, std::io::stderr(), &heard))
+        }),
     ];
     let readers: Vec<_> = [said, complained].into_iter().flatten().collect();
-    let ended = within(PATIENCE, &mut child);
+    let ended = within(PATIENCE, &heard, &mut child);
     if ended.is_err() {
         // Descendants that were not found may still hold the pipes open.
         wait_until(Duration::from_secs(10), || readers.iter().all(|reader| reader.is_finished()));
@@ -416,18 +426,23 @@ fn one(step: &Step) -> Outcome {
     }
 }
 
-/// Waits for `child` to end. If it does not end in time, kills it with all its descendants, and returns an
-/// error with what was running.
-fn within(patience: Duration, child: &mut Child) -> Result<ExitStatus, Vec<String>> {
-    let mut ended = None;
-    wait_until(patience, || {
-        ended = child.try_wait().transpose();
-        ended.is_some()
-    });
-    if let Some(ended) = ended {
-        return ended.map_err(|error| vec![error.to_string()]);
+/// Waits for `child` to end. If nothing was `heard` of it for longer than `patience`, kills it with all its
+/// descendants, and returns an error with what was running.
+fn within(
+    patience: Duration,
+    heard: &Mutex<Instant>,
+    child: &mut Child,
+) -> Result<ExitStatus, Vec<String>> {
+    loop {
+        if let Some(ended) = child.try_wait().transpose() {
+            return ended.map_err(|error| vec![error.to_string()]);
+        }
+        if locked(heard).elapsed() > patience {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
     }
-    let mut said = vec![format!("did not end within {} s; it was running:", patience.as_secs())];
+    let mut said = vec![format!("printed nothing for {} s; it was running:", patience.as_secs())];
     for pid in offspring(child.id()) {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         said.push(format!("{pid} {}", String::from_utf8_lossy(&line).replace('\0', " ")));
@@ -468,10 +483,11 @@ fn offspring(root: u32) -> Vec<u32> {
 
 /// Forwards the output of a step as it comes, and returns the lines that show failures: readers look at the
 /// table at the end of a long log first, and should find the reason there.
-fn pass_on(pipe: impl Read, mut to: impl std::io::Write) -> Vec<String> {
+fn pass_on(pipe: impl Read, mut to: impl std::io::Write, heard: &Mutex<Instant>) -> Vec<String> {
     const MOST: usize = 36;
     let (mut telling, mut tail, mut after) = (Vec::new(), VecDeque::new(), 0);
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+        *locked(heard) = Instant::now();
         let _unheard = to.write_all(&line).and_then(|()| to.write_all(b"\n"));
         let line: String = String::from_utf8_lossy(&line).chars().take(300).collect();
         after = if tells(&line) { 3 } else { after - i32::from(after > 0) };
@@ -504,8 +520,20 @@ fn tells(line: &str) -> bool {
 
 /// Returns a command that runs in the repository's root, with the toolchain that the step names.
 fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).current_dir(root());
+    // This program is built already, with other settings than those below, which would build it once more.
+    let mut command = match (words, std::env::current_exe()) {
+        (["cargo", "xtask", rest @ ..], Ok(this)) => {
+            let mut command = Command::new(this);
+            command.args(rest);
+            command
+        }
+        _ => {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]);
+            command
+        }
+    };
+    command.current_dir(root());
     // A checkout that is built once needs neither; both are most of a build's size.
     command.envs([("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "none")]);
     // Steps must not depend on the OpenCL drivers of the machine; a step that needs some names them.
@@ -521,12 +549,15 @@ fn command(words: &[&str]) -> Command {
 mod tests {
     use super::*;
 
+    fn now() -> Mutex<Instant> {
+        Mutex::new(Instant::now())
+    }
     #[test]
     fn what_tells_of_a_failure_is_kept_and_everything_is_passed_on() {
         let log = "test one ... ok\ntest two ... FAILED\n\n---- two stdout ----\n\
                    thread 'two' panicked at src/two.rs:3:5:\nassertion failed: a == b\n  left: 1\n";
         let mut heard = Vec::new();
-        let told = pass_on(log.as_bytes(), &mut heard);
+        let told = pass_on(log.as_bytes(), &mut heard, &now());
         assert_eq!(heard, log.as_bytes());
         assert_eq!(told.first().unwrap(), "test two ... FAILED");
         assert!(told.iter().any(|line| line.contains("assertion failed: a == b")), "{told:?}");
@@ -536,7 +567,7 @@ mod tests {
     fn what_pytest_says_of_a_failure_is_kept() {
         let log = ".F.  [100%]\n>   assert line\nE   AssertionError: it ended with -9\n\nx.py:5: AssertionError\n\
                    FAILED x.py::test_a - AssertionError: it ended with -9\nassert None is not None\n1 failed\n";
-        let told = pass_on(log.as_bytes(), Vec::new());
+        let told = pass_on(log.as_bytes(), Vec::new(), &now());
         assert_eq!(told.first().unwrap(), "E   AssertionError: it ended with -9");
         assert!(told.iter().any(|line| line.starts_with("FAILED x.py::test_a")), "{told:?}");
     }
@@ -545,7 +576,7 @@ mod tests {
         let mut hanging = Command::new("sh").args(["-c", "sleep 98765 & wait"]).spawn().unwrap();
         assert!(wait_until(PATIENCE, || offspring(hanging.id()).len() == 2), "no child of it");
         let all = offspring(hanging.id());
-        let said = within(Duration::ZERO, &mut hanging).unwrap_err();
+        let said = within(Duration::ZERO, &now(), &mut hanging).unwrap_err();
         assert!(said.iter().any(|line| line.ends_with("sleep 98765 ")), "{said:?}");
         let is_gone = |pid: &u32| {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
@@ -574,13 +605,19 @@ mod tests {
         fs::remove_dir_all(here).unwrap();
     }
     #[test]
-    fn what_ends_in_time_is_not_disturbed() {
-        let mut quick = Command::new("true").spawn().unwrap();
-        assert!(within(PATIENCE, &mut quick).unwrap().success());
+    fn what_takes_longer_than_its_silence_may_is_not_disturbed_while_it_prints() {
+        let mut slow = Command::new("sh");
+        slow.args(["-c", "for n in $(seq 30); do echo; sleep 0.1; done"]).stdout(Stdio::piped());
+        let mut slow = slow.spawn().unwrap();
+        let (heard, lines) = (now(), slow.stdout.take().unwrap());
+        thread::scope(|threads| {
+            threads.spawn(|| pass_on(lines, std::io::sink(), &heard));
+            assert!(within(Duration::from_secs(2), &heard, &mut slow).unwrap().success());
+        });
     }
     #[test]
     fn a_failure_that_says_nothing_known_is_told_by_its_last_lines() {
-        let told = pass_on(&b"1\n2\n3\n4\n5\n"[..], Vec::new());
+        let told = pass_on(&b"1\n2\n3\n4\n5\n"[..], Vec::new(), &now());
         assert_eq!(told, ["2", "3", "4", "5"]);
     }
 }

@@ -3,7 +3,6 @@
 use crate::{
     entry_path::EntryPath,
     raw::{self, Word},
-    spec::Spec,
 };
 use std::path::Path;
 use ur_sys::*;
@@ -21,75 +20,53 @@ pub struct Adapter {
 /// Fills one table; returns the getter's result, or `None` if there is no getter.
 fn fill<T>(
     library: &libloading::Library,
-    member: &str,
+    getter: &str,
     version: ur_api_version_t,
     table: *mut T,
 ) -> Option<ur_result_t> {
-    let name = format!("urGet{member}ProcAddrTable\0");
     // SAFETY: the interface defines the symbol of that name as a getter of this table.
-    let get = unsafe { library.get::<Getter<T>>(name.as_bytes()) }.ok()?;
+    let get = unsafe { library.get::<Getter<T>>(getter.as_bytes()) }.ok()?;
     // SAFETY: `table` is null or points to a complete table.
     Some(unsafe { get(version, table) })
 }
 
 macro_rules! tables {
-    ($($member:literal $field:ident $table:ident;)*) => {
-        /// Fills every table that has a getter; returns their results.
+    ($($member:ident $getter:ident $table:ident {
+        $($(#[$doc:meta])* $slot:ident $c:ident $pfn:ident $name:ident($($params:tt)*)
+            by $($how:ident)+;)*
+    })*) => {
+        /// Fills every table that has a getter; returns the results by the getters' names.
         pub fn fill_all(library: &libloading::Library, tables: &mut ur_dditable_t)
             -> Vec<(&'static str, Option<ur_result_t>)> {
-            vec![$(($member, fill(library, $member, ur_sys::VERSION, &raw mut tables.$field))),*]
+            vec![$({
+                let getter = stringify!($getter);
+                (getter, fill(library, getter, ur_sys::VERSION, &raw mut tables.$member))
+            }),*]
         }
         /// Calls one getter with a version and with a table of its own or null; returns the result, and
         /// whether a slot was filled.
-        fn ask(library: &libloading::Library, member: &str, version: ur_api_version_t, is_null: bool)
+        fn ask(library: &libloading::Library, getter: &str, version: ur_api_version_t, is_null: bool)
             -> Option<(ur_result_t, bool)> {
-            match member {
-                $($member => {
+            match getter {
+                $(stringify!($getter) => {
                     let mut table = $table::EMPTY;
                     let to = if is_null { std::ptr::null_mut() } else { &raw mut table };
-                    let code = fill(library, member, version, to)?;
+                    let code = fill(library, getter, version, to)?;
                     Some((code, format!("{table:?}").contains("Some(")))
                 })*
                 _ => None,
             }
         }
-        /// The address of a table's slots, by the table's name in the specification.
-        fn slots(tables: &ur_dditable_t, member: &str) -> Option<*const Option<raw::Entry>> {
-            match member {
-                $($member => Some((&raw const tables.$field).cast()),)*
+        /// The address of an entry's slot.
+        fn slot(tables: &ur_dditable_t, entry: &str) -> Option<*const Option<raw::Entry>> {
+            match entry {
+                $($(stringify!($c) => Some((&raw const tables.$member.$slot).cast()),)*)*
                 _ => None,
             }
         }
     };
 }
-tables! {
-    "Adapter" adapter ur_adapter_dditable_t;
-    "Platform" platform ur_platform_dditable_t;
-    "Context" context ur_context_dditable_t;
-    "Event" event ur_event_dditable_t;
-    "EventExp" event_exp ur_event_exp_dditable_t;
-    "Program" program ur_program_dditable_t;
-    "ProgramExp" program_exp ur_program_exp_dditable_t;
-    "Kernel" kernel ur_kernel_dditable_t;
-    "Queue" queue ur_queue_dditable_t;
-    "QueueExp" queue_exp ur_queue_exp_dditable_t;
-    "Sampler" sampler ur_sampler_dditable_t;
-    "Mem" mem ur_mem_dditable_t;
-    "PhysicalMem" physical_mem ur_physical_mem_dditable_t;
-    "Enqueue" enqueue ur_enqueue_dditable_t;
-    "EnqueueExp" enqueue_exp ur_enqueue_exp_dditable_t;
-    "USM" usm ur_usm_dditable_t;
-    "USMExp" usm_exp ur_usm_exp_dditable_t;
-    "BindlessImagesExp" bindless_images_exp ur_bindless_images_exp_dditable_t;
-    "CommandBufferExp" command_buffer_exp ur_command_buffer_exp_dditable_t;
-    "GraphExp" graph_exp ur_graph_exp_dditable_t;
-    "IPCExp" ipc_exp ur_ipc_exp_dditable_t;
-    "MemoryExportExp" memory_export_exp ur_memory_export_exp_dditable_t;
-    "UsmP2PExp" usm_p2p_exp ur_usm_p2p_exp_dditable_t;
-    "VirtualMem" virtual_mem ur_virtual_mem_dditable_t;
-    "Device" device ur_device_dditable_t;
-    "DeviceExp" device_exp ur_device_exp_dditable_t;
-}
+ur_sys::entry_points!(tables);
 
 /// Replaces every function that the adapter has by the loader's.
 fn through(own: &mut ur_dditable_t, outer: &ur_dditable_t) {
@@ -140,21 +117,16 @@ impl Adapter {
     /// Calls the getter of a table again; returns its result and whether it filled a slot.
     pub fn ask(
         &self,
-        member: &str,
+        getter: &str,
         version: ur_api_version_t,
         is_null: bool,
     ) -> Option<(ur_result_t, bool)> {
-        ask(self.library, member, version, is_null)
+        ask(self.library, getter, version, is_null)
     }
     /// Returns the function of an entry; `None` if the adapter leaves its slot null.
     pub fn slot(&self, entry: &str) -> Option<raw::Entry> {
-        let (table, slot, _) = Spec::get().entry(entry)?;
-        let slots = slots(&self.tables, &Spec::get().tables[table].member)?;
-        // SAFETY: the offset is inside the table, because the specification and the tables' types are
-        // generated from the same files.
-        let slot = unsafe { slots.add(slot) };
         // SAFETY: a slot of our own table is null or a function, which is an `Option` of a function.
-        unsafe { *slot }
+        unsafe { *slot(&self.tables, entry)? }
     }
     /// Calls an entry by name with its arguments as words; `None` if the slot is null.
     pub fn call(&self, entry: &str, words: &[Word]) -> Option<ur_result_t> {

@@ -11,7 +11,7 @@ use ur_sys::{ur_api_version_t, ur_result_t as R};
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for table in &Spec::get().tables {
-        let entry = format!("urGet{}ProcAddrTable", table.member);
+        let entry = getter(table);
         let rule = |text: &str| text.to_owned();
         let mut add = |rule: String, name: &str, judge: fn(&Bench, &'static Table) -> Verdict| {
             let run = move |bench: &Bench| judge(bench, table);
@@ -31,8 +31,11 @@ pub fn cases() -> Vec<Case> {
     }
     cases
 }
+fn getter(table: &Table) -> String {
+    format!("urGet{}ProcAddrTable", table.member)
+}
 fn filled(bench: &Bench, table: &'static Table) -> Verdict {
-    let answer = bench.adapter.getters.iter().find(|(name, _)| *name == table.member);
+    let answer = bench.adapter.getters.iter().find(|(name, _)| *name == getter(table));
     let Some((_, Some(code))) = answer else {
         return Err(Stop::failed("the adapter exports no such getter"));
     };
@@ -45,7 +48,7 @@ fn filled(bench: &Bench, table: &'static Table) -> Verdict {
 fn versions(bench: &Bench, table: &'static Table) -> Verdict {
     for version in [0, 0x0b, 0x0001_0000, u32::MAX] {
         let version = ur_api_version_t(version);
-        let Some((code, is_filled)) = bench.adapter.ask(&table.member, version, false) else {
+        let Some((code, is_filled)) = bench.adapter.ask(&getter(table), version, false) else {
             return Err(Stop::skipped("the adapter exports no such getter"));
         };
         same!(code, R::ERROR_UNSUPPORTED_VERSION, "the getter with version {version:?}");
@@ -54,7 +57,7 @@ fn versions(bench: &Bench, table: &'static Table) -> Verdict {
     Ok(())
 }
 fn null(bench: &Bench, table: &'static Table) -> Verdict {
-    let Some((code, _)) = bench.adapter.ask(&table.member, ur_sys::VERSION, true) else {
+    let Some((code, _)) = bench.adapter.ask(&getter(table), ur_sys::VERSION, true) else {
         return Err(Stop::skipped("the adapter exports no such getter"));
     };
     same!(code, R::ERROR_INVALID_NULL_POINTER, "the getter without a table");
