@@ -182,10 +182,10 @@ fn sycl(folder: &Path) -> Result<()> {
         copy(&from.join("venv/lib").join(library), &folder.join("lib").join(library))?;
     }
     let builds = fs::read_dir(from.join("build")).map_err(|e| at(&from, &e))?;
-    // Half-made ones have an extension; those of other tests another name.
+    // Half-made ones have an extension, and those of other tests lack this program.
     let is_ours = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.bytes().all(|byte| byte.is_ascii_hexdigit())
+        name.bytes().all(|byte| byte.is_ascii_hexdigit()) && path.join("each").exists()
     };
     let newest = builds
         .filter_map(|entry| entry.ok().map(|e| e.path()))

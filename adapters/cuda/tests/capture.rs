@@ -407,6 +407,33 @@ fn what_is_refused_while_a_queue_is_captured_fails_no_signal_of_before() {
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+/// The signal comes only when the call has returned.
+#[test]
+fn waiting_for_a_captured_queue_is_refused_though_the_queue_waits_for_a_shared_event() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    for flags in KINDS {
+        let (queue, stream) = queue_of(&cuda, flags);
+        let mut shared = shared_event(&cuda);
+        let gate = Gate::before(cuda.queue);
+        let signal = call!(enqueue.events_wait_with_barrier_ext(
+            cuda.queue,
+            null(),
+            0,
+            null(),
+            &raw mut shared
+        ));
+        let waits = call!(enqueue.events_wait_with_barrier(queue, 1, &shared, null_mut()));
+        assert_eq!((signal, waits), (R::SUCCESS, R::SUCCESS));
+        begin(stream, 2);
+        assert_eq!(call!(queue.finish(queue)), R::ERROR_INVALID_OPERATION);
+        assert_eq!(end(stream), 0);
+        gate.open();
+        assert_eq!(call!(queue.finish(queue)), R::SUCCESS);
+        cuda.release_event(shared);
+        finish_and_release(queue);
+    }
+}
 #[test]
 fn a_released_queue_over_the_default_stream_is_busy_as_long_as_the_stream_is() {
     let _turn = turn();

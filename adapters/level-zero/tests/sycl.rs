@@ -4,25 +4,13 @@
 #[path = "../../native-cpu/tests/common/client.rs"]
 mod client;
 mod common;
-use client::{Program, Runtime, client, fine, pair, programs, run, shared, skipped};
+use client::{ALONE, EXAMPLES, Runtime, client, fine, pair, programs, run, shared, skipped};
 use common::{NAMES, World, is_real};
 use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex, Weak},
 };
-
-const PROGRAMS: &[Program] = &[
-    ("usm", "examples/sycl/usm.cpp", "17"),
-    ("virtual_memory", "examples/sycl/virtual_memory.cpp", "17"),
-    ("queues", "examples/sycl/queues.cpp", "17"),
-    ("buffers", "examples/sycl/buffers.cpp", "17"),
-    ("surface", "examples/sycl/surface.cpp", "17"),
-    ("garbage", "examples/sycl/garbage.cpp", "17"),
-    ("producer", "examples/sycl/producer.cpp", "17"),
-    ("consumer", "examples/sycl/consumer.cpp", "17"),
-];
-const ALONE: &[&str] = &["usm", "virtual_memory", "queues", "buffers", "surface", "garbage"];
 
 /// What the wheel's adapters need beside the runtime.
 const BESIDE: &[&str] = &[
@@ -68,7 +56,7 @@ fn stage() -> Option<Arc<Stage>> {
     static STAGE: Mutex<Weak<Stage>> = Mutex::new(Weak::new());
     shared(&STAGE, || {
         let runtime = Runtime::installed()?;
-        let programs = programs(&runtime, PROGRAMS)?;
+        let programs = programs(&runtime, &EXAMPLES)?;
         Some(Stage { world: World::new("sycl", &NAMES)?, runtime, programs })
     })
 }
@@ -193,7 +181,7 @@ fn the_wheels_v2_adapter_runs_them_but_for_what_it_lacks() {
         return; // what it lacks there is not known here
     }
     let Some(stage) = stage() else { return };
-    stage.judge("libur_adapter_level_zero_v2.so.0", V2_LACKS, ALONE);
+    stage.judge("libur_adapter_level_zero_v2.so.0", V2_LACKS, &ALONE);
 }
 
 #[test]
@@ -202,6 +190,6 @@ fn the_wheels_v1_adapter_runs_them_but_for_what_it_lacks() {
         return;
     }
     let Some(stage) = stage() else { return };
-    let programs = [ALONE, &["producer"]].concat();
+    let programs = [&ALONE[..], &["producer"]].concat();
     stage.judge("libur_adapter_level_zero.so.0", V1_LACKS, &programs);
 }

@@ -3,7 +3,7 @@
 mod common;
 use common::{
     Dist,
-    client::{Program, Runtime, client, fine, pair, programs, run, shared},
+    client::{ALONE, EXAMPLES, Program, Runtime, client, fine, pair, programs, run, shared},
     root,
 };
 use std::{
@@ -13,28 +13,10 @@ use std::{
     sync::{Arc, Mutex, Weak},
 };
 
-const PROGRAMS: &[Program] = &[
-    ("usm", "examples/sycl/usm.cpp", "17"),
-    ("virtual_memory", "examples/sycl/virtual_memory.cpp", "17"),
-    ("queues", "examples/sycl/queues.cpp", "17"),
-    ("buffers", "examples/sycl/buffers.cpp", "17"),
-    ("surface", "examples/sycl/surface.cpp", "17"),
+/// What else runs alone.
+const MORE: [Program; 2] = [
     ("surface-20", "examples/sycl/surface.cpp", "20"),
-    ("garbage", "examples/sycl/garbage.cpp", "17"),
-    ("producer", "examples/sycl/producer.cpp", "17"),
-    ("consumer", "examples/sycl/consumer.cpp", "17"),
     ("each", "adapters/native-cpu/tests/clients/each.cpp", "17"),
-];
-/// Those that run alone, and what they call themselves.
-const ALONE: &[(&str, &str)] = &[
-    ("usm", "usm"),
-    ("virtual_memory", "virtual_memory"),
-    ("queues", "queues"),
-    ("surface", "surface"),
-    ("surface-20", "surface"),
-    ("garbage", "garbage"),
-    ("each", "each"),
-    ("buffers", "buffers"),
 ];
 
 /// All that the tests of this file have in common: the runtime, the adapter, the programs.
@@ -49,7 +31,7 @@ fn world() -> Option<Arc<World>> {
     static WORLD: Mutex<Weak<World>> = Mutex::new(Weak::new());
     shared(&WORLD, || {
         let runtime = Runtime::installed()?;
-        let programs = programs(&runtime, PROGRAMS)?;
+        let programs = programs(&runtime, &[&EXAMPLES[..], &MORE].concat())?;
         Some(World { dist: Dist::build("sycl"), runtime, programs })
     })
 }
@@ -65,7 +47,8 @@ impl World {
         vec![("UR_ADAPTERS_FORCE_LOAD", self.dist.object().display().to_string())]
     }
     fn run_all(&self, environment: &[(&str, String)]) {
-        for (program, name) in ALONE {
+        for program in ALONE.iter().chain(MORE.iter().map(|(name, ..)| name)) {
+            let name = program.split('-').next().unwrap(); // what it calls itself
             fine(name, &run(&mut self.program(program, environment)));
         }
         self.run_pair(environment, 1);

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import resource
@@ -86,6 +87,18 @@ def test_what_a_queue_has_not_written_is_dropped() -> None:
     queue.close()
     cw_multiprocessing.give_up(queue)
     queue.join_thread()
+
+
+def test_a_queue_that_was_given_up_ends_with_its_thread_when_nobody_has_it() -> None:
+    queue = multiprocessing.Queue()
+    queue.put(cw.empty(4))
+    queue.get(timeout=PATIENCE)
+    feeder = queue._thread
+    cw_multiprocessing.give_up(queue)
+    del queue
+    gc.collect()
+    feeder.join(PATIENCE)
+    assert not feeder.is_alive()
 
 
 def test_nobody_waits_for_what_a_queue_has_dropped_to_be_done() -> None:

@@ -158,6 +158,9 @@ fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
         None => Expected::of(&subject.adapter)?,
     });
     let cases = wanted(cli);
+    if cases.is_empty() {
+        return Err("no case is chosen: --list names all of them".into());
+    }
     let unknown = expected.unknown(&case::all());
     if !unknown.is_empty() {
         return Err(format!("known failures name cases that are not there: {unknown:?}"));

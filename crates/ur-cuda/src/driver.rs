@@ -70,6 +70,9 @@ pub fn is_of_capture(status: i32) -> bool {
     (900..=908).contains(&status)
 }
 
+/// `CUDA_ERROR_CAPTURED_EVENT`, `hipErrorCapturedEvent`: the event was last recorded in a captured stream.
+pub const CAPTURED_EVENT: i32 = 907;
+
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`
 const RELAXED: i32 = 2;
 /// While this lives, the calling thread's capture mode is "relaxed". In the other modes a potentially

@@ -277,14 +277,16 @@ impl<D: Dialect> Lane<D> {
         if !self.is_borrowed() {
             return Ok(()); // an own stream can be queried at any time
         }
-        let last = match self.last.get() {
-            Some(last) => last,
-            None => {
-                let fresh = Arc::new(device.events().take(on, false)?);
-                self.last.get_or_init(|| fresh)
-            }
-        };
-        last.record(&self.stream)
+        if let Some(last) = self.last.get() {
+            return last.record(&self.stream);
+        }
+        let fresh = Arc::new(device.events().take(on, false)?);
+        fresh.record(&self.stream)?; // before it is kept: the one of the pool may have been in a capture last
+        let last = self.last.get_or_init(|| Arc::clone(&fresh));
+        match Arc::ptr_eq(last, &fresh) {
+            true => Ok(()),
+            false => last.record(&self.stream),
+        }
     }
     /// Whether it waits for the barrier with this number.
     pub(super) fn is_fenced(&self, number: u64) -> bool {

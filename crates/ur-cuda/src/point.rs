@@ -4,7 +4,7 @@
 use super::{
     DriverDevice,
     clock::Base,
-    driver::{Dialect, RawEvent, is_of_capture},
+    driver::{CAPTURED_EVENT, Dialect, RawEvent, is_of_capture},
     lane::captured,
     native::{
         context::Entered,
@@ -113,6 +113,10 @@ impl<D: Dialect> End<D> {
             Ok(true) => self.status.store(COMPLETE, Release),
             Ok(false) => {}
             Err(error) if error.kind().is_gone() => self.status.store(FAILED, Release),
+            // Another thread began the capture meanwhile.
+            Err(error) if error.status() == Some(CAPTURED_EVENT) => {
+                self.status.store(CAPTURED, Release);
+            }
             // What the driver does not tell is no failure of the command.
             Err(_) => {}
         }
@@ -123,7 +127,7 @@ impl<D: Dialect> End<D> {
     fn status(&self) -> Result<Status> {
         if self.status.load(Acquire) == PENDING {
             let entered = self.event.device()?.enter();
-            let outcome = entered.and_then(|_on| self.event.is_complete());
+            let outcome = entered.and_then(|_on| self.event.has_happened());
             self.settle(&outcome);
             match outcome {
                 // What is recorded in a capture is unknown, and what is on a lost device has failed.
@@ -152,9 +156,10 @@ impl<D: Dialect> End<D> {
         }
         let outcome = self.event.wait().map(|()| true);
         self.settle(&outcome);
-        match self.status.load(Acquire) == FAILED && outcome.is_ok() {
-            true => Err(lost()),
-            false => outcome.map(drop),
+        match self.status.load(Acquire) {
+            FAILED if outcome.is_ok() => Err(lost()),
+            CAPTURED => Err(in_graph()),
+            _ => outcome.map(drop),
         }
     }
     fn precede(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {
@@ -170,7 +175,11 @@ impl<D: Dialect> End<D> {
             // It precedes the command in the same stream, and its pending signals are those of the same
             // queue.
             _ if work.is_in_order() && work.number == self.work => Ok(()),
-            _ => Ok(stream.wait_for(&self.event)?),
+            _ => stream.wait_for(&self.event).inspect_err(|error| {
+                if error.status().is_some_and(is_of_capture) {
+                    let _noted = self.status(); // it may be in a capture that another thread began
+                }
+            }),
         }
     }
     fn order(&self, work: &QueueState<D>, stream: &Stream<D>) -> Result<()> {

@@ -65,11 +65,6 @@ fn signal<D: Dialect>(
     value: u64,
 ) -> Result<()> {
     let on = work.device.enter()?;
-    work.check_capture(
-        &on,
-        "the signal of an event that processes share, each replay of which would write the same old \
-         value,",
-    )?;
     let word = Word::of_counter(work, &on, counter)?;
     let written = put(work, what, |stream| stream.write_value(word.at(), word_of(value)));
     word.keep(work, Some(counter)); // after the write was enqueued

@@ -12,7 +12,7 @@ use super::{
     shared_words::{self, WAITS_FOR_WORDS},
     work::QueueState,
 };
-use ur_hal::{Completion, Order, Result, Submission, Wait, repeated, wait_for_taken};
+use ur_hal::{Command, Completion, Order, Result, Submission, Wait, repeated, wait_for_taken};
 
 /// Submits a command. `body` enqueues the command itself in the lane that it is given, whose device's context
 /// is current.
@@ -32,6 +32,11 @@ pub(super) fn put<D: Dialect>(
     let is_captured = lane.is_capturing()?;
     if is_captured && waits_anyway {
         return Err(captured("a call that waits for its command"));
+    }
+    if is_captured && matches!(what.command, Command::Signal(_)) {
+        return Err(captured(
+            "the signal of an event that processes share, each replay of which would write the same old value,",
+        ));
     }
     if is_captured && what.waits.iter().any(|wait| matches!(wait, Wait::Word(_))) {
         return Err(captured(WAITS_FOR_WORDS));
@@ -94,6 +99,9 @@ pub(super) fn put<D: Dialect>(
         let end = match event {
             Some(event) => {
                 surely(&|| event.record(stream))?;
+                if !is_captured {
+                    lane.check_capture("a command during whose submission it begins")?; // it may have the event
+                }
                 Some(End::new(work, event, marks, stream.captured_by()))
             }
             None => None,

@@ -195,6 +195,14 @@ impl<D: Dialect> QueueState<D> {
     pub(super) fn open_debts(&self) -> Vec<arena::PendingSignal> {
         if self.has_debts.load(Acquire) { self.debts().open() } else { vec![] }
     }
+    /// Waits for the signals of other processes that its streams wait for, which may take long: this wait sleeps, while the
+    /// driver's would spin. Not while a stream is captured, which cannot be waited for.
+    fn await_debts(&self) {
+        let debts = self.open_debts();
+        if !debts.is_empty() && self.is_captured().is_ok_and(|is| !is) {
+            await_all(&debts);
+        }
+    }
     fn debts(&self) -> MutexGuard<'_, PendingSignals> {
         locked(&self.debts)
     }
@@ -272,8 +280,7 @@ impl<D: Dialect> QueueState<D> {
     /// As for [`check`](Self::check); `INVALID_OPERATION` while it is captured; else the driver's error.
     pub(super) fn finish(&self) -> Result<()> {
         let _on = self.device.enter()?;
-        // Other processes may take long: this wait sleeps, while the driver's would spin.
-        await_all(&self.open_debts());
+        self.await_debts();
         let done = self.used().try_for_each(|lane| lane.synchronize(&self.device));
         let checked = done.and_then(|()| self.check());
         if checked.is_err() {
@@ -388,7 +395,7 @@ pub(super) fn wait_for_device<D: Dialect>(device: &DriverDevice<D>) -> Result<()
     // Does not synchronize the whole context: that would invalidate captures of other code.
     let mut moments = vec![];
     for work in D::statics().queues_now.of(|work| work.device.number() == device.number()) {
-        await_all(&work.open_debts());
+        work.await_debts();
         work.note(0, &mut moments);
     }
     finish(&moments)

@@ -30,6 +30,13 @@ pub enum Access {
     Process(Process),
 }
 
+/// Why this process can share nothing; `None` if it can.
+pub(crate) fn own_trouble() -> Option<&'static str> {
+    (geteuid().as_raw() == OVERFLOW_UID).then_some(
+        "this process runs as user 65534 (nobody), which stands for every user that has no number here: no process could be admitted as the same user; run it as another user",
+    )
+}
+
 impl Access {
     /// Whether the policy admits this peer.
     pub(crate) fn admits(self, peer: &Peer) -> bool {

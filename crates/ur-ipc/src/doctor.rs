@@ -1,6 +1,7 @@
 //! Diagnosis for users when sharing does not work: where sockets are looked for, whether those places can be used, and
 //! which exporters listen there. Nothing is repaired here.
 use crate::{
+    access::own_trouble,
     directory::{Directory, candidates},
     envelope::SocketScope,
 };
@@ -30,7 +31,8 @@ pub fn places() -> Vec<Place> {
         for path in candidates(user, scope) {
             let opened = Directory::open(&path, &[user]);
             let exporters = opened.map(|d| d.exporters(scope)).unwrap_or_default();
-            let trouble = Directory::trouble(&path, user, scope);
+            let mine = own_trouble().map(str::to_owned);
+            let trouble = mine.or_else(|| Directory::trouble(&path, user, scope));
             places.push(Place {
                 path,
                 for_others: scope == SocketScope::Others,

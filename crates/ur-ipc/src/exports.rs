@@ -3,7 +3,7 @@
 //! exports.
 use crate::{
     Access, ENVELOPE_LEN, Error, ErrorKind, Kind, Object, Result,
-    access::{OVERFLOW_UID, Peer},
+    access::{Peer, own_trouble},
     arena,
     entrance::Entrance,
     envelope::{Envelope, SocketScope, is_sealed_by, key_of},
@@ -19,7 +19,6 @@ use rustc_hash::FxBuildHasher;
 use rustix::{
     event::{EventfdFlags, epoll, eventfd},
     io::Errno,
-    process::geteuid,
 };
 use std::{
     collections::{HashMap, HashSet},
@@ -156,8 +155,7 @@ impl ExportTable {
         if let Some(Attended { entrance, .. }) = self.entrances.get(&scope) {
             return Ok((entrance.directory(), entrance.user()));
         }
-        if geteuid().as_raw() == OVERFLOW_UID {
-            let why = "this process runs as user 65534 (nobody), which stands for every user that has no number here: no process could be admitted as the same user; run it as another user";
+        if let Some(why) = own_trouble() {
             return Err(Error::new(ErrorKind::Denied, why));
         }
         // Before the entrance: once that exists, a peer may connect for whom no descriptor is left.

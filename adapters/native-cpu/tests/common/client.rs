@@ -157,6 +157,20 @@ pub fn run(command: &mut Command) -> Ran {
 /// What is compiled: the executable's name, the source, and the version of the standard.
 pub type Program = (&'static str, &'static str, &'static str);
 
+/// The programs of `examples/sycl` that run alone.
+pub const ALONE: [&str; 6] = ["usm", "virtual_memory", "queues", "buffers", "surface", "garbage"];
+/// All programs of `examples/sycl` without kernels: those that run alone, and the pair.
+pub const EXAMPLES: [Program; 8] = [
+    ("usm", "examples/sycl/usm.cpp", "17"),
+    ("virtual_memory", "examples/sycl/virtual_memory.cpp", "17"),
+    ("queues", "examples/sycl/queues.cpp", "17"),
+    ("buffers", "examples/sycl/buffers.cpp", "17"),
+    ("surface", "examples/sycl/surface.cpp", "17"),
+    ("garbage", "examples/sycl/garbage.cpp", "17"),
+    ("producer", "examples/sycl/producer.cpp", "17"),
+    ("consumer", "examples/sycl/consumer.cpp", "17"),
+];
+
 /// What the tests that run at one time have in common, and gone with the last of them.
 pub fn shared<T>(place: &Mutex<Weak<T>>, make: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
     let mut place = locked(place);
@@ -167,32 +181,38 @@ pub fn shared<T>(place: &Mutex<Weak<T>>, make: impl FnOnce() -> Option<T>) -> Op
     *place = Arc::downgrade(&made);
     Some(made)
 }
-/// The folder of these programs; compiles what is not there yet, two at a time. `None`, and it was said
-/// why, where there is no C++ compiler.
+/// The folder of these programs; compiles, two at a time, those that no test has compiled yet. `None`, and it
+/// was said why, where there is no C++ compiler.
 pub fn programs(runtime: &Runtime, all: &[Program]) -> Option<PathBuf> {
     if Command::new("g++").arg("--version").output().is_err() {
         skipped("g++ is not installed");
         return None;
     }
-    let mut key = DefaultHasher::new();
-    runtime.include().hash(&mut key);
-    let files = all.iter().map(|(_, source, _)| *source).chain(["examples/sycl/common.hpp"]);
-    files.for_each(|file| (file, fs::read(root().join(file)).unwrap()).hash(&mut key));
-    all.hash(&mut key);
+    let build = folder().join("build");
+    let keys: Vec<u64> = all.iter().map(|program| key(runtime, program)).collect();
+    let mut whole = DefaultHasher::new();
+    (all, &keys).hash(&mut whole);
     // The folder's name says from what.
-    let into = folder().join("build").join(format!("{:016x}", key.finish()));
+    let into = build.join(format!("{:016x}", whole.finish()));
     if into.is_dir() {
         return Some(into);
     }
     let half = into.with_extension(std::process::id().to_string());
     fs::create_dir_all(&half).unwrap();
+    let (next, all) = (&AtomicUsize::new(0), &all.iter().zip(keys).collect::<Vec<_>>()[..]);
     std::thread::scope(|threads| {
-        for share in all.chunks(all.len().div_ceil(2)) {
-            let half = &half;
+        for _ in 0..2 {
+            let (build, half) = (&build, &half);
             threads.spawn(move || {
-                share.iter().for_each(|(name, source, standard)| {
-                    compile(runtime, &root().join(source), standard, &half.join(name));
-                });
+                while let Some((program, key)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let compiled = build.join(format!("{key:016x}.program"));
+                    if !compiled.exists() {
+                        let new = half.join(format!("new-{key:016x}"));
+                        compile(runtime, program, &new);
+                        fs::rename(new, &compiled).unwrap();
+                    }
+                    fs::hard_link(compiled, half.join(program.0)).unwrap();
+                }
             });
         }
     });
@@ -202,11 +222,20 @@ pub fn programs(runtime: &Runtime, all: &[Program]) -> Option<PathBuf> {
     }
     Some(into)
 }
-fn compile(runtime: &Runtime, source: &Path, standard: &str, program: &Path) {
+/// A number that changes with all that a program is compiled from.
+fn key(runtime: &Runtime, (_, source, standard): &Program) -> u64 {
+    let mut key = DefaultHasher::new();
+    (runtime.include(), standard).hash(&mut key);
+    let files = [source, "examples/sycl/common.hpp"];
+    files.map(|file| fs::read(root().join(file)).unwrap()).hash(&mut key);
+    key.finish()
+}
+fn compile(runtime: &Runtime, (_, source, standard): &Program, program: &Path) {
     let mut compiler = Command::new("g++");
     compiler.args([&format!("-std=c++{standard}"), "-O1", "-Wall", "-Wextra", "-Werror"]);
     compiler.arg("-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING").arg("-isystem").arg(runtime.include());
-    compiler.arg("-I").arg(root().join("examples/sycl")).arg(source).arg("-o").arg(program);
+    compiler.arg("-I").arg(root().join("examples/sycl"));
+    compiler.arg(root().join(source)).arg("-o").arg(program);
     compiler.arg("-L").arg(runtime.lib()).arg("-lsycl");
     compiler.arg(format!("-Wl,-rpath,{}", runtime.lib().display()));
     let out = compiler.output().unwrap();

@@ -91,6 +91,10 @@ pub fn run(args: &args::Doctor) -> Result<()> {
             said("* is what programs load that start with this environment\n")?;
         }
     }
+    if candidates.is_empty() {
+        let why = "there is no adapter to try: the environment names none that is there; see the warnings above";
+        return Err(Failure::said(why));
+    }
     match adapters.iter().filter(|finding| !finding.works).count() {
         0 if args.adapters => Ok(()),
         0 => sharing::complaint(&sharing).map_or(Ok(()), |complaint| Err(Failure::said(complaint))),

@@ -8,6 +8,7 @@ import os
 import select
 import threading
 import time
+import weakref
 from contextlib import suppress
 from functools import partial
 from multiprocessing import connection, pool, popen_forkserver, popen_spawn_posix, queues, util
@@ -292,7 +293,7 @@ def give_up(through: Any) -> None:
     if isinstance(through, queues.Queue):
         _drop_unwritten(through)
         taken = written.in_hand = written.in_hand or Message(written)  # what was taken before `install()` has none
-        taken.dropped = partial(_makes_room, through)
+        taken.dropped = partial(_makes_room_in, weakref.ref(through))  # its thread has what is taken, and would keep the queue
         taken.was_given_up = True
     _outbox.give_up(written)
 
@@ -310,6 +311,12 @@ def _drop_unwritten(queue: Any) -> None:
             buffer.append(end)
     for _ in range(count):
         _makes_room(queue)
+
+
+def _makes_room_in(queue: weakref.ref[Any]) -> None:
+    there = queue()
+    if there is not None:
+        _makes_room(there)
 
 
 def _makes_room(queue: Any) -> None:

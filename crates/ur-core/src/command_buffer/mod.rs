@@ -151,7 +151,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         let (of, mut part) = ((queue, name), Part::default());
         let made = state.recording.submit(&state.nodes, of, events, report, &mut part);
         drop(locked);
-        part.wait();
+        part.wait(&queue);
         made
     }
 }

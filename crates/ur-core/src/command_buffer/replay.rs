@@ -151,11 +151,15 @@ impl<D: HasStreams> Default for Part<D> {
     }
 }
 impl<D: HasStreams> Part<D> {
-    /// Waits until it is over: the caller may use the memory of its commands again then.
-    pub(crate) fn wait(self) {
+    /// Waits until it is over: the caller may use the memory of its commands again then. For all of the queue if another
+    /// thread has begun to capture that, since its end may have become part of a graph.
+    pub(crate) fn wait(self, queue: &Queue<D>) {
         let Some(part) = self.0 else { return };
         let _failed = <D as Streams>::wait(&part.ended, None); // `status` tells
-        wait_for_taken(|| Ok(D::status(&part.ended)?.is_final()));
+        wait_for_taken(|| {
+            let is_final = D::status(&part.ended)?.is_final();
+            Ok(is_final || D::check_runs(&part.ended).is_err() && D::is_idle(queue.stream())?)
+        });
     }
 }
 /// The points of earlier commands as waits.
@@ -167,7 +171,9 @@ fn waits_of<'a, D: HasStreams>(
 }
 /// Whether an execution that is submitted now must wait for `last`.
 fn is_under_way<D: HasStreams>(last: &Run<D>) -> bool {
-    !D::is_settled(&last.ended) && D::status(&last.ended).map_or(true, |status| !status.is_final())
+    !D::is_settled(&last.ended)
+        && D::status(&last.ended).map_or(true, |status| !status.is_final())
+        && D::check_runs(&last.ended).is_ok() // the status may have told
 }
 
 impl<D: HasStreams> Replay<D> {
@@ -247,6 +253,7 @@ impl<D: HasStreams> Replay<D> {
         // If nothing of a refused one is under way, the next one follows the one before it.
         if let Some(run) = made.as_ref().ok().or(part.0.as_ref())
             && !is_captured
+            && D::check_runs(&run.ended).is_ok()
         {
             self.last = Some(Arc::clone(run));
         }

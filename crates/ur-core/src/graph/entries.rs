@@ -50,7 +50,7 @@ pub fn submit<D: HasGraphs>(
     let ((recording, nodes), mut part) = (&mut *locked, Part::default());
     let made = recording.submit(nodes, (queue, name), events, report, &mut part);
     drop(locked);
-    part.wait();
+    part.wait(&queue);
     made
 }
 

@@ -185,6 +185,8 @@ fn submit_behind_copies<D: HasStreams>(
             return Err(error);
         }
     };
+    // Another thread may have begun a capture meanwhile.
+    let is_captured = is_captured || made.as_ref().is_some_and(|end| D::check_runs(end).is_err());
     let end = match what.completion {
         _ if is_captured => None,
         completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref()),
@@ -304,12 +306,16 @@ fn end_of<D: HasStreams>(stream: &D::Stream, made: Option<&D::Point>) -> Option<
     let order = if made.is_some() { Order::Free } else { Order::AfterAll };
     surely_ended::<D>(stream, &Submission { waits: &waits, order, completion, ..barrier })
 }
-/// The point of a barrier behind what has been submitted. If the driver makes none, the stream is waited for, and there is none.
+/// The point of a barrier behind what has been submitted. If the driver makes none that comes, the stream is waited for, and
+/// there is none.
 pub(crate) fn surely_ended<D: HasStreams>(
     stream: &D::Stream,
     barrier: &Submission<'_, D>,
 ) -> Option<D::Point> {
-    let end = repeated(|| D::submit(stream, barrier)?.ok_or_else(no_point));
+    let end = repeated(|| {
+        let end = D::submit(stream, barrier)?.ok_or_else(no_point)?;
+        D::check_runs(&end).map(|()| end) // not if another thread captures the stream meanwhile
+    });
     end.inspect_err(|_| {
         let _refused = D::flush(stream); // then it does not run
         wait_for_taken(|| D::is_idle(stream));
@@ -600,7 +606,8 @@ fn forget_what_is_over<D: HasStreams>(sides: &mut [Side<D::Point>]) {
         // What the driver does not tell is waited for, and not taken for complete.
         false => D::status(point).unwrap_or(Status::Submitted),
     };
-    let is_over = |point: &D::Point| status(point).is_final();
+    // The status may have told that another thread captured it.
+    let is_over = |point: &D::Point| status(point).is_final() || D::check_runs(point).is_err();
     for index in 0..sides.len() {
         let others_have = (0..sides.len()).any(|other| other != index && sides[other].is_newest);
         let side = &mut sides[index];

@@ -3,11 +3,11 @@
 #![expect(unsafe_code, reason = "calls into the vendor's driver")]
 use super::{
     super::driver::{Dialect, RawGraph},
-    stream::{Stream, taking},
+    calls::Number,
+    stream::{Stream, run, taking},
 };
-use crate::notice;
 use std::{ffi::c_void, ptr::null_mut};
-use ur_hal::{Error, ErrorKind, HostCall, Result, Severity, made};
+use ur_hal::{Error, ErrorKind, HostCall, Result, made};
 
 /// `CU_USER_OBJECT_NO_DESTRUCTOR_SYNC`, which must be set: the driver does not wait for the destructor.
 const NO_DESTRUCTOR_SYNC: u32 = 1;
@@ -79,16 +79,10 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// As for [`keep_in_graph`](Self::keep_in_graph).
     pub(super) fn capture_call(&self, call: &HostCall) -> Result<()> {
-        unsafe extern "C" fn run<D: Dialect>(call: *mut c_void) {
-            // SAFETY: the graph keeps it as long as it can run.
-            let call = unsafe { &*call.cast::<HostCall>() };
-            if ur_lock::caught(|| call.call()).is_none() {
-                let what = "a host function panicked; the graph goes on";
-                notice::<D>(Severity::Error, &what);
-            }
-        }
-        let call = self.keep_in_graph(call.clone())?;
-        // SAFETY: `call` has the type that `run` expects, and lives as long as the graph.
-        taking(unsafe { D::driver().stream_host_fn(self.raw(), run::<D>, call.cast()) })
+        let call = Number::again(call.clone());
+        let number = call.data();
+        self.keep_in_graph(call)?;
+        // SAFETY: `run` takes any number.
+        taking(unsafe { D::driver().stream_host_fn(self.raw(), run::<D>, number) })
     }
 }

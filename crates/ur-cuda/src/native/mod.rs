@@ -2,6 +2,7 @@
 //! drop. One file for each kind of object. Apart from `driver.rs` only these files contain unsafe code. When
 //! they are called is decided in the files of the API's families.
 pub mod array;
+mod calls;
 pub mod context;
 pub mod device;
 pub mod event;

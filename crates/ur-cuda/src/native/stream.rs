@@ -10,6 +10,7 @@ use super::{
         },
         staging,
     },
+    calls::{Number, call},
     context::Entered,
     event::NativeEvent,
     own_streams::PeerStreams,
@@ -81,6 +82,12 @@ pub struct Stream<D: Dialect> {
     /// The streams of other devices that execute parts of its commands.
     pub(in super::super) peer_streams: Arc<PeerStreams<D>>,
     _dialect: PhantomData<fn() -> D>,
+}
+/// What the driver calls for a host function, on a thread of its own.
+pub(super) extern "C" fn run<D: Dialect>(number: *mut c_void) {
+    if let Err(what) = call(number) {
+        notice::<D>(Severity::Error, &what);
+    }
 }
 impl<D: Dialect> Stream<D> {
     /// Creates a stream in the current context.
@@ -246,24 +253,10 @@ impl<D: Dialect> Stream<D> {
     /// # Errors
     /// Returns the driver's error; `call` is dropped then.
     pub fn host_fn(&self, call: impl FnOnce() + Send + 'static) -> Result<()> {
-        type Call = Box<dyn FnOnce() + Send>;
-        unsafe extern "C" fn run<D: Dialect>(data: *mut c_void) {
-            // SAFETY: created by `into_raw` below, and passed to one call.
-            let call = *unsafe { Box::from_raw(data.cast::<Call>()) };
-            if ur_lock::caught(call).is_none() {
-                let what = "a host function panicked; the queue goes on";
-                notice::<D>(Severity::Error, &what);
-            }
-        }
-        let data = Box::into_raw(Box::new(Box::new(call) as Call));
-        // SAFETY: `data` has the type that `run` expects.
-        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run::<D>, data.cast()) };
-        let outcome = taking(outcome);
-        if outcome.is_err() {
-            // SAFETY: the driver did not take it, so it is still owned here.
-            drop(unsafe { Box::from_raw(data) });
-        }
-        outcome
+        let number = Number::once(call);
+        // SAFETY: `run` takes any number.
+        let outcome = unsafe { D::driver().stream_host_fn(self.raw, run::<D>, number.data()) };
+        taking(outcome).inspect(|()| number.hand_over())
     }
     /// Copies bytes between any two addresses that the device or the host can access.
     ///
