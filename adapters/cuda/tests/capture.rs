@@ -407,6 +407,35 @@ fn what_is_refused_while_a_queue_is_captured_fails_no_signal_of_before() {
     assert_eq!(call!(queue.release(queue)), R::SUCCESS);
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+#[test]
+fn memory_is_given_back_that_was_freed_while_a_queue_over_a_stream_of_others_and_another_were_busy()
+{
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    const BYTES: usize = 64 << 20;
+    let free = || {
+        let (mut bytes, info) = (0_u64, ur_device_info_t::GLOBAL_MEM_FREE);
+        let to = (&raw mut bytes).cast();
+        assert_eq!(call!(device.get_info(cuda.device, info, 8usize, to, null_mut())), R::SUCCESS);
+        bytes
+    };
+    settle(&cuda);
+    let (stream, before) = (stream_in(native(&cuda), 1), free());
+    for _ in 0..16 {
+        let (theirs, other) = (adopted(&cuda, stream).unwrap(), queue_of(&cuda, KINDS[1]).0);
+        let at = cuda.device_memory(BYTES);
+        let gates = [theirs, other].map(Gate::before);
+        cuda.free(at);
+        assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+        gates.iter().for_each(Gate::open);
+        finish_and_release(other);
+        assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
+    }
+    settle(&cuda);
+    let lost = before.saturating_sub(free());
+    assert!(lost < 4 * BYTES as u64, "{lost} bytes are not given back");
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
 /// The signal comes only when the call has returned.
 #[test]
 fn waiting_for_a_captured_queue_is_refused_though_the_queue_waits_for_a_shared_event() {

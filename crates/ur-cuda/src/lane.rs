@@ -120,11 +120,15 @@ impl<D: Dialect> Lane<D> {
     /// Whether all its commands are complete; `false` while it is captured, because the state is unknown
     /// then. If other code may enqueue commands, the driver is always queried.
     pub(super) fn is_idle(&self) -> Result<bool> {
-        if let Some(end) = self.end.get() {
-            return end.as_ref().map_or(Ok(true), |end| end.is_complete());
-        }
         // Read before the query: the query says nothing about commands that are submitted concurrently.
         let put = self.put.load(Acquire);
+        if let Some(end) = self.end.get() {
+            let idle = end.as_ref().map_or(Ok(true), |end| end.is_complete())?;
+            if idle {
+                self.done.fetch_max(put, AcqRel); // no mark will tell it any more
+            }
+            return Ok(idle);
+        }
         if self.is_known_idle() {
             return Ok(true);
         }

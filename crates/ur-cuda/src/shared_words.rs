@@ -32,6 +32,9 @@ use ur_lock::{locked, unpoisoned};
 const EVERYWHERE: u32 = 3;
 /// Bytes of an arena that are registered with the driver at once.
 const PIECE: usize = 64 << 10;
+/// What a captured queue refuses to signal.
+pub(super) const SIGNALS_WORDS: &str = "the signal of an event that processes share, each replay of which would write the same \
+                                        old value,";
 /// The start of the message for a wait that a captured stream refuses.
 pub(super) const WAITS_FOR_WORDS: &str = "a wait for an event that processes share, each replay of which would wait for \
                                           the same old signal,";

@@ -22,7 +22,7 @@ use super::{
         stream::{self as native, StreamHome},
     },
     point::Point,
-    shared_words::{self, WAITS_FOR_WORDS, Word},
+    shared_words::{self, SIGNALS_WORDS, WAITS_FOR_WORDS, Word},
     submission::put,
     usm_async,
     work::{Lanes, QueueState},
@@ -65,6 +65,7 @@ fn signal<D: Dialect>(
     value: u64,
 ) -> Result<()> {
     let on = work.device.enter()?;
+    work.check_capture(&on, SIGNALS_WORDS)?; // `put` asks again: the capture may begin meanwhile
     let word = Word::of_counter(work, &on, counter)?;
     let written = put(work, what, |stream| stream.write_value(word.at(), word_of(value)));
     word.keep(work, Some(counter)); // after the write was enqueued

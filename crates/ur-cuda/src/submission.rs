@@ -9,7 +9,7 @@ use super::{
         stream::{Stream, taken},
     },
     point::{End, Marks, Point},
-    shared_words::{self, WAITS_FOR_WORDS},
+    shared_words::{self, SIGNALS_WORDS, WAITS_FOR_WORDS},
     work::QueueState,
 };
 use ur_hal::{Command, Completion, Order, Result, Submission, Wait, repeated, wait_for_taken};
@@ -34,9 +34,7 @@ pub(super) fn put<D: Dialect>(
         return Err(captured("a call that waits for its command"));
     }
     if is_captured && matches!(what.command, Command::Signal(_)) {
-        return Err(captured(
-            "the signal of an event that processes share, each replay of which would write the same old value,",
-        ));
+        return Err(captured(SIGNALS_WORDS));
     }
     if is_captured && what.waits.iter().any(|wait| matches!(wait, Wait::Word(_))) {
         return Err(captured(WAITS_FOR_WORDS));
@@ -99,10 +97,9 @@ pub(super) fn put<D: Dialect>(
         let end = match event {
             Some(event) => {
                 surely(&|| event.record(stream))?;
-                if !is_captured {
-                    lane.check_capture("a command during whose submission it begins")?; // it may have the event
-                }
-                Some(End::new(work, event, marks, stream.captured_by()))
+                // Another thread may have begun a capture meanwhile, which may have the event.
+                let unknown = || lane.is_capturing().is_ok_and(|is| is).then_some(0);
+                Some(End::new(work, event, marks, stream.captured_by().or_else(unknown)))
             }
             None => None,
         };
