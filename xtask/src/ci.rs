@@ -401,15 +401,16 @@ fn one(step: &Step) -> Outcome {
         Err(error) => return Outcome::Failed(vec![format!("{}: {error}", step.command[0])]),
     };
     let heard = Arc::new(Mutex::new(Instant::now()));
+    let [hears, hears_too] = [(); 2].map(|()| Arc::clone(&heard));
     let [said, complained] = [
-        child.stdout.take().map(|pipe| {
-            let heard = Arc::clone(&heard);
-            thread::spawn(move || pass_on(pipe, std::io::stdout(), &heard))
-        }),
-        child.stderr.take().map(|pipe| {
-            let heard = Arc::clone(&heard);
-            thread::spawn(move || pass_on(pipe, std::io::stderr(), &heard))
-        }),
+        child
+            .stdout
+            .take()
+            .map(|pipe| thread::spawn(move || pass_on(pipe, std::io::stdout(), &hears))),
+        child
+            .stderr
+            .take()
+            .map(|pipe| thread::spawn(move || pass_on(pipe, std::io::stderr(), &hears_too))),
     ];
     let readers: Vec<_> = [said, complained].into_iter().flatten().collect();
     let ended = within(PATIENCE, &heard, &mut child);
@@ -521,19 +522,12 @@ fn tells(line: &str) -> bool {
 /// Returns a command that runs in the repository's root, with the toolchain that the step names.
 fn command(words: &[&str]) -> Command {
     // This program is built already, with other settings than those below, which would build it once more.
-    let mut command = match (words, std::env::current_exe()) {
-        (["cargo", "xtask", rest @ ..], Ok(this)) => {
-            let mut command = Command::new(this);
-            command.args(rest);
-            command
-        }
-        _ => {
-            let mut command = Command::new(words[0]);
-            command.args(&words[1..]);
-            command
-        }
+    let (program, arguments) = match (words, std::env::current_exe()) {
+        (["cargo", "xtask", rest @ ..], Ok(this)) => (this.into_os_string(), rest),
+        _ => (words[0].into(), &words[1..]),
     };
-    command.current_dir(root());
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root());
     // A checkout that is built once needs neither; both are most of a build's size.
     command.envs([("CARGO_INCREMENTAL", "0"), ("CARGO_PROFILE_DEV_DEBUG", "none")]);
     // Steps must not depend on the OpenCL drivers of the machine; a step that needs some names them.
