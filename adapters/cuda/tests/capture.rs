@@ -436,6 +436,46 @@ fn memory_is_given_back_that_was_freed_while_a_queue_over_a_stream_of_others_and
     assert!(lost < 4 * BYTES as u64, "{lost} bytes are not given back");
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+#[test]
+fn memory_that_a_command_of_the_application_uses_is_kept_though_its_queue_is_released_in_a_capture()
+{
+    unsafe extern "C" fn hold(is_open: *mut c_void) {
+        let (is_open, begun) =
+            (unsafe { &*is_open.cast::<AtomicBool>() }, std::time::Instant::now());
+        while !is_open.load(Acquire) && begun.elapsed().as_secs() < 10 {
+            thread::sleep(std::time::Duration::from_micros(200));
+        }
+    }
+    type Hold = unsafe extern "C" fn(*mut c_void);
+    static IS_OPEN: AtomicBool = AtomicBool::new(false);
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    const BYTES: usize = 64 << 20;
+    settle(&cuda);
+    let stream = stream_in(native(&cuda), 1);
+    let (theirs, other) = (adopted(&cuda, stream).unwrap(), queue_of(&cuda, KINDS[1]).0);
+    let (at, gate) = (cuda.device_memory(BYTES), Gate::before(other));
+    let (word, mut popped) = ((&raw const IS_OPEN).cast_mut().cast::<c_void>(), 0_usize);
+    assert_eq!(driver!("cuCtxPushCurrent_v2", native(&cuda) => usize), 0);
+    let held = driver!("cuLaunchHostFunc", stream => usize, hold => Hold, word => *mut c_void);
+    let memory = at.addr() as u64;
+    let set =
+        driver!("cuMemsetD8Async", memory => u64, 0x55 => u8, BYTES => usize, stream => usize);
+    assert_eq!((held, set), (0, 0));
+    cuda.free(at);
+    begin(stream, 2);
+    assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+    assert_eq!(end(stream), 0);
+    gate.open();
+    finish_and_release(other);
+    let again = cuda.device_memory(BYTES); // and what is over is given back
+    assert_ne!(again.addr(), at.addr());
+    IS_OPEN.store(true, Release);
+    assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0, "the memory was gone");
+    cuda.free(again);
+    assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+}
 /// The signal comes only when the call has returned.
 #[test]
 fn waiting_for_a_captured_queue_is_refused_though_the_queue_waits_for_a_shared_event() {

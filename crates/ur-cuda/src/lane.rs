@@ -49,7 +49,14 @@ pub struct Lane<D: Dialect> {
     last: OnceLock<Arc<Pooled<D>>>,
     /// Only for a stream that the application created and may destroy after the queue is released: the event
     /// behind the queue's last command. Once it is set, the stream is not used any more.
-    end: OnceLock<Option<Arc<Pooled<D>>>>,
+    end: OnceLock<Left<D>>,
+}
+/// What a lane that has been left still waits for.
+#[derive(Debug)]
+struct Left<D: Dialect> {
+    event: Option<Arc<Pooled<D>>>,
+    /// Whether the event is behind everything in the stream, also what other code enqueued there.
+    is_behind_all: bool,
 }
 impl<D: Dialect> Lane<D> {
     pub(super) fn new(stream: Stream<D>) -> Self {
@@ -123,9 +130,10 @@ impl<D: Dialect> Lane<D> {
         // Read before the query: the query says nothing about commands that are submitted concurrently.
         let put = self.put.load(Acquire);
         if let Some(end) = self.end.get() {
-            let idle = end.as_ref().map_or(Ok(true), |end| end.is_complete())?;
-            if idle {
-                self.done.fetch_max(put, AcqRel); // no mark will tell it any more
+            let idle = end.event.as_ref().map_or(Ok(true), |event| event.is_complete())?;
+            // No mark will tell it any more. Behind the queue's own commands alone, those of other code may still use what was freed.
+            if idle && end.is_behind_all {
+                self.done.fetch_max(put, AcqRel);
             }
             return Ok(idle);
         }
@@ -263,7 +271,7 @@ impl<D: Dialect> Lane<D> {
             return Ok(Mark::Nothing);
         }
         if let Some(end) = self.end.get() {
-            return Ok(end.clone().map_or(Mark::Nothing, Mark::Event));
+            return Ok(end.event.clone().map_or(Mark::Nothing, Mark::Event));
         }
         if self.is_out_of_reach()? {
             return Ok(Mark::Captured);
@@ -307,14 +315,17 @@ impl<D: Dialect> Lane<D> {
             // queue's last command is used. Commands of other code before the capture are the business of
             // that code.
             if self.is_out_of_reach()? {
-                return Ok(self.last.get().cloned());
+                return Ok(None);
             }
             let end = device.events().take(&on, false)?;
             end.record(&self.stream)?;
             Ok(Some(Arc::new(end)))
         });
         // If the driver has shut down there is nothing to wait for; if it fails, wait for the last command.
-        let _ = self.end.set(end.unwrap_or_else(|_| self.last.get().cloned()));
+        let _ = self.end.set(match end {
+            Ok(Some(end)) => Left { event: Some(end), is_behind_all: true },
+            _ => Left { event: self.last.get().cloned(), is_behind_all: false },
+        });
     }
 }
 /// The point behind everything enqueued in a lane so far.

@@ -185,15 +185,21 @@ fn submit_behind_copies<D: HasStreams>(
             return Err(error);
         }
     };
-    // Another thread may have begun a capture meanwhile.
-    let is_captured = is_captured || made.as_ref().is_some_and(|end| D::check_runs(end).is_err());
+    // Another thread may have begun a capture meanwhile: then nothing is written now.
+    let is_lost = !is_captured && made.as_ref().is_some_and(|end| D::check_runs(end).is_err());
     let end = match what.completion {
-        _ if is_captured => None,
+        _ if is_captured || is_lost => None,
         completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref()),
         _ => made.take(), // nobody gets the command's own point
     };
-    let end = record.submitted(&uses, end);
-    if is_awaited && let Some(point) = made.as_ref().or(end.point()) {
+    let end = match is_lost {
+        true => {
+            record.fail(queue, &uses, true);
+            None
+        }
+        false => Some(record.submitted(&uses, end)),
+    };
+    if is_awaited && let Some(point) = made.as_ref().or(end.as_ref().and_then(|end| end.point())) {
         <D as Streams>::wait(point, None).inspect_err(|_| {
             wait_for_taken(|| D::is_idle(queue.stream())); // the point may say no more than the error
         })?;
