@@ -436,6 +436,51 @@ fn memory_is_given_back_that_was_freed_while_a_queue_over_a_stream_of_others_and
     assert!(lost < 4 * BYTES as u64, "{lost} bytes are not given back");
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+/// Its events live on, and another thread frees memory all the time, for which the driver is asked what each stream has done.
+#[test]
+fn the_application_may_destroy_its_stream_when_the_queue_over_it_is_released() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    let unknown = || soft::<unsafe extern "C" fn() -> u64>("softCudaUnknownStreams");
+    settle(&cuda);
+    let (is_over, before) = (AtomicBool::new(false), unknown().map(|count| unsafe { count() }));
+    thread::scope(|scope| {
+        /// Handles may be used by any thread.
+        struct Shared<'c>(&'c Cuda, &'c AtomicBool);
+        unsafe impl Send for Shared<'_> {}
+        impl Shared<'_> {
+            fn free_until_it_is_over(self) {
+                let (cuda, busy) = (self.0, queue_of(self.0, KINDS[1]).0);
+                while !self.1.load(Acquire) {
+                    let at = cuda.device_memory(1 << 20);
+                    cuda.release_event(fill(busy, at, 1 << 20).unwrap());
+                    cuda.free(at);
+                }
+                finish_and_release(busy);
+            }
+        }
+        let shared = Shared(&cuda, &is_over);
+        scope.spawn(move || shared.free_until_it_is_over());
+        for round in 0..200 {
+            let stream = stream_in(native(&cuda), 1);
+            let theirs = adopted(&cuda, stream).unwrap();
+            let at = cuda.device_memory(1 << 20);
+            let filled = fill(theirs, at, 1 << 20).unwrap();
+            cuda.free(at);
+            if round % 2 == 0 {
+                begin(stream, 2);
+            }
+            assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+            assert!(round % 2 != 0 || end(stream) == 0);
+            assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0);
+            assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+            assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS);
+            cuda.release_event(filled);
+        }
+        is_over.store(true, Release);
+    });
+    assert_eq!(unknown().map(|count| unsafe { count() }), before, "uses of destroyed streams");
+}
 #[test]
 fn memory_that_a_command_of_the_application_uses_is_kept_though_its_queue_is_released_in_a_capture()
 {

@@ -21,6 +21,7 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use ur_level_zero::driver::{self, RawContext, RawDevice};
 use ur_lock::{read_locked, write_locked};
 use ur_sys::{ur_profiling_info_t as Time, ur_queue_flags_t as Flags, ur_result_t as R, *};
 
@@ -68,6 +69,58 @@ fn patterns_of_any_length_fill_from_any_address() {
         }
     }
     zero.free(at);
+}
+/// What it freed while the queue was busy is given back although the list is gone, and kept until then.
+#[test]
+fn the_application_may_destroy_its_list_when_the_queue_over_it_is_released() {
+    let _others = read_locked(&ALONE);
+    let Some(zero) = Zero::new() else { return };
+    let (driver, context) = (driver::driver(), RawContext::from_addr(zero.native()).unwrap());
+    let device = RawDevice::from_addr(zero.native_device()).unwrap();
+    let is_allocated = |at: *mut c_void| {
+        let mut found = ze_sys::ze_memory_allocation_properties_t {
+            stype: ze_sys::ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES,
+            ..Default::default()
+        };
+        let to = &raw mut found;
+        let asked = unsafe { driver.mem_get_alloc_properties(context, at, to, &mut None) };
+        assert_eq!(asked.status(), Some(0));
+        found.type_ != ze_sys::ZE_MEMORY_TYPE_UNKNOWN
+    };
+    for is_busy in [true, false] {
+        let (mut list, mut theirs) = (None, NO_QUEUE);
+        let desc = ze_sys::ze_command_queue_desc_t {
+            stype: ze_sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
+            flags: ze_sys::ZE_COMMAND_QUEUE_FLAG_IN_ORDER,
+            ..Default::default()
+        };
+        let made =
+            unsafe { driver.command_list_create_immediate(context, device, &desc, &mut list) };
+        assert_eq!(made.status(), Some(0));
+        let list = list.unwrap();
+        let (native, of, to) = (list.addr(), (zero.context, zero.device), &raw mut theirs);
+        let adopted = call!(queue.create_with_native_handle(native, of.0, of.1, null(), to));
+        assert_eq!(adopted, R::SUCCESS);
+        let (at, gate) = (zero.device_memory(64 << 20), Gate::shut());
+        gate.hold(theirs);
+        let filled = fill(theirs, at, 0x55);
+        zero.free(at);
+        if !is_busy {
+            gate.open();
+            wait(filled);
+        }
+        assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+        assert!(!is_busy || is_allocated(at), "a command was to write it");
+        gate.open();
+        wait(filled);
+        let ended = unsafe { driver.command_list_host_synchronize(list, u64::MAX) };
+        assert_eq!(ended.status(), Some(0));
+        assert_eq!(unsafe { driver.command_list_destroy(list) }.status(), Some(0));
+        zero.finish();
+        zero.free(zero.device_memory(64 << 20)); // and what is over is given back
+        assert!(!is_allocated(at), "memory was lost with the list");
+        let_go(filled);
+    }
 }
 #[test]
 fn rows_are_filled_with_one_pattern_that_goes_on() {

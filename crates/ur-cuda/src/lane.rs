@@ -10,8 +10,9 @@ use std::{
     collections::VecDeque,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock,
-        atomic::{AtomicBool, AtomicU64, Ordering::*},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*, fence},
     },
+    thread,
 };
 use ur_hal::{Error, ErrorKind, Result, objects_so_far};
 use ur_lock::locked;
@@ -44,26 +45,45 @@ pub struct Lane<D: Dialect> {
     is_lent: AtomicBool,
     /// The number of the last barrier that it waits for.
     fenced: AtomicU64,
-    /// Only for a stream that the application created: an event behind the last command that ran, recorded
-    /// again after each. Needed because a captured stream cannot be queried for its earlier commands.
-    last: OnceLock<Arc<Pooled<D>>>,
-    /// Only for a stream that the application created and may destroy after the queue is released: the event
+    /// Only for a stream that the application created: the point behind the last command that ran. Needed
+    /// because a captured stream cannot be queried for its earlier commands.
+    last: Mutex<Last<D>>,
+    /// Only for a stream that the application created and may destroy after the queue is released: the point
     /// behind the queue's last command. Once it is set, the stream is not used any more.
     end: OnceLock<Left<D>>,
+    /// Only for such a stream: the number of threads that may be calling the driver with it.
+    users: AtomicUsize,
+}
+/// The point behind the last command that ran.
+#[derive(Debug)]
+enum Last<D: Dialect> {
+    /// No command ran.
+    Nothing,
+    /// The event is recorded again after each command.
+    Event(Arc<Pooled<D>>),
+    /// Not known: the driver refused the event, or a capture began meanwhile and may have it.
+    Unknown,
 }
 /// What a lane that has been left still waits for.
 #[derive(Debug)]
 struct Left<D: Dialect> {
-    event: Option<Arc<Pooled<D>>>,
+    last: Last<D>,
     /// Whether the event is behind everything in the stream, also what other code enqueued there.
     is_behind_all: bool,
+}
+/// The right to call the driver with the stream of a lane: the application may destroy it only when this is dropped.
+struct InUse<'lane>(Option<&'lane AtomicUsize>);
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        self.0.inspect(|users| _ = users.fetch_sub(1, Release)); // pairs with `leave`
+    }
 }
 impl<D: Dialect> Lane<D> {
     pub(super) fn new(stream: Stream<D>) -> Self {
         let is_lent = AtomicBool::new(false);
         let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
-        let (marks, last, end) = (Mutex::default(), OnceLock::new(), OnceLock::new());
+        let (marks, last, end) = (Mutex::default(), Mutex::new(Last::Nothing), OnceLock::new());
         let is_lost = AtomicBool::new(false);
         Self {
             stream,
@@ -79,7 +99,18 @@ impl<D: Dialect> Lane<D> {
             fenced,
             last,
             end,
+            users: AtomicUsize::new(0),
         }
+    }
+    /// The right to use the stream; `None` if it has been left. A thread that holds the queue itself does not need it.
+    fn in_use(&self) -> Option<InUse<'_>> {
+        if !self.is_borrowed() {
+            return Some(InUse(None));
+        }
+        self.users.fetch_add(1, Relaxed);
+        let used = InUse(Some(&self.users));
+        fence(SeqCst); // with the one in `leave`: this thread sees the end, or that one sees this user
+        self.end.get().is_none().then_some(used)
     }
     /// To be called before a command is enqueued; the submission lasts until the returned guard is dropped.
     pub(super) fn begin(&self) -> Putting<'_, D> {
@@ -102,7 +133,8 @@ impl<D: Dialect> Lane<D> {
     /// Whether the stream is being captured by other code, so that commands enqueued now do not run. Streams
     /// that no other code has are not queried. A context must be current.
     pub(super) fn is_capturing(&self) -> Result<bool> {
-        Ok(self.is_lent() && self.end.get().is_none() && self.stream.is_capturing()?)
+        let used = if self.is_lent() { self.in_use() } else { None };
+        used.map_or(Ok(false), |_used| self.stream.is_capturing())
     }
     /// Whether the stream can neither be queried nor have events recorded now: it is captured, or it is the
     /// default stream while a stream is captured that synchronizes with it.
@@ -129,8 +161,13 @@ impl<D: Dialect> Lane<D> {
     pub(super) fn is_idle(&self) -> Result<bool> {
         // Read before the query: the query says nothing about commands that are submitted concurrently.
         let put = self.put.load(Acquire);
+        let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            let idle = end.event.as_ref().map_or(Ok(true), |event| event.is_complete())?;
+            let idle = match &end.last {
+                Last::Nothing => true,
+                Last::Event(event) => event.is_complete()?,
+                Last::Unknown => false,
+            };
             // No mark will tell it any more. Behind the queue's own commands alone, those of other code may still use what was freed.
             if idle && end.is_behind_all {
                 self.done.fetch_max(put, AcqRel);
@@ -252,7 +289,8 @@ impl<D: Dialect> Lane<D> {
     /// Returns the driver's error.
     pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
         let is_full = self.marks().len() >= MARKS; // further frees wait for the next free place
-        if is_full || !self.wants_mark() || self.end.get().is_some() || self.is_out_of_reach()? {
+        let Some(_used) = self.in_use() else { return Ok(()) };
+        if is_full || !self.wants_mark() || self.is_out_of_reach()? {
             return Ok(());
         }
         let put = self.put.load(Acquire); // before recording, as in `is_idle`
@@ -270,8 +308,13 @@ impl<D: Dialect> Lane<D> {
         if self.is_idle()? {
             return Ok(Mark::Nothing);
         }
+        let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            return Ok(end.event.clone().map_or(Mark::Nothing, Mark::Event));
+            return Ok(match &end.last {
+                Last::Nothing => Mark::Nothing,
+                Last::Event(event) => Mark::Event(Arc::clone(event)),
+                Last::Unknown => Mark::Captured,
+            });
         }
         if self.is_out_of_reach()? {
             return Ok(Mark::Captured);
@@ -289,16 +332,16 @@ impl<D: Dialect> Lane<D> {
         if !self.is_borrowed() {
             return Ok(()); // an own stream can be queried at any time
         }
-        if let Some(last) = self.last.get() {
-            return last.record(&self.stream);
+        let mut last = locked(&self.last); // until it is behind this thread's command
+        let event = match std::mem::replace(&mut *last, Last::Unknown) {
+            Last::Event(event) => event,
+            Last::Nothing | Last::Unknown => Arc::new(device.events().take(on, false)?),
+        };
+        event.record(&self.stream)?;
+        if !self.is_out_of_reach()? {
+            *last = Last::Event(event);
         }
-        let fresh = Arc::new(device.events().take(on, false)?);
-        fresh.record(&self.stream)?; // before it is kept: the one of the pool may have been in a capture last
-        let last = self.last.get_or_init(|| Arc::clone(&fresh));
-        match Arc::ptr_eq(last, &fresh) {
-            true => Ok(()),
-            false => last.record(&self.stream),
-        }
+        Ok(())
     }
     /// Whether it waits for the barrier with this number.
     pub(super) fn is_fenced(&self, number: u64) -> bool {
@@ -307,7 +350,7 @@ impl<D: Dialect> Lane<D> {
     /// For a stream of the application: records the end of the queue's commands, after which the stream is
     /// not used.
     pub(super) fn leave(&self, device: &DriverDevice<D>) {
-        if !self.is_borrowed() {
+        if !self.is_borrowed() || self.end.get().is_some() {
             return;
         }
         let end = device.enter().and_then(|on| {
@@ -319,13 +362,21 @@ impl<D: Dialect> Lane<D> {
             }
             let end = device.events().take(&on, false)?;
             end.record(&self.stream)?;
-            Ok(Some(Arc::new(end)))
+            // A capture that has begun meanwhile may have it.
+            Ok((!self.is_out_of_reach()?).then(|| Arc::new(end)))
         });
         // If the driver has shut down there is nothing to wait for; if it fails, wait for the last command.
         let _ = self.end.set(match end {
-            Ok(Some(end)) => Left { event: Some(end), is_behind_all: true },
-            _ => Left { event: self.last.get().cloned(), is_behind_all: false },
+            Ok(Some(end)) => Left { last: Last::Event(end), is_behind_all: true },
+            _ => {
+                let last = std::mem::replace(&mut *locked(&self.last), Last::Nothing);
+                Left { last, is_behind_all: false }
+            }
         });
+        fence(SeqCst); // see `in_use`
+        while self.users.load(Acquire) != 0 {
+            thread::yield_now(); // for the length of a query: nobody waits for the device with it
+        }
     }
 }
 /// The point behind everything enqueued in a lane so far.

@@ -204,6 +204,10 @@ impl<D: Dialect> Streams for Family<D> {
         stream.work.device.context()?;
         Ok(())
     }
+    fn leave(stream: &Lanes<D>) -> Result<()> {
+        stream.work.leave_borrowed();
+        Ok(())
+    }
     fn is_idle(stream: &Lanes<D>) -> Result<bool> {
         stream.work.is_idle()
     }

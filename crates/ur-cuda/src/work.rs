@@ -166,8 +166,12 @@ impl<D: Dialect> QueueState<D> {
     }
     /// Ends the use: no more commands are submitted, and the lanes are kept until they are idle.
     fn leave(&self) {
-        self.used().for_each(|lane| lane.leave(&self.device));
+        self.leave_borrowed();
         self.is_over.store(true, Release);
+    }
+    /// Uses the stream of the application no more.
+    pub(super) fn leave_borrowed(&self) {
+        self.used().for_each(|lane| lane.leave(&self.device));
     }
     /// Checks the signals that its streams wait for.
     ///

@@ -120,6 +120,12 @@ pub trait Streams: Types {
         let _ = stream;
         Ok(())
     }
+    /// The application has released the queue: sends what the stream has collected. From now on nothing is enqueued, and a
+    /// native stream that the application owns is not used any more, because it may be destroyed; points of the stream's
+    /// commands may keep this object.
+    fn leave(stream: &Self::Stream) -> Result<()> {
+        Self::flush(stream)
+    }
     /// Whether everything submitted so far is final. Never waits.
     fn is_idle(stream: &Self::Stream) -> Result<bool>;
     /// Waits until everything submitted so far is final.

@@ -4,7 +4,7 @@
 //! those that it waits for. A stream that may stall therefore keeps its copies on the engines of its kernels from then on, and
 //! so does one that waits for it. Out of order, only copies that are behind something stay away.
 use super::{
-    native::list::{Engine, NativeList},
+    native::list::Engine,
     p2p,
     point::{Point, Seen},
     work::{COPIES, LockedState, QueueState},
@@ -35,12 +35,7 @@ impl QueueState {
         let engine = self.engines.first;
         // The list of the application's is as the application made it.
         if engine.offloads && self.is_in_order && !turn.is_lent(0) {
-            let list = Engine { offloads: false, ..engine };
-            let list = NativeList::immediate(&self.native, self.device.raw(), list)?;
-            let mark = self.cache.take(false)?;
-            turn.lane_mut(0).go_on_in(list, &mark)?;
-            turn.keep(0, &mark);
-            self.cache.give(mark, false);
+            self.go_on_in_another(turn, Engine { offloads: false, ..engine })?;
         }
         self.may_stall.store(true, Release); // read by who waits for a command of it
         Ok(())

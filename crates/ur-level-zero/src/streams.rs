@@ -255,6 +255,10 @@ impl Streams for LevelZero {
     fn flush(stream: &Stream) -> Result<()> {
         stream.work()?.flush()
     }
+    fn leave(stream: &Stream) -> Result<()> {
+        stream.work()?.give_list_back();
+        Ok(())
+    }
     fn is_idle(stream: &Stream) -> Result<bool> {
         stream.work()?.is_idle()
     }

@@ -5,16 +5,13 @@ use super::{
     native::event::EventKind,
     work::{CommandId, QueueState},
 };
-use crate::log::notice;
 use std::sync::{Arc, atomic::Ordering::*};
-use ur_hal::{Moment as _, Result, Severity, StreamState, StreamStates, unless_gone};
+use ur_hal::{Moment as _, Result, StreamState, StreamStates, unless_gone};
 
 impl QueueState {
     /// Ends the use: the queue was released. Its lists are kept until they are idle.
     pub(super) fn leave(&self) {
-        if let Err(error) = self.flush() {
-            notice(Severity::Error, &error);
-        }
+        self.give_list_back();
         self.is_over.store(true, Release);
         QUEUES.sweep();
     }

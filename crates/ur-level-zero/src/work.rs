@@ -19,6 +19,7 @@ use super::{
     sync_point,
     utility_lists::UtilityLists,
 };
+use crate::log::notice;
 use std::{
     collections::VecDeque,
     sync::{
@@ -26,7 +27,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_hal::{Result, host_clock};
+use ur_hal::{Result, Severity, host_clock};
 use ur_lock::locked;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
@@ -215,6 +216,28 @@ impl QueueState {
         self.mark_tail(&mut turn, 0)?;
         turn.is_lent = true;
         Ok(Arc::clone(&turn.lane(0).list))
+    }
+    /// Goes on in a list of its own on this engine, which waits for everything in the first one.
+    pub(super) fn go_on_in_another(&self, turn: &mut LockedState, engine: Engine) -> Result<()> {
+        let list = NativeList::immediate(&self.native, self.device.raw(), engine)?;
+        let mark = self.cache.take(false)?;
+        turn.lane_mut(0).go_on_in(list, &mark)?;
+        turn.keep(0, &mark);
+        self.cache.give(mark, false);
+        Ok(())
+    }
+    /// Sends what has been collected, and uses the list of the application no more, which may be destroyed when the queue is
+    /// released: goes on in one that waits for it. What the driver refuses is logged.
+    pub(super) fn give_list_back(&self) {
+        let gone_on = self.flush().and_then(|()| {
+            let mut turn = self.turn();
+            if !turn.lane(0).list.is_owned() {
+                self.go_on_in_another(&mut turn, self.engines.first)?;
+                turn.is_lent = false;
+            }
+            Ok(())
+        });
+        gone_on.unwrap_or_else(|error| notice(Severity::Error, &error));
     }
     /// Puts the first list, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {

@@ -10,7 +10,10 @@ use crate::{
 };
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard},
+    sync::{
+        Arc, Condvar, LazyLock, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     thread,
     time::Duration,
 };
@@ -185,8 +188,18 @@ pub fn any(id: u64) -> Answer<Arc<Stream>> {
     match id {
         0 | 1 => Ok(context::current()?.default[0].clone()),
         2 => Ok(context::current()?.default[1].clone()),
-        _ => streams().get(&id).cloned().ok_or(INVALID_HANDLE),
+        _ => streams().get(&id).cloned().ok_or_else(|| {
+            UNKNOWN.fetch_add(1, Relaxed);
+            INVALID_HANDLE
+        }),
     }
+}
+static UNKNOWN: AtomicU64 = AtomicU64::new(0);
+/// Not a function of the driver's API: how often a handle was used as a stream that is none, as one that was destroyed is. A
+/// real driver may crash then.
+#[unsafe(no_mangle)]
+extern "C" fn softCudaUnknownStreams() -> u64 {
+    UNKNOWN.load(Relaxed)
 }
 /// Returns a stream of the current context, to submit to.
 pub fn of(id: u64) -> Answer<Arc<Stream>> {

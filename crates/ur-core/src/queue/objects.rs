@@ -106,10 +106,10 @@ pub struct Queue<D: HasStreams> {
 }
 body!(Queue: HasStreams, Queue, InvalidQueue, {
     /// Events of its commands may keep the queue alive, but only the caller could have ended its capture or sent what it
-    /// has collected.
+    /// has collected, and a native stream that belongs to the caller may be destroyed when this returns.
     fn released(&self) {
         D::abandon_capture(&self.capture);
-        let _refused = D::flush(&self.stream); // those who wait for its events are told
+        let _refused = D::leave(&self.stream); // those who wait for its events are told
         sweep_after_wait::<D>();
     }
 });
