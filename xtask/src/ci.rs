@@ -17,8 +17,7 @@ struct Step {
     name: &'static str,
     command: &'static [&'static str],
     env: &'static [(&'static str, &'static str)],
-    /// Omitted by `--quick`: it needs another toolchain, a download or minutes.
-    slow: bool,
+    when: When,
     /// Runs concurrently with the step before it: both use one processor most of the time and have no time
     /// limits inside.
     beside: bool,
@@ -26,12 +25,23 @@ struct Step {
     needs: Option<(&'static [&'static str], &'static str)>,
 }
 
+/// Which form of the checks has a step.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum When {
+    /// Also the quick one.
+    Always,
+    /// Not the quick one: it needs another toolchain, a download or minutes.
+    Usually,
+    /// The long one alone.
+    Long,
+}
+
 /// The time without a line of output after which a step counts as hanging: several times what the longest silent
 /// part of any step takes. How long a step may take in all is not limited, because processors differ.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 const PLAIN: Step =
-    Step { name: "", command: &[], env: &[], slow: false, beside: false, needs: None };
+    Step { name: "", command: &[], env: &[], when: When::Always, beside: false, needs: None };
 const MIRI: (&[&str], &str) = (
     &["cargo", "+nightly", "miri", "--version"],
     "`rustup component add miri rust-src --toolchain nightly`",
@@ -70,7 +80,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "the Python module (pytest)",
         command: &["cargo", "xtask", "wheel", "--test"],
-        slow: true,
+        when: When::Usually,
         needs: Some((
             &[
                 "python3",
@@ -93,26 +103,50 @@ const STEPS: &[Step] = &[
     Step {
         name: "every interleaving of the event protocol (loom)",
         command: &["cargo", "test", "--package", "ur-ipc", "--release", "--test", "loom"],
-        env: &[("RUSTFLAGS", "--cfg loom"), ("CARGO_TARGET_DIR", "target/loom")],
-        slow: true,
+        env: &[
+            ("RUSTFLAGS", "--cfg loom"),
+            ("CARGO_TARGET_DIR", "target/loom"),
+            ("CARGO_PROFILE_RELEASE_LTO", "off"),
+            ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+            ("CARGO_PROFILE_RELEASE_DEBUG", "none"),
+        ],
+        when: When::Usually,
         ..PLAIN
     },
     Step {
         name: "undefined behaviour, Stacked Borrows (Miri)",
-        command: &["cargo", "+nightly", "miri", "test", "--package", "ur-adapter"],
+        command: &[
+            "cargo",
+            "+nightly",
+            "miri",
+            "test",
+            "--package",
+            "ur-adapter",
+            "--lib",
+            "--tests",
+        ],
         env: &[("MIRIFLAGS", "-Zmiri-permissive-provenance -Zmiri-disable-isolation")],
-        slow: true,
+        when: When::Usually,
         beside: true,
         needs: Some(MIRI),
     },
     Step {
         name: "undefined behaviour, Tree Borrows (Miri)",
-        command: &["cargo", "+nightly", "miri", "test", "--package", "ur-adapter"],
+        command: &[
+            "cargo",
+            "+nightly",
+            "miri",
+            "test",
+            "--package",
+            "ur-adapter",
+            "--lib",
+            "--tests",
+        ],
         env: &[(
             "MIRIFLAGS",
             "-Zmiri-permissive-provenance -Zmiri-disable-isolation -Zmiri-tree-borrows",
         )],
-        slow: true,
+        when: When::Usually,
         beside: true,
         needs: Some(MIRI),
     },
@@ -148,7 +182,7 @@ const STEPS: &[Step] = &[
             // Relative to the packages' folders, in which tests run.
             ("LSAN_OPTIONS", "suppressions=../../xtask/sanitizers/leaks.txt"),
         ],
-        slow: true,
+        when: When::Usually,
         needs: Some(NIGHTLY),
         ..PLAIN
     },
@@ -163,10 +197,6 @@ const STEPS: &[Step] = &[
             "-Zbuild-std",
             "--package",
             "ur-cpu",
-            "--package",
-            "ur-cuda",
-            "--package",
-            "ur-level-zero",
             "--package",
             "ur-core",
             "--target",
@@ -202,14 +232,38 @@ const STEPS: &[Step] = &[
             "model",
         ],
         env: &[("RUSTFLAGS", "-Zsanitizer=thread"), ("CARGO_TARGET_DIR", "target/tsan")],
-        slow: true,
+        when: When::Usually,
+        needs: Some(NIGHTLY),
+        ..PLAIN
+    },
+    Step {
+        name: "data races in the backends of GPUs (ThreadSanitizer)",
+        command: &[
+            "cargo",
+            "+nightly",
+            "test",
+            "-Zbuild-std",
+            "--package",
+            "ur-cuda",
+            "--package",
+            "ur-level-zero",
+            "--target",
+            "host-tuple",
+            "--no-fail-fast",
+            "--lib",
+            "--",
+            "--skip",
+            "model",
+        ],
+        env: &[("RUSTFLAGS", "-Zsanitizer=thread"), ("CARGO_TARGET_DIR", "target/tsan")],
+        when: When::Long,
         needs: Some(NIGHTLY),
         ..PLAIN
     },
     Step {
         name: "what others may send (fuzzing)",
         command: &["cargo", "xtask", "fuzz", "--seconds", "8", "--jobs", "2"],
-        slow: true,
+        when: When::Usually,
         needs: Some((
             &["cargo", "+nightly", "fuzz", "--version"],
             "`cargo install cargo-fuzz`, and the nightly toolchain",
@@ -217,22 +271,28 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
-        name: "every adapter through the C ABI (conformance)",
+        name: "every adapter through the C ABI and both loaders, in part (conformance --short)",
+        command: &["cargo", "xtask", "conformance", "--short"],
+        when: When::Usually,
+        ..PLAIN
+    },
+    Step {
+        name: "every adapter through the C ABI and both loaders (conformance)",
         command: &["cargo", "xtask", "conformance"],
-        slow: true,
+        when: When::Long,
         ..PLAIN
     },
     Step {
         name: "OpenCL on the drivers of others, in part (conformance --opencl --short)",
         command: &["cargo", "xtask", "conformance", "--opencl", "--short"],
-        slow: true,
+        when: When::Usually,
         needs: Some((&["python3", "-m", "venv", "--help"], "Python 3 with venv and pip")),
         ..PLAIN
     },
     Step {
         name: "SYCL kernels of two processes on the same memory (sycl-kernels)",
         command: &["cargo", "xtask", "sycl-kernels"],
-        slow: true,
+        when: When::Usually,
         needs: Some((
             &["sh", "-c", "g++ --version && make --version && python3 -m venv --help"],
             "g++, make, and Python 3 with venv and pip",
@@ -240,25 +300,23 @@ const STEPS: &[Step] = &[
         ..PLAIN
     },
     Step {
-        name: "Level Zero on what Intel's devices are like, in part (differential --profile --short)",
-        command: &[
-            "cargo",
-            "xtask",
-            "differential",
-            "--short",
-            "--profile",
-            "igpu",
-            "--profile",
-            "pvc",
-        ],
-        slow: true,
+        name: "Level Zero on what Intel's small devices are like, in part (differential --profile igpu --short)",
+        command: &["cargo", "xtask", "differential", "--short", "--profile", "igpu"],
+        when: When::Usually,
+        needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
+        ..PLAIN
+    },
+    Step {
+        name: "Level Zero on what Intel's large devices are like, in part (differential --profile pvc --short)",
+        command: &["cargo", "xtask", "differential", "--short", "--profile", "pvc"],
+        when: When::Long,
         needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
         ..PLAIN
     },
     Step {
         name: "Level Zero beside the reference's adapters, in part (differential --short)",
         command: &["cargo", "xtask", "differential", "--short"],
-        slow: true,
+        when: When::Usually,
         needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
         ..PLAIN
     },
@@ -277,27 +335,27 @@ const STEPS: &[Step] = &[
             "--only",
             "a buffer of 6 GiB",
         ],
-        slow: true,
+        when: When::Usually,
         ..PLAIN
     },
     Step {
         name: "the ABI is the reference's",
         command: &["cargo", "xtask", "abi-diff"],
-        slow: true,
+        when: When::Usually,
         needs: Some((&["python3", "-m", "pip", "--version"], "Python 3 with pip")),
         ..PLAIN
     },
     Step {
         name: "the demo",
         command: &["cargo", "run", "--release", "--quiet", "--bin", "causeway", "--", "demo"],
-        // Optimised as for users, but with cheaper settings, which halve the time to build; they do not
-        // change the behaviour.
+        // Optimised less than for users, which takes a third of the time to build and does not change the behaviour.
         env: &[
+            ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
             ("CARGO_PROFILE_RELEASE_LTO", "off"),
             ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
             ("CARGO_PROFILE_RELEASE_DEBUG", "none"),
         ],
-        slow: true,
+        when: When::Usually,
         ..PLAIN
     },
 ];
@@ -309,19 +367,47 @@ enum Outcome {
     Skipped(&'static str),
 }
 
-/// Runs all selected steps, even after one has failed; fails if any failed.
-pub fn run(quick: bool, only: &[String]) -> Result<(), String> {
-    let asked = |step: &&Step| {
+/// Tells tests that they run in the long form of the checks.
+const LONG: &str = "CAUSEWAY_LONG";
+
+/// What to check.
+#[derive(clap::Args, Debug)]
+pub struct Arguments {
+    /// Leaves out what needs another toolchain, a download or minutes
+    #[arg(long)]
+    quick: bool,
+    /// Also what adds an hour: the long forms of tests, and steps that repeat on other devices what is judged on one
+    #[arg(long, conflicts_with = "quick")]
+    long: bool,
+    /// Only the steps whose names contain this; may be given more than once
+    #[arg(long, value_name = "PART", conflicts_with = "quick")]
+    only: Vec<String>,
+}
+impl Arguments {
+    fn chooses(&self, step: &Step) -> bool {
         let named = |part: &String| step.name.contains(part.as_str());
-        !(quick && step.slow) && (only.is_empty() || only.iter().any(named))
-    };
-    let steps: Vec<&Step> = STEPS.iter().filter(asked).collect();
+        let latest = match (self.quick, self.long) {
+            (true, _) => When::Always,
+            (_, true) => When::Long,
+            _ => When::Usually,
+        };
+        match self.only.as_slice() {
+            [] => step.when <= latest,
+            only => only.iter().any(named),
+        }
+    }
+}
+
+/// Runs all selected steps, even after one has failed; fails if any failed.
+pub fn run(arguments: &Arguments) -> Result<(), String> {
+    let Arguments { only, .. } = arguments;
+    let steps: Vec<&Step> = STEPS.iter().filter(|step| arguments.chooses(step)).collect();
     if steps.is_empty() {
         return Err(format!("no step is called {}", only.join(" or ")));
     }
     let mut rows = Vec::new();
     for together in steps.chunk_by(|_, next| next.beside) {
-        rows.extend(at_once(together));
+        rows.extend(at_once(together, arguments.long));
     }
     println!();
     rows.iter().for_each(|(name, outcome, took)| row(name, outcome, *took));
@@ -343,11 +429,11 @@ pub fn run(quick: bool, only: &[String]) -> Result<(), String> {
 }
 
 /// Runs the steps concurrently; returns each one's outcome and duration.
-fn at_once(steps: &[&Step]) -> Vec<(&'static str, Outcome, Duration)> {
+fn at_once(steps: &[&Step], is_long: bool) -> Vec<(&'static str, Outcome, Duration)> {
     let timed = |step: &Step| {
         println!("\n== {}: {}", step.name, step.command.join(" "));
         let start = Instant::now();
-        let outcome = one(step);
+        let outcome = one(step, is_long);
         let took = start.elapsed();
         clear(step);
         (step.name, outcome, took)
@@ -384,7 +470,7 @@ fn row(name: &str, outcome: &Outcome, took: Duration) {
     }
 }
 
-fn one(step: &Step) -> Outcome {
+fn one(step: &Step, is_long: bool) -> Outcome {
     if let Some((probe, remedy)) = step.needs
         && !command(probe)
             .stdout(Stdio::null())
@@ -395,7 +481,8 @@ fn one(step: &Step) -> Outcome {
         return Outcome::Skipped(remedy);
     }
     let mut command = command(step.command);
-    command.envs(step.env.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.envs(is_long.then_some((LONG, "1"))).envs(step.env.iter().copied());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) => return Outcome::Failed(vec![format!("{}: {error}", step.command[0])]),
@@ -592,7 +679,7 @@ mod tests {
         let (a, b) = (script("a", "b"), script("b", "a"));
         let steps =
             [Step { name: "a", command: a, ..PLAIN }, Step { name: "b", command: b, ..PLAIN }];
-        let rows = at_once(&[&steps[0], &steps[1]]);
+        let rows = at_once(&[&steps[0], &steps[1]], false);
         let well = |row: &(&str, Outcome, Duration)| matches!(row.1, Outcome::Passed);
         assert!(rows.iter().all(well));
         assert_eq!(rows.iter().map(|row| row.0).collect::<Vec<_>>(), ["a", "b"]);

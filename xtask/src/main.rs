@@ -36,14 +36,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Runs all checks that a change must pass
-    Ci {
-        /// Leaves out steps that need another toolchain, a download or minutes
-        #[arg(long)]
-        quick: bool,
-        /// Only the steps whose names contain this; may be given more than once
-        #[arg(long, value_name = "PART", conflicts_with = "quick")]
-        only: Vec<String>,
-    },
+    Ci(ci::Arguments),
     /// Writes the files that are generated from spec/
     Generate {
         /// Writes nothing; fails if a file is out of date
@@ -94,7 +87,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
-        Task::Ci { quick, only } => ci::run(quick, &only),
+        Task::Ci(arguments) => ci::run(&arguments),
         Task::Generate { check } => generate::run(check),
         Task::AbiDiff { reference } => abi_diff::run(reference),
         Task::Fuzz(arguments) => fuzz::run(&arguments),

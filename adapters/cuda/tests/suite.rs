@@ -2,7 +2,10 @@
 //! over the machine's (`CAUSEWAY_CUDA=real`).
 mod common;
 use common::{World, cargo, is_real};
-use std::process::{Command, Output};
+use std::{
+    process::{Command, Output},
+    thread,
+};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -108,6 +111,24 @@ fn what_a_device_lacks_it_says_and_is_refused_where_it_is_asked_for() {
     }
 }
 
+/// This folder's C programs.
+const PROGRAMS: [&str; 15] = [
+    "asides",
+    "buffers",
+    "capture",
+    "command_buffers",
+    "events",
+    "frees",
+    "kernels",
+    "lost",
+    "memory",
+    "peers",
+    "programs",
+    "refused",
+    "sharing",
+    "starts",
+    "waits",
+];
 /// Tests of many seconds, to which the number of devices makes no difference, or that use two if there are two.
 const LONG: [&str; 2] = [
     "a_pause_of_hours_is_told_far_more_exactly_than_the_driver_tells_it",
@@ -120,26 +141,10 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
         return; // they are run by themselves there
     }
     let Some(world) = World::new("programs") else { return };
-    for (devices, link) in [("1", "1"), ("2", "1"), ("2", "0")] {
+    let run = |(devices, link): (&str, &str)| {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "cuda"]);
-        for name in [
-            "buffers",
-            "capture",
-            "command_buffers",
-            "events",
-            "frees",
-            "kernels",
-            "lost",
-            "memory",
-            "peers",
-            "programs",
-            "refused",
-            "sharing",
-        ]
-        .into_iter()
-        .chain(["asides", "starts", "waits"])
-        {
+        for name in PROGRAMS {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("SOFT_CUDA_DEVICES", devices);
@@ -153,5 +158,12 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
         assert!(out.status.success(), "{said}");
         // With one device the tests that take two say so.
         assert_eq!(said.contains("skipped: it takes 2 devices"), devices == "1", "{said}");
-    }
+    };
+    // At the same time, since they wait more than they compute.
+    thread::scope(|threads| {
+        for way in [("1", "1"), ("2", "1"), ("2", "0")] {
+            let run = &run;
+            threads.spawn(move || run(way));
+        }
+    });
 }

@@ -5,6 +5,7 @@ use common::{NAMES, World, cargo, is_real};
 use std::{
     process::{Command, Output},
     sync::{Arc, Mutex, Weak},
+    thread,
 };
 use ur_lock::locked;
 
@@ -20,6 +21,10 @@ fn world() -> Option<Arc<World>> {
     Some(world)
 }
 
+/// Whether this is `cargo xtask ci --long`.
+fn is_long() -> bool {
+    std::env::var_os("CAUSEWAY_LONG").is_some()
+}
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -145,6 +150,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         return; // they are run by themselves there
     }
     let Some(world) = world() else { return };
+    // The first four usually.
     let ways: [&[(&str, &str)]; 7] = [
         &[
             ("ZE_SOFTWARE_IPC", "xe2-old"),
@@ -152,8 +158,6 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             ("ZE_SOFTWARE_IMPORT_FD", "owned"),
             ("ZE_SOFTWARE_SHARED_ENGINES", "1"),
         ],
-        &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
-        &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         &[
             ("ZE_SOFTWARE_PEER", "0"),
             ("ZE_SOFTWARE_DEVICES", "2"),
@@ -167,13 +171,16 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             ("ZE_SOFTWARE_KERNEL_BITS", "32"),
         ],
         &[("ZE_SOFTWARE_SUBDEVICES", "2"), ("ZE_SOFTWARE_DEVICES", "2")],
+        &[("ZE_SOFTWARE_IPC", "opaque"), ("ZE_SOFTWARE_IMPORT_FD", "owned")],
+        &[("ZE_SOFTWARE_IPC", "fd"), ("ZE_SOFTWARE_DEVICES", "2")],
         &[
             ("ZE_SOFTWARE_DEVICES", "2"),
             ("ZE_SOFTWARE_EVENT_POOL", "strict"),
             ("UR_L0_USE_DRIVER_COUNTER_BASED_EVENTS", "0"),
         ],
     ];
-    for (index, environment) in ways.into_iter().enumerate() {
+    let ways = if is_long() { &ways[..] } else { &ways[..4] };
+    let run = |environment: &[(&str, &str)], is_first: bool| {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "level-zero"]);
         for name in [
@@ -194,7 +201,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("CAUSEWAY_LEVEL_ZERO", "soft");
-        if index != 0 {
+        if !is_first {
             tests.args(["--skip", LONG]);
         }
         tests.envs(environment.iter().copied());
@@ -206,6 +213,15 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         assert_eq!(said.contains("skipped: it takes 2 devices"), is_one, "{said}");
         let has_parts = environment.contains(&("ZE_SOFTWARE_SUBDEVICES", "2"));
         assert_eq!(said.contains("skipped: the device has no parts"), !has_parts, "{said}");
+    };
+    // Some at the same time, since they wait more than they compute.
+    for (index, some) in ways.chunks(3).enumerate() {
+        thread::scope(|threads| {
+            for (number, way) in some.iter().enumerate() {
+                let run = &run;
+                threads.spawn(move || run(way, (index, number) == (0, 0)));
+            }
+        });
     }
 }
 
@@ -368,11 +384,13 @@ fn the_adapter_works_on_what_intels_devices_and_drivers_are_like() {
         return; // the machine's device is what it is
     }
     let Some(world) = world() else { return };
-    // All of the suite under each: `cargo xtask conformance --profiles`. `differential --short --profile`, a step of CI,
-    // has the other families under those that have fewer here.
+    // All of the suite under each: `cargo xtask conformance --profiles`.
     let few = &["rofiling", "ipc_physical", "physical_mem", "threads::"][..];
-    let more = &["queue::", "ipc_", "rofiling", "physical_mem", "virtual_mem", "threads::"];
-    for (profile, families, least) in [("igpu", few, 60), ("bmg", more, 100), ("pvc", few, 60)] {
+    let more = &["queue::", "ipc_", "rofiling", "physical_mem", "virtual_mem", "threads::"][..];
+    // The others usually by `differential --short --profile` alone.
+    let all = [("bmg", more, 100), ("igpu", few, 60), ("pvc", few, 60)];
+    let count = if is_long() { all.len() } else { 1 };
+    for (profile, families, least) in all.into_iter().take(count) {
         let environment = [("ZE_SOFTWARE_PROFILE", profile)];
         let arguments = filters(families);
         let Some(out) = judge_part(&world, &environment, &arguments) else { return };

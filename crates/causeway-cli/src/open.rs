@@ -11,10 +11,13 @@ use crate::{
 use causeway::Queue;
 use sha2::{Digest, Sha256};
 use std::{
-    io::{self, Write},
+    io::{self, BufRead as _, Read as _, Write},
     path::Path,
     time::Instant,
 };
+
+/// The largest number of bytes that are read as a ticket: more than any has.
+const LONGEST: u64 = 64 << 10;
 
 /// Opens the ticket and copies out the whole contents.
 pub fn run(args: &args::Open) -> Result<()> {
@@ -81,7 +84,7 @@ fn ticket(given: &str) -> Result<String> {
         return Ok(given.to_owned());
     }
     let mut line = String::new();
-    let read = io::stdin().read_line(&mut line);
+    let read = io::stdin().lock().take(LONGEST).read_line(&mut line);
     read.map_err(|error| Failure::system("read a ticket from standard input", &error))?;
     if line.trim().is_empty() {
         return Err(Failure::said(

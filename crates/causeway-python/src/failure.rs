@@ -51,7 +51,7 @@ impl Failure {
 /// What is said of a ticket whose export is withdrawn.
 pub const WITHDRAWN: &str = "the process that shared this has withdrawn the ticket: its export was closed, has expired, or was dropped, as share(array).ticket alone does at once; keep the export there until the ticket has been opened";
 /// What is said of a ticket whose memory was given back.
-const FREED: &str = "the process that shared this has given the memory back: keep the array there, or its export, until the ticket has been opened";
+const FREED: &str = "the process that shared this has given the memory back: keep the array there, or its export, until the ticket has been opened (where the connection to it was lost, close what is open of it, and open the ticket anew)";
 
 impl Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -54,7 +54,7 @@ fn expected(size: Option<usize>, wants_size: bool, answer: &[u8]) -> Seen {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 16 } else { 512 },
+        cases: if cfg!(miri) { 4 } else { 512 },
         failure_persistence: None, // Miri has no files
         ..ProptestConfig::default()
     })]

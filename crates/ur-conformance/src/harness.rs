@@ -3,7 +3,7 @@
 use crate::{
     bench::Subject,
     case::{Case, Outcome},
-    worker::{MARK, READY},
+    worker::{DEVICE, MARK, READY},
 };
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -42,8 +42,27 @@ pub fn again(subject: &Subject, role: &str) -> std::io::Result<Command> {
 }
 
 impl Harness {
-    pub fn new(subject: Subject) -> Self {
-        Self { subject, idle: Mutex::default() }
+    /// Starts a first worker, so that an adapter that cannot be loaded, or that ends or holds up the process which
+    /// loads it, is one error instead of one for each case. Also returns what is to be said if there is no device to judge.
+    ///
+    /// # Errors
+    /// Returns a sentence.
+    pub fn start(
+        subject: Subject,
+        deadline: Option<Duration>,
+    ) -> Result<(Self, Option<String>), String> {
+        let adapter = subject.adapter.display().to_string();
+        let worker = Worker::start(&subject).map_err(|e| format!("{adapter}: {e}"))?;
+        let (found, worker) = worker.ask(DEVICE, deadline.unwrap_or(START));
+        let harness = Self { subject, idle: Mutex::new(worker.into_iter().collect()) };
+        let missing = match found {
+            Outcome::Passed => None,
+            Outcome::Skipped(why) => {
+                Some(format!("{why}: only what needs no device is judged, and the rest is skipped"))
+            }
+            Outcome::Failed(why) => Some(format!("asking for the device failed: {why}")),
+        };
+        Ok((harness, missing))
     }
     /// Judges one case. A worker that failed is not used again, because the adapter's state in it is unknown.
     pub fn judge(&self, case: &Case) -> Outcome {
@@ -52,7 +71,7 @@ impl Harness {
             Ok(worker) => worker,
             Err(e) => return Outcome::Failed(format!("no process to run it in: {e}")),
         };
-        let (outcome, worker) = worker.judge(case);
+        let (outcome, worker) = worker.ask(&case.title(), case.deadline);
         if let Some(worker) = worker {
             self.idle.lock().expect("nothing panics with the lock held").push(worker);
         }
@@ -90,11 +109,11 @@ impl Worker {
             }
         }
     }
-    fn judge(mut self, case: &Case) -> (Outcome, Option<Self>) {
-        if let Err(e) = writeln!(self.input, "{}", case.title()) {
+    fn ask(mut self, title: &str, deadline: Duration) -> (Outcome, Option<Self>) {
+        if let Err(e) = writeln!(self.input, "{title}") {
             return (Outcome::Failed(format!("the worker is gone: {e}; {}", self.ended())), None);
         }
-        match self.answers.recv_timeout(case.deadline) {
+        match self.answers.recv_timeout(deadline) {
             Ok(answer) => {
                 let outcome = serde_json::from_str(&answer)
                     .unwrap_or_else(|e| Outcome::Failed(format!("{answer} is no outcome: {e}")));
@@ -103,7 +122,7 @@ impl Worker {
                 (outcome, kept)
             }
             Err(RecvTimeoutError::Timeout) => {
-                let why = format!("not over after {} s", case.deadline.as_secs());
+                let why = format!("not over after {} s", deadline.as_secs());
                 (Outcome::Failed(why), self.kill())
             }
             Err(RecvTimeoutError::Disconnected) => {

@@ -151,8 +151,6 @@ fn list(cases: &[Case]) -> Result<(), String> {
 
 /// Judges all selected cases; returns whether there was no failure except known ones.
 fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
-    // An adapter that cannot be loaded is one error instead of one for each case.
-    adapter::Adapter::load(&subject.adapter, &subject.entry_path)?;
     let expected = Arc::new(match &cli.expected {
         Some(file) => Expected::read(file)?,
         None => Expected::of(&subject.adapter)?,
@@ -166,7 +164,12 @@ fn judge(cli: &Cli, subject: Subject) -> Result<bool, String> {
         return Err(format!("known failures name cases that are not there: {unknown:?}"));
     }
     let records: Arc<Mutex<Vec<Record>>> = Arc::default();
-    let harness = Arc::new(Harness::new(subject.clone()));
+    let (harness, missing) =
+        Harness::start(subject.clone(), cli.deadline.map(Duration::from_secs))?;
+    if let Some(why) = missing {
+        println!("{why}");
+    }
+    let harness = Arc::new(harness);
     let trials = cases.into_iter().map(|case| {
         let (harness, expected) = (harness.clone(), expected.clone());
         let records = records.clone();

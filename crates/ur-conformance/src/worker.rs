@@ -14,6 +14,8 @@ use std::{
 pub const MARK: &str = "@@";
 /// The first answer; the time before it does not count for any case.
 pub const READY: &str = "ready";
+/// Asked like a case: whether there is the device that is to be judged.
+pub const DEVICE: &str = "the device that is judged";
 
 /// Reads titles from the standard input and answers each with its outcome, until the input ends.
 pub fn run(subject: &Subject) -> Result<(), String> {
@@ -24,8 +26,10 @@ pub fn run(subject: &Subject) -> Result<(), String> {
     println!("{MARK}{READY}");
     for line in std::io::stdin().lines() {
         let title = line.map_err(|e| format!("the suite cannot be heard: {e}"))?;
+        let bench = || Bench::new(adapter, subject.clone());
         let outcome = match cases.get(&title) {
-            Some(case) => judge(|| (case.judge)(&Bench::new(adapter, subject.clone()))),
+            Some(case) => judge(|| (case.judge)(&bench())),
+            None if title == DEVICE => judge(|| bench().device().map(drop)),
             None => Outcome::Failed(format!("there is no case {title}")),
         };
         let answer = serde_json::to_string(&outcome).expect("an outcome is plain data");

@@ -33,6 +33,15 @@ impl Drop for Dist {
 fn judge(adapter: &Path, arguments: &[&str]) -> Output {
     Command::new(SUITE).arg("--adapter").arg(adapter).args(arguments).output().unwrap()
 }
+/// Makes a shared object of a C file.
+fn compile(source: &Path, object: &Path, flags: &[&str]) {
+    let mut cc = Command::new("cc");
+    cc.args(flags).args(["-shared", "-fPIC", "-o"]).arg(object).arg(source);
+    assert!(cc.status().unwrap().success());
+}
+const STRICT: [&str; 3] = ["-Wall", "-Wextra", "-Werror"];
+/// An adapter whose entries all say yes; with `HANGS` some never return.
+const YES_MAN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/yes_man.c");
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -79,6 +88,21 @@ fn a_file_that_is_no_adapter_is_one_error_and_no_verdict() {
     assert_eq!(out.status.code(), Some(2));
 }
 
+/// As one whose driver ends the process, with success.
+#[test]
+fn an_adapter_that_ends_who_loads_it_is_one_error_and_no_verdict() {
+    let dir = std::env::temp_dir().join(format!("conformance-ends-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (source, object) = (dir.join("ends.c"), dir.join("ends.so"));
+    let ends = "void _exit(int); __attribute__((constructor)) static void end(void) { _exit(0); }";
+    std::fs::write(&source, ends).unwrap();
+    compile(&source, &object, &["-w"]);
+    let out = judge(&object, &[]);
+    std::fs::remove_dir_all(&dir).unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("it ended as it loaded the adapter"), "{:?}", out);
+}
+
 #[test]
 fn the_list_names_every_case_with_its_rule() {
     let out = Command::new(SUITE).args(["--list", "--filter", "urQueueCreate"]).output().unwrap();
@@ -109,9 +133,7 @@ fn an_adapter_that_crashes_or_lies_fails_its_cases_and_leaves_the_suite_standing
     std::fs::create_dir_all(&dir).unwrap();
     let (source, object) = (dir.join("bad.c"), dir.join("bad.so"));
     std::fs::write(&source, BAD).unwrap();
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-w", "-o"]).arg(&object).arg(&source);
-    assert!(cc.status().unwrap().success());
+    compile(&source, &object, &["-w"]);
     // Without a loader in between: the object's handles are no real objects.
     let out = judge(&object, &["--through", "direct", "--filter", "urAdapter"]);
     std::fs::remove_dir_all(&dir).unwrap();
@@ -131,10 +153,7 @@ fn an_adapter_that_says_yes_and_does_nothing_passes_no_case_about_memory() {
     let dir = std::env::temp_dir().join(format!("conformance-yes-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let (json, object) = (dir.join("outcomes.json"), dir.join("yes_man.so"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/yes_man.c");
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&object).arg(source);
-    assert!(cc.status().unwrap().success());
+    compile(Path::new(YES_MAN), &object, &STRICT);
     // Only families whose names end in `memory`: the others behave alike and take long.
     let arguments = ["--through", "direct", "--filter", "memory::"];
     judge(&object, &[&arguments[..], &["--json", json.to_str().unwrap()]].concat());
@@ -154,10 +173,7 @@ fn an_entry_that_hangs_fails_its_cases_in_time_and_the_run_goes_on() {
     let dir = std::env::temp_dir().join(format!("conformance-hang-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let (json, object) = (dir.join("outcomes.json"), dir.join("hangs.so"));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/yes_man.c");
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DHANGS", "-o"]);
-    assert!(cc.arg(&object).arg(source).status().unwrap().success());
+    compile(Path::new(YES_MAN), &object, &[&STRICT[..], &["-DHANGS"]].concat());
     let began = Instant::now();
     let arguments = ["--through", "direct", "--filter", "platform::", "--deadline", "2", "-j", "8"];
     let out = judge(&object, &[&arguments[..], &["--json", json.to_str().unwrap()]].concat());

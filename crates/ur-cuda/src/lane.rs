@@ -45,31 +45,16 @@ pub struct Lane<D: Dialect> {
     is_lent: AtomicBool,
     /// The number of the last barrier that it waits for.
     fenced: AtomicU64,
-    /// Only for a stream that the application created: the point behind the last command that ran. Needed
-    /// because a captured stream cannot be queried for its earlier commands.
-    last: Mutex<Last<D>>,
-    /// Only for a stream that the application created and may destroy after the queue is released: the point
-    /// behind the queue's last command. Once it is set, the stream is not used any more.
-    end: OnceLock<Left<D>>,
+    /// Only for a stream that the application created: an event behind the last command that ran, recorded again
+    /// after each. Needed because a captured stream cannot be queried for its earlier commands. `None` if no command
+    /// ran, or if it is not known: the driver refused the event, or a capture began meanwhile and may have it.
+    last: Mutex<Option<Arc<Pooled<D>>>>,
+    /// Only for a stream that the application created and may destroy after the queue is released: what the lane waits for
+    /// then besides its marks. Once it is set, the stream is not used any more. If the stream was captured, it is the end of
+    /// the queue's own commands: other code must wait for its own before it frees memory.
+    end: OnceLock<Option<Arc<Pooled<D>>>>,
     /// Only for such a stream: the number of threads that may be calling the driver with it.
     users: AtomicUsize,
-}
-/// The point behind the last command that ran.
-#[derive(Debug)]
-enum Last<D: Dialect> {
-    /// No command ran.
-    Nothing,
-    /// The event is recorded again after each command.
-    Event(Arc<Pooled<D>>),
-    /// Not known: the driver refused the event, or a capture began meanwhile and may have it.
-    Unknown,
-}
-/// What a lane that has been left still waits for.
-#[derive(Debug)]
-struct Left<D: Dialect> {
-    last: Last<D>,
-    /// Whether the event is behind everything in the stream, also what other code enqueued there.
-    is_behind_all: bool,
 }
 /// The right to call the driver with the stream of a lane: the application may destroy it only when this is dropped.
 struct InUse<'lane>(Option<&'lane AtomicUsize>);
@@ -83,7 +68,7 @@ impl<D: Dialect> Lane<D> {
         let is_lent = AtomicBool::new(false);
         let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
-        let (marks, last, end) = (Mutex::default(), Mutex::new(Last::Nothing), OnceLock::new());
+        let (marks, last, end) = (Mutex::default(), Mutex::new(None), OnceLock::new());
         let is_lost = AtomicBool::new(false);
         Self {
             stream,
@@ -163,14 +148,10 @@ impl<D: Dialect> Lane<D> {
         let put = self.put.load(Acquire);
         let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            let idle = match &end.last {
-                Last::Nothing => true,
-                Last::Event(event) => event.is_complete()?,
-                Last::Unknown => false,
-            };
-            // No mark will tell it any more. Behind the queue's own commands alone, those of other code may still use what was freed.
-            if idle && end.is_behind_all {
-                self.done.fetch_max(put, AcqRel);
+            let idle =
+                end.as_ref().map_or(Ok(true), |event| event.is_complete())? && !self.ask_marks()?;
+            if idle {
+                self.done.fetch_max(put, AcqRel); // no mark will tell it any more
             }
             return Ok(idle);
         }
@@ -252,12 +233,14 @@ impl<D: Dialect> Lane<D> {
         locked(&self.marks)
     }
     /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
-    /// mark serves all memory freed before it. In a lane whose device is lost all commands have passed.
+    /// mark serves all memory freed before it; in a stream of the application's each moment has one of its own. In a lane
+    /// whose device is lost all commands have passed.
     pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
+            let may_mark = may_mark && (self.is_borrowed() || !is_known);
             // While a mark is pending, the stream cannot be idle.
-            if !self.has_passed(number) && !is_known && !self.is_idle()? && may_mark {
+            if !self.has_passed(number) && (is_known || !self.is_idle()?) && may_mark {
                 self.put_mark(device, &on)?;
             }
             Ok(())
@@ -310,11 +293,7 @@ impl<D: Dialect> Lane<D> {
         }
         let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            return Ok(match &end.last {
-                Last::Nothing => Mark::Nothing,
-                Last::Event(event) => Mark::Event(Arc::clone(event)),
-                Last::Unknown => Mark::Captured,
-            });
+            return Ok(end.clone().map_or(Mark::Nothing, Mark::Event));
         }
         if self.is_out_of_reach()? {
             return Ok(Mark::Captured);
@@ -324,7 +303,7 @@ impl<D: Dialect> Lane<D> {
         Ok(Mark::Event(Arc::new(event)))
     }
     /// Whether the application created the stream, and may destroy it when the queue is released.
-    fn is_borrowed(&self) -> bool {
+    pub(super) fn is_borrowed(&self) -> bool {
         !self.stream.is_owned() && self.stream.raw().is_some()
     }
     /// To be called after a command was enqueued that runs, that is, which is not captured.
@@ -333,13 +312,13 @@ impl<D: Dialect> Lane<D> {
             return Ok(()); // an own stream can be queried at any time
         }
         let mut last = locked(&self.last); // until it is behind this thread's command
-        let event = match std::mem::replace(&mut *last, Last::Unknown) {
-            Last::Event(event) => event,
-            Last::Nothing | Last::Unknown => Arc::new(device.events().take(on, false)?),
+        let event = match last.take() {
+            Some(event) => event,
+            None => Arc::new(device.events().take(on, false)?),
         };
         event.record(&self.stream)?;
         if !self.is_out_of_reach()? {
-            *last = Last::Event(event);
+            *last = Some(event);
         }
         Ok(())
     }
@@ -366,13 +345,8 @@ impl<D: Dialect> Lane<D> {
             Ok((!self.is_out_of_reach()?).then(|| Arc::new(end)))
         });
         // If the driver has shut down there is nothing to wait for; if it fails, wait for the last command.
-        let _ = self.end.set(match end {
-            Ok(Some(end)) => Left { last: Last::Event(end), is_behind_all: true },
-            _ => {
-                let last = std::mem::replace(&mut *locked(&self.last), Last::Nothing);
-                Left { last, is_behind_all: false }
-            }
-        });
+        let end = end.ok().flatten().or_else(|| locked(&self.last).take());
+        let _ = self.end.set(end);
         fence(SeqCst); // see `in_use`
         while self.users.load(Acquire) != 0 {
             thread::yield_now(); // for the length of a query: nobody waits for the device with it

@@ -39,6 +39,8 @@ pub struct End<D: Dialect> {
     status: AtomicU8,
     /// The number of the capture that has it, if it is `CAPTURED`.
     capture: u64,
+    /// Whether other code may have captured its stream.
+    is_lent: bool,
     /// Pending signals of other processes that the queue's lanes waited for when the command was submitted;
     /// mostly none.
     debts: Vec<PendingSignal>,
@@ -93,19 +95,19 @@ const CAPTURED: u8 = 3;
 
 impl<D: Dialect> End<D> {
     /// The end that `event` marks. The event has been recorded; `capture` is the number of the capture that
-    /// the lane is in.
+    /// the lane is in, and with `is_lent` it may have been in one that has ended.
     pub(super) fn new(
         work: &QueueState<D>,
         event: Pooled<D>,
         marks: Option<Marks<D>>,
-        capture: Option<u64>,
+        (capture, is_lent): (Option<u64>, bool),
     ) -> Self {
         let (status, marks, debts) = match capture {
             Some(_) => (CAPTURED, None, vec![]),
             None => (PENDING, marks, work.open_debts()),
         };
         let (status, capture) = (AtomicU8::new(status), capture.unwrap_or(0));
-        Self { event, marks, status, capture, debts, work: work.number }
+        Self { event, marks, status, capture, is_lent, debts, work: work.number }
     }
     fn settle(&self, outcome: &Result<bool>) {
         match outcome {
@@ -217,8 +219,16 @@ impl<D: Dialect> Point<D> {
     /// [`ErrorKind::InvalidOperation`].
     pub(super) fn check_runs(&self) -> Result<()> {
         match self {
-            Self::Command(end) if end.status.load(Acquire) == CAPTURED => Err(in_graph()),
-            _ => Ok(()),
+            Self::Command(end) => {
+                if end.is_lent {
+                    let _noted = end.status(); // a capture that has it is over, and not broken by this
+                }
+                match end.status.load(Acquire) {
+                    CAPTURED => Err(in_graph()),
+                    _ => Ok(()),
+                }
+            }
+            Self::Native(..) => Ok(()),
         }
     }
     /// Its current state.

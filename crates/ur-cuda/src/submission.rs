@@ -99,7 +99,8 @@ pub(super) fn put<D: Dialect>(
                 surely(&|| event.record(stream))?;
                 // Another thread may have begun a capture meanwhile, which may have the event.
                 let unknown = || lane.is_capturing().is_ok_and(|is| is).then_some(0);
-                Some(End::new(work, event, marks, stream.captured_by().or_else(unknown)))
+                let capture = stream.captured_by().or_else(unknown);
+                Some(End::new(work, event, marks, (capture, lane.is_lent())))
             }
             None => None,
         };

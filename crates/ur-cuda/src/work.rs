@@ -293,11 +293,16 @@ impl<D: Dialect> QueueState<D> {
         checked
     }
     /// Adds the points that its lanes must pass until everything submitted so far that may use memory as old
-    /// as the object with the number `since` is complete. Does not query the driver.
+    /// as the object with the number `since` is complete. Queries the driver only about streams of the application's, which
+    /// cannot be asked any more if the queue is released in a capture: those get a mark here.
     fn note(self: &Arc<Self>, since: u64, into: &mut Vec<Moment<D>>) {
         for (lane, there) in (0..).zip(&self.lanes) {
-            let number = there.get().and_then(|there| there.last_since(since));
-            into.extend(number.map(|number| Moment { work: Arc::clone(self), lane, number }));
+            let Some(there) = there.get() else { continue };
+            let Some(number) = there.last_since(since) else { continue };
+            if there.is_borrowed() {
+                there.ask(number, &self.device, true);
+            }
+            into.push(Moment { work: Arc::clone(self), lane, number });
         }
     }
 }
@@ -374,12 +379,11 @@ fn finish<D: Dialect>(moments: &[Moment<D>]) -> Result<()> {
     done
 }
 /// The points of everything submitted so far to queues of the context with this handle, or of all contexts if
-/// it is 0, that may use memory as old as the object with the number `since`. Does not query the driver.
+/// it is 0, that may use memory as old as the object with the number `since`.
 pub(super) fn submitted<D: Dialect>(context: usize, since: u64) -> Vec<Moment<D>> {
     let mut moments = vec![];
-    let all = D::statics().queues_now.all();
-    let meant = all.iter().filter(|work| context == 0 || work.context == context);
-    meant.for_each(|work| work.note(since, &mut moments));
+    let meant = D::statics().queues_now.of(|work| context == 0 || work.context == context);
+    meant.iter().for_each(|work| work.note(since, &mut moments));
     moments
 }
 /// Waits until everything submitted so far to queues of a context is complete. Errors of commands are reported by

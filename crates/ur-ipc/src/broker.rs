@@ -118,6 +118,8 @@ impl Broker {
                     }
                     let _none_left = locked(table).lay_in_reserve();
                 }
+                // The connection stays at the entrance.
+                Err(Errno::NOMEM | Errno::NOBUFS | Errno::PERM) => return self.pause(scope),
                 Err(_) => return, // no connection is waiting, or its peer has gone
             }
         }
@@ -216,7 +218,8 @@ impl Broker {
         let mut bytes = [0; MESSAGE_LEN];
         let received = match receive(&connection.socket, &mut bytes) {
             Ok(received) => received,
-            Err(Errno::AGAIN) => return Ok(false),
+            // Without memory for it now, it is read when the socket is looked at again.
+            Err(Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS) => return Ok(false),
             Err(_) => return Err(Close),
         };
         // Descriptors that came with the message and are not needed are closed when `received` is dropped. A peer whose
@@ -387,12 +390,13 @@ impl Broker {
         let Doing::Sending(letter) = &mut connection.doing else { return Ok(()) };
         match letter.send(&connection.socket) {
             Ok(()) => {}
-            Err(Errno::AGAIN) => {
-                connection.expect(id, EventFlags::OUT);
-                return Ok(());
-            }
             Err(Errno::TOOMANYREFS | Errno::NOMEM | Errno::NOBUFS) if !letter.rights.is_empty() => {
                 return self.withdraw(id);
+            }
+            // Where the system has no memory for it now, it is tried again: the peer is not to lose what it has open.
+            Err(Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS) => {
+                connection.expect(id, EventFlags::OUT);
+                return Ok(());
             }
             Err(_) => return Err(Close),
         }

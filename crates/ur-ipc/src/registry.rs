@@ -42,6 +42,14 @@ impl<T> Default for Cache<T> {
         Self { tickets: HashMap::new(), objects: HashMap::new(), sweep_at: 64 }
     }
 }
+impl<T> Cache<T> {
+    /// What is open of an object, unless the connection over which it was opened is lost: then the exporter does not keep
+    /// it, whatever is opened anew.
+    fn standing(&self, key: ObjectKey) -> Option<Arc<Shared<T>>> {
+        let open = self.objects.get(&key).and_then(Weak::upgrade);
+        open.filter(|shared| shared.lease.as_ref().is_none_or(Lease::stands))
+    }
+}
 /// The exporter, its number for the object, and whether that number is an object number or a ledger's tag.
 type ObjectKey = (InstanceId, u64, bool);
 
@@ -51,7 +59,7 @@ struct Shared<T> {
     value: T,
     key: ObjectKey,
     size: u64,
-    _lease: Option<Lease>,
+    lease: Option<Lease>,
 }
 /// One opened ticket: its range, and where this process sees whether the export still stands.
 struct Opening<T> {
@@ -174,12 +182,12 @@ impl<T: Send + Sync + 'static> Importer<T> {
         let Fetched { payload, object, standing, lease } = fetched;
         killpoint::reach("import.before_map");
         let key = (envelope.instance, object, lease.is_none());
-        let open = locked(cache).objects.get(&key).and_then(Weak::upgrade);
+        let open = locked(cache).standing(key);
         let shared = match open {
             Some(shared) => shared, // dropping the new lease returns it at once, as the object is open already
             None => {
                 let value = import(Arrived { payload, size: envelope.size }, &home)?;
-                Arc::new(Shared { value, key, size: envelope.size, _lease: lease })
+                Arc::new(Shared { value, key, size: envelope.size, lease })
             }
         };
         let shared = remember_object(cache, shared);
@@ -226,7 +234,7 @@ pub fn same_device(theirs: [u8; 16], ours: [u8; 16]) -> Result<()> {
 /// If another thread has opened the object meanwhile, that thread's open is used.
 fn remember_object<T>(cache: &Mutex<Cache<T>>, shared: Arc<Shared<T>>) -> Arc<Shared<T>> {
     let mut cache = locked(cache);
-    let other = cache.objects.get(&shared.key).and_then(Weak::upgrade);
+    let other = cache.standing(shared.key);
     if other.is_none() {
         cache.objects.insert(shared.key, Arc::downgrade(&shared));
     }

@@ -29,6 +29,10 @@ fn main() -> ExitCode {
                 "nor_is_one_in_another_network_namespace_whose_sockets_are_not_listed_here",
                 stopped_in_another_network,
             ),
+            trial(
+                "what_is_opened_anew_is_kept_though_the_object_is_open_over_a_connection_that_is_lost",
+                opened_anew,
+            ),
             trial("an_exporter_that_dies_before_it_answers_is_gone", dies_before_it_answers),
             trial(
                 "an_exporter_that_becomes_another_program_is_gone_wherever_its_socket_is",
@@ -245,6 +249,24 @@ fn dies_before_it_answers() -> Verdict {
     assert_eq!(scene.other.ask("waited"), "Failed");
     assert!(scene.cut.ask(&open).starts_with("ExporterGone"));
     assert!(scene.cut.ask(&format!("current {}", scene.memory)).starts_with("ExporterGone"));
+    Ok(())
+}
+fn opened_anew() -> Verdict {
+    let place = Place::new();
+    let (mut exporter, mut importer) = (Peer::at(&place.0), Peer::at(&place.0));
+    let [before, after] = [(); 2].map(|()| exporter.ask("export hello 1 same"));
+    let [open, open_anew] = [&before, &after].map(|ticket| format!("open {ticket}"));
+    assert_eq!(importer.ask(&open), "remote hello 16 32");
+    assert_eq!(importer.ask("hang-up"), "ok");
+    let current = format!("current {before}");
+    eventually("the loss", || importer.ask(&current).starts_with("Freed"));
+    assert_eq!(importer.ask(&open_anew), "remote hello 16 32");
+    assert_eq!(importer.ask(&format!("close {before}")), "ok");
+    let spare = exporter.ask("export spare 2 same");
+    assert_eq!(importer.ask(&format!("open {spare}")), "remote spare 16 32"); // ends of leases are told by then
+    assert_eq!(exporter.ask("leased 1"), "true", "it would be given to others");
+    assert_eq!(importer.ask(&format!("close {after}")), "ok");
+    eventually("its lease ends", || exporter.ask("leased 1") == "false");
     Ok(())
 }
 fn does_not_come_back() -> Verdict {

@@ -148,7 +148,7 @@ impl<D: Records> Recorder<D> for CommandBuffer<D> {
         if D::is_recording(&queue, events)? {
             return D::record_all(queue, name, &state.nodes, events, report);
         }
-        let (of, mut part) = ((queue, name), Part::default());
+        let (of, mut part) = ((queue, name), Part::Nothing);
         let made = state.recording.submit(&state.nodes, of, events, report, &mut part);
         drop(locked);
         part.wait(&queue);

@@ -26,7 +26,7 @@ use crate::{
         waits::{self, Waits},
     },
     profiling::Profile,
-    queue::{HasStreams, Lent, Queue, Run, lend, no_point, noted, surely_ended},
+    queue::{HasStreams, Lent, Queue, Run, end_behind, lend, no_point, noted},
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl<D: HasStreams> Course<'_, D> {
     /// As for [`Streams::submit`](ur_hal::Streams::submit).
     fn submit(&self, points: &mut Vec<Option<D::Point>>) -> ur_hal::Result<Run<D>> {
         let is_in_order = self.is_in_order();
-        let is_aside = !std::ptr::eq(self.queue, self.taker);
+        let is_aside = self.is_aside();
         let opens = self.profile.is_on() || is_aside || !is_in_order && !self.waits.is_empty();
         let began = match opens {
             true => {
@@ -122,15 +122,25 @@ impl<D: HasStreams> Course<'_, D> {
     fn is_in_order(&self) -> bool {
         self.taker.is_in_order() && !D::ORDERS_BY_POINTS
     }
-    /// The end of the commands that have these points, all that were submitted. If the driver makes none the queue is waited for.
+    /// Whether the commands are submitted to the recording's queue.
+    fn is_aside(&self) -> bool {
+        !std::ptr::eq(self.queue, self.taker)
+    }
+    /// The end of the commands that have these points, all that were submitted.
     #[cold]
-    fn end_of_part(&self, points: &[Option<D::Point>]) -> Option<Arc<Run<D>>> {
+    fn end_of_part(&self, points: &[Option<D::Point>]) -> Part<D> {
         let submitted = points.iter().flatten().map(Wait::End);
         let waits: SmallVec<[_; FEW]> = submitted.filter(|_| !self.is_in_order()).collect();
         let barrier = Submission::new(&ur_hal::Command::Barrier);
         let barrier = Submission { waits: &waits, completion: Completion::Point, ..barrier };
-        let ended = surely_ended::<D>(self.taker.stream(), &barrier);
-        ended.map(|ended| Arc::new(Run { began: None, ended }))
+        match end_behind::<D>(self.taker.stream(), &barrier) {
+            Ok(ended) => Part::Ends(Arc::new(Run { began: None, ended })),
+            Err(_) if self.is_aside() => {
+                wait_for_taken(|| D::is_idle(self.taker.stream())); // nobody captures this queue
+                Part::Nothing
+            }
+            Err(_) => Part::Unknown,
+        }
     }
     fn barrier(
         &self,
@@ -144,22 +154,34 @@ impl<D: HasStreams> Course<'_, D> {
     }
 }
 /// What was submitted of an execution that was refused. It is waited for when the recording is unlocked.
-pub(crate) struct Part<D: HasStreams>(Option<Arc<Run<D>>>);
-impl<D: HasStreams> Default for Part<D> {
-    fn default() -> Self {
-        Self(None)
-    }
+pub(crate) enum Part<D: HasStreams> {
+    Nothing,
+    Ends(Arc<Run<D>>),
+    /// The driver makes no point behind it: its queue is waited for.
+    Unknown,
 }
 impl<D: HasStreams> Part<D> {
     /// Waits until it is over: the caller may use the memory of its commands again then. For all of the queue if another
     /// thread has begun to capture that, since its end may have become part of a graph.
     pub(crate) fn wait(self, queue: &Queue<D>) {
-        let Some(part) = self.0 else { return };
-        let _failed = <D as Streams>::wait(&part.ended, None); // `status` tells
-        wait_for_taken(|| {
-            let is_final = D::status(&part.ended)?.is_final();
-            Ok(is_final || D::check_runs(&part.ended).is_err() && D::is_idle(queue.stream())?)
-        });
+        match self {
+            Self::Nothing => {}
+            Self::Ends(part) => {
+                let _failed = <D as Streams>::wait(&part.ended, None); // `status` tells
+                wait_for_taken(|| {
+                    let is_final = D::status(&part.ended)?.is_final();
+                    let is_captured = || D::check_runs(&part.ended).is_err();
+                    Ok(is_final || is_captured() && D::is_idle(queue.stream())?)
+                });
+            }
+            Self::Unknown => wait_for_taken(|| D::is_idle(queue.stream())),
+        }
+    }
+    fn run(&self) -> Option<&Arc<Run<D>>> {
+        match self {
+            Self::Ends(run) => Some(run),
+            Self::Nothing | Self::Unknown => None,
+        }
     }
 }
 /// The points of earlier commands as waits.
@@ -236,7 +258,7 @@ impl<D: HasStreams> Replay<D> {
         let outcome = course.submit(points);
         // Without an earlier command nothing is under way: what was taken of the first one is over (`lends_memory`).
         if outcome.is_err() && !is_captured && !points.is_empty() {
-            part.0 = course.end_of_part(points);
+            *part = course.end_of_part(points);
         }
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
@@ -251,8 +273,7 @@ impl<D: HasStreams> Replay<D> {
         let made = outcome.map(Arc::new);
         drop(list);
         // If nothing of a refused one is under way, the next one follows the one before it.
-        if let Some(run) = made.as_ref().ok().or(part.0.as_ref())
-            && !is_captured
+        if let Some(run) = made.as_ref().ok().or(part.run())
             && D::check_runs(&run.ended).is_ok()
         {
             self.last = Some(Arc::clone(run));

@@ -47,7 +47,7 @@ pub fn submit<D: HasGraphs>(
         return D::record_all(queue, name, &graph.recorded.lock()?.1, events, report);
     }
     let mut locked = graph.recorded.lock()?;
-    let ((recording, nodes), mut part) = (&mut *locked, Part::default());
+    let ((recording, nodes), mut part) = (&mut *locked, Part::Nothing);
     let made = recording.submit(nodes, (queue, name), events, report, &mut part);
     drop(locked);
     part.wait(&queue);

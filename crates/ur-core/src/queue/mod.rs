@@ -12,7 +12,7 @@ mod objects;
 mod ordered;
 mod submit;
 
-pub(crate) use newest::{submit_with_newest, surely_ended};
+pub(crate) use newest::{end_behind, submit_with_newest};
 pub(crate) use objects::{
     Context, Device, Latest, LatestSignal, Origin, Run, Shareable, SharedEvents, SharedPart, State,
     no_point,

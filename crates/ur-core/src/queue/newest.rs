@@ -185,10 +185,11 @@ fn submit_behind_copies<D: HasStreams>(
             return Err(error);
         }
     };
-    // Another thread may have begun a capture meanwhile: then nothing is written now.
-    let is_lost = !is_captured && made.as_ref().is_some_and(|end| D::check_runs(end).is_err());
+    // Another thread may have begun a capture meanwhile, and then nothing is written now; or ended it.
+    let runs = made.as_ref().map_or(!is_captured, |end| D::check_runs(end).is_ok());
+    let is_lost = !is_captured && !runs;
     let end = match what.completion {
-        _ if is_captured || is_lost => None,
+        _ if !runs => None,
         completion if completion.wants_point() => end_of::<D>(queue.stream(), made.as_ref()),
         _ => made.take(), // nobody gets the command's own point
     };
@@ -305,28 +306,34 @@ fn record_native<D: HasStreams>(queue: &Queue<D>, uses: &[Use<'_, D>], is_captur
     }
 }
 /// A point behind what was just submitted to a stream, whose own point, if there is one, may become an event's. `None` if
-/// it is complete. If the driver makes none, the stream is waited for: what was submitted must not be taken for complete.
+/// it is complete. If the driver makes none, that is waited for: what was submitted must not be taken for complete.
 fn end_of<D: HasStreams>(stream: &D::Stream, made: Option<&D::Point>) -> Option<D::Point> {
     let waits: SmallVec<[_; 1]> = made.into_iter().map(Wait::End).collect();
     let (barrier, completion) = (Submission::new(&Command::Barrier), Completion::Point);
     let order = if made.is_some() { Order::Free } else { Order::AfterAll };
-    surely_ended::<D>(stream, &Submission { waits: &waits, order, completion, ..barrier })
+    let end = end_behind::<D>(stream, &Submission { waits: &waits, order, completion, ..barrier });
+    // The command's own point comes also while another thread captures the stream.
+    let has_ended = || match made {
+        Some(made) if D::status(made)?.is_final() => Ok(true),
+        _ => D::is_idle(stream),
+    };
+    end.inspect_err(|_| wait_for_taken(has_ended)).ok()
 }
-/// The point of a barrier behind what has been submitted. If the driver makes none that comes, the stream is waited for, and
-/// there is none.
-pub(crate) fn surely_ended<D: HasStreams>(
+/// The point of a barrier behind what has been submitted.
+///
+/// # Errors
+/// The driver makes none that comes: also if another thread has begun to capture the stream meanwhile.
+pub(crate) fn end_behind<D: HasStreams>(
     stream: &D::Stream,
     barrier: &Submission<'_, D>,
-) -> Option<D::Point> {
+) -> ur_hal::Result<D::Point> {
     let end = repeated(|| {
         let end = D::submit(stream, barrier)?.ok_or_else(no_point)?;
-        D::check_runs(&end).map(|()| end) // not if another thread captures the stream meanwhile
+        D::check_runs(&end).map(|()| end)
     });
     end.inspect_err(|_| {
         let _refused = D::flush(stream); // then it does not run
-        wait_for_taken(|| D::is_idle(stream));
     })
-    .ok()
 }
 
 /// What is needed of a device's copy.

@@ -233,7 +233,10 @@ impl Host {
                 // The broker hung up without reading the request, but may have sent the reason first. Reported only
                 // once.
                 Err(Errno::CONNRESET) => {}
-                Err(Errno::AGAIN | Errno::INTR) => return Err(silent()),
+                // Without memory for it now, it is still to come.
+                Err(Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS) => {
+                    return Err(silent());
+                }
                 Err(e) => return Err(Error::system("hear the exporter's answer", e)),
             }
         };

@@ -19,6 +19,10 @@ impl Lease {
     pub(super) fn new(host: &Arc<Host>, (kind, object): Object, bytes: u64) -> Self {
         Self { host: Held::new(host), kind, object, bytes }
     }
+    /// Whether the exporter still knows of it.
+    pub(crate) fn stands(&self) -> bool {
+        !self.host.is_over()
+    }
 }
 impl Drop for Lease {
     fn drop(&mut self) {

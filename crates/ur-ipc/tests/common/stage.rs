@@ -387,6 +387,18 @@ impl Stage {
                 std::env::set_current_dir(path).unwrap();
                 "ok".into()
             }
+            // Ends all its connections, as a fault that nobody has thought of would.
+            ["hang-up"] => {
+                use rustix::{net, process};
+                let own = process::pidfd_open(process::getpid(), process::PidfdFlags::empty());
+                let own = own.unwrap();
+                let copy =
+                    |number| process::pidfd_getfd(&own, number, process::PidfdGetfdFlags::empty());
+                for fd in (3..256).filter_map(|number| copy(number).ok()) {
+                    let _no_connection = net::shutdown(fd, net::Shutdown::Both);
+                }
+                "ok".into()
+            }
             ["notices"] => NOTICES.lock().unwrap().join(" / "),
             ["idle"] => "ok".into(),
             _ => panic!("no such command: {words:?}"),
