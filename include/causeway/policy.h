@@ -24,7 +24,8 @@ extern "C" {
 
 /* urUSMDeviceAlloc returns
  * UR_RESULT_ERROR_UNSUPPORTED_FEATURE: the device's driver cannot hold anybody to it (CUDA, Level Zero), or there is
- *     no such process, or the kernel (before 6.9) cannot tell processes apart for good
+ *     no such process, or the kernel (before 6.9) cannot tell processes apart for good, or the user is 65534 (nobody), who
+ *     stands for everybody without a number here
  * UR_RESULT_ERROR_INVALID_ENUMERATION: an `access` or flag that there is not
  * UR_RESULT_ERROR_INVALID_VALUE: a pool was given, whose memory others have too
  *

@@ -24,7 +24,7 @@ use std::{
     thread::sleep,
     time::Duration,
 };
-use ur_hal::{Error, ErrorKind, Result};
+use ur_hal::{Error, ErrorKind, Result, repeated};
 use ur_ipc::arena::{Arena, Counter, DeviceWait, PendingSignal, Progress, protocol::word_of};
 use ur_lock::{locked, unpoisoned};
 
@@ -103,7 +103,8 @@ impl<D: Dialect> Piece<D> {
         let start = base + number * PIECE;
         let bytes = PIECE.min(base + bytes - start);
         let memory = Registered::register(on, context, start as u64, bytes, EVERYWHERE)?;
-        let on_device = memory.device_address()?;
+        // Not given up for one refusal: if the driver refuses the end of it as well, it is not registered again.
+        let on_device = repeated(|| memory.device_address())?;
         let piece = Arc::new(Self { memory, on_device, _place: place, _arena: arena.clone() });
         locked(&table.pieces).insert(key, Arc::downgrade(&piece));
         table.changed.notify_all();

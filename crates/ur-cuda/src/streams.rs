@@ -19,7 +19,7 @@ use super::{
     driver::{Dialect, RawEvent, RawStream},
     native::{
         event::NativeEvent,
-        stream::{self as native, StreamHome},
+        stream::{self as native, StreamHome, taken},
     },
     point::Point,
     shared_words::{self, SIGNALS_WORDS, WAITS_FOR_WORDS, Word},
@@ -67,8 +67,10 @@ fn signal<D: Dialect>(
     let on = work.device.enter()?;
     work.check_capture(&on, SIGNALS_WORDS)?; // `put` asks again: the capture may begin meanwhile
     let word = Word::of_counter(work, &on, counter)?;
+    let taken_before = taken();
     let written = put(work, what, |stream| stream.write_value(word.at(), word_of(value)));
-    word.keep(work, Some(counter)); // after the write was enqueued
+    let is_owed = taken() != taken_before; // also if the driver refused what follows the write
+    word.keep(work, is_owed.then_some(counter)); // after the write was enqueued
     shared_words::watch_for_loss::<D>();
     written.map(drop)
 }

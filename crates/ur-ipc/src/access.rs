@@ -38,6 +38,17 @@ pub(crate) fn own_trouble() -> Option<&'static str> {
 }
 
 impl Access {
+    /// Processes with this effective user.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] for the user who stands for those that have no number here, and is never admitted.
+    pub fn user(uid: u32) -> Result<Self> {
+        if uid == OVERFLOW_UID {
+            let why = "user 65534 (nobody) stands for every user that has no number here, and no process could be admitted as it: name another user";
+            return Err(Error::new(ErrorKind::Unsupported, why));
+        }
+        Ok(Self::User(uid))
+    }
     /// Whether the policy admits this peer.
     pub(crate) fn admits(self, peer: &Peer) -> bool {
         if peer.uid == OVERFLOW_UID {
@@ -228,6 +239,8 @@ mod tests {
     fn a_user_that_this_namespace_does_not_know_is_nobody() {
         let nobody = Peer::new(OVERFLOW_UID, 0, None);
         assert!(!Access::User(OVERFLOW_UID).admits(&nobody));
+        assert_eq!(Access::user(OVERFLOW_UID).unwrap_err().kind(), ErrorKind::Unsupported);
+        assert_eq!(Access::user(me()).unwrap(), Access::User(me()));
         assert!(!nobody.is_same_user());
     }
     #[test]

@@ -25,13 +25,13 @@ impl Policy {
     ///
     /// # Errors
     /// `INVALID_ENUMERATION` for unknown kinds of access and unknown flags; `UNSUPPORTED_FEATURE` for a process that
-    /// does not exist.
+    /// does not exist, and for a user who can never be admitted.
     pub fn of(desc: &ur_usm_desc_t) -> Result<Option<Self>> {
         let Some(asked) = chain::extension::<cw_ipc_policy_desc_t>(desc)? else { return Ok(None) };
         let unknown = |what: String| Error::refuse(ErrorCode::InvalidEnumeration, what);
         let access = match asked.access {
             CW_IPC_ACCESS_SAME_USER => Access::SameUser,
-            CW_IPC_ACCESS_USER => Access::User(asked.id),
+            CW_IPC_ACCESS_USER => Access::user(asked.id)?,
             CW_IPC_ACCESS_PROCESS => Access::Process(Process::with_pid(asked.id)?),
             other => return unknown(format!("there is no access {other}: see causeway/policy.h")),
         };

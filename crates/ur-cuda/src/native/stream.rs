@@ -29,7 +29,7 @@ const COLUMNS: usize = 16;
 const PIECE: usize = 64 << 10;
 
 thread_local! {
-    /// How many copies, fills, launches and calls of functions the driver has taken from this thread.
+    /// How many copies, fills, launches, writes of words and calls of functions the driver has taken from this thread.
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 /// How many of these there have been so far: whether there is a part of a command that the driver then refuses.
@@ -232,7 +232,7 @@ impl<D: Dialect> Stream<D> {
     /// Returns the driver's error.
     pub fn write_value(&self, at: u64, value: u64) -> Result<()> {
         // SAFETY: the word is registered while its arena lives. Flags 0: after all previous writes.
-        unsafe { D::driver().stream_write_value(self.raw, at, value, 0) }.ok()
+        taking(unsafe { D::driver().stream_write_value(self.raw, at, value, 0) })
     }
     /// Makes everything enqueued later wait until the word at `at` is at least `value`, compared as signed difference
     /// modulo 2^64.
