@@ -125,7 +125,7 @@ fn copies_that_the_driver_refused_in_part_leave_the_pinned_memory_to_later_ones(
         call!(enqueue.usm_memcpy(queue, false, there, from, LARGE, 0, null(), none))
     };
     unsafe extern "C" fn nap(_data: *mut c_void) {
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(40)); // longer than a busy machine takes to the next call
     }
     // As many as there are pinned pieces of that size. Each waits until what the driver has taken is over.
     for _ in 0..16 {

@@ -558,6 +558,47 @@ fn memory_that_a_command_of_the_application_uses_is_kept_though_its_queue_is_rel
     assert_eq!(driver!("cuCtxPopCurrent_v2", &mut popped => *mut usize), 0);
     assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
+/// More are freed than an own stream has marks; or the driver has refused what is behind the last command.
+#[test]
+fn memory_that_a_command_uses_is_kept_though_its_queue_is_released_in_a_capture_and_marks_are_many_or_refused()
+ {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    type Fail = unsafe extern "C" fn(*const c_char, u64);
+    let fail = soft::<Fail>("softCudaFail");
+    const BYTES: usize = 64 << 20;
+    let ways = if fail.is_some() { &[false, true][..] } else { &[false] };
+    for is_refused in ways {
+        settle(&cuda);
+        let stream = stream_in(native(&cuda), 1);
+        let theirs = adopted(&cuda, stream).unwrap();
+        let gate = Gate::before(theirs);
+        let at = cuda.device_memory(BYTES);
+        for _ in 0..if *is_refused { 0 } else { 100 } {
+            let small = cuda.device_memory(4096);
+            cuda.release_event(fill(theirs, small, 4096).unwrap());
+            cuda.free(small);
+        }
+        let filled = fill(theirs, at, BYTES).unwrap();
+        if let Some(fail) = fail.filter(|_| *is_refused) {
+            unsafe { fail(c"cuEventRecord".as_ptr(), 0) };
+            let barrier = call!(enqueue.events_wait_with_barrier(theirs, 0, null(), null_mut()));
+            assert_ne!(barrier, R::SUCCESS, "the driver refused its end");
+        }
+        begin(stream, 2);
+        cuda.free(at);
+        assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+        assert_eq!(end(stream), 0);
+        let again = cuda.device_memory(BYTES); // and what is over is given back
+        assert_ne!(again.addr(), at.addr());
+        gate.open();
+        assert_eq!(call!(event.wait(1, &filled)), R::SUCCESS);
+        assert_eq!(driver!("cuStreamSynchronize", stream => usize), 0, "the memory was gone");
+        cuda.release_event(filled);
+        cuda.free(again);
+        assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
+    }
+}
 /// The signal comes only when the call has returned.
 #[test]
 fn waiting_for_a_captured_queue_is_refused_though_the_queue_waits_for_a_shared_event() {

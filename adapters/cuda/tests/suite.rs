@@ -2,10 +2,7 @@
 //! over the machine's (`CAUSEWAY_CUDA=real`).
 mod common;
 use common::{World, cargo, is_real};
-use std::{
-    process::{Command, Output},
-    thread,
-};
+use std::process::{Command, Output};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -141,7 +138,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
         return; // they are run by themselves there
     }
     let Some(world) = World::new("programs") else { return };
-    let run = |(devices, link): (&str, &str)| {
+    for (devices, link) in [("1", "1"), ("2", "1"), ("2", "0")] {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "cuda"]);
         for name in PROGRAMS {
@@ -158,12 +155,5 @@ fn the_c_programs_of_this_folder_run_on_one_device_on_two_and_on_two_without_a_l
         assert!(out.status.success(), "{said}");
         // With one device the tests that take two say so.
         assert_eq!(said.contains("skipped: it takes 2 devices"), devices == "1", "{said}");
-    };
-    // At the same time, since they wait more than they compute.
-    thread::scope(|threads| {
-        for way in [("1", "1"), ("2", "1"), ("2", "0")] {
-            let run = &run;
-            threads.spawn(move || run(way));
-        }
-    });
+    }
 }

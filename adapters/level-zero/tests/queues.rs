@@ -6,10 +6,13 @@ mod c;
 mod calls;
 #[path = "c/gate.rs"]
 mod gate;
+#[path = "../../cuda/tests/c/refuser.rs"]
+mod refuser;
 
 use c::*;
 use calls::*;
 use gate::Gate;
+use refuser::Refuser;
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
@@ -87,7 +90,15 @@ fn the_application_may_destroy_its_list_when_the_queue_over_it_is_released() {
         assert_eq!(asked.status(), Some(0));
         found.type_ != ze_sys::ZE_MEMORY_TYPE_UNKNOWN
     };
-    for is_busy in [true, false] {
+    // Also if the driver refuses the first call of the release, or all of them.
+    let refuser = Refuser::new();
+    let refusals = if refuser.is_some() { &[0, 1, 1000][..] } else { &[0] };
+    for (is_busy, refused) in
+        [true, false].into_iter().flat_map(|is| refusals.iter().map(move |n| (is, *n)))
+    {
+        if is_busy && refused > 1 {
+            continue; // then it is waited for
+        }
         let (mut list, mut theirs) = (None, NO_QUEUE);
         let desc = ze_sys::ze_command_queue_desc_t {
             stype: ze_sys::ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
@@ -109,7 +120,17 @@ fn the_application_may_destroy_its_list_when_the_queue_over_it_is_released() {
             gate.open();
             wait(filled);
         }
-        assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+        let release = || call!(queue.release(theirs));
+        let released = match &refuser {
+            Some(refuser) if refused > 0 => {
+                refuser.times(refused);
+                let (code, _) = refuser.during(Some(0), release);
+                refuser.times(1);
+                code
+            }
+            _ => release(),
+        };
+        assert_eq!(released, R::SUCCESS);
         assert!(!is_busy || is_allocated(at), "a command was to write it");
         gate.open();
         wait(filled);

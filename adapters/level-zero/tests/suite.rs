@@ -5,7 +5,6 @@ use common::{NAMES, World, cargo, is_real};
 use std::{
     process::{Command, Output},
     sync::{Arc, Mutex, Weak},
-    thread,
 };
 use ur_lock::locked;
 
@@ -180,7 +179,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         ],
     ];
     let ways = if is_long() { &ways[..] } else { &ways[..4] };
-    let run = |environment: &[(&str, &str)], is_first: bool| {
+    for (number, environment) in ways.iter().copied().enumerate() {
         let Some(mut tests) = cargo() else { return };
         tests.args(["test", "--quiet", "--package", "level-zero"]);
         for name in [
@@ -201,7 +200,7 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
             tests.args(["--test", name]);
         }
         tests.args(["--", "--nocapture"]).env("CAUSEWAY_LEVEL_ZERO", "soft");
-        if !is_first {
+        if number != 0 {
             tests.args(["--skip", LONG]);
         }
         tests.envs(environment.iter().copied());
@@ -213,15 +212,6 @@ fn the_c_programs_of_this_folder_run_on_one_device_and_on_two() {
         assert_eq!(said.contains("skipped: it takes 2 devices"), is_one, "{said}");
         let has_parts = environment.contains(&("ZE_SOFTWARE_SUBDEVICES", "2"));
         assert_eq!(said.contains("skipped: the device has no parts"), !has_parts, "{said}");
-    };
-    // Some at the same time, since they wait more than they compute.
-    for (index, some) in ways.chunks(3).enumerate() {
-        thread::scope(|threads| {
-            for (number, way) in some.iter().enumerate() {
-                let run = &run;
-                threads.spawn(move || run(way, (index, number) == (0, 0)));
-            }
-        });
     }
 }
 

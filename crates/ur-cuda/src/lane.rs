@@ -14,7 +14,7 @@ use std::{
     },
     thread,
 };
-use ur_hal::{Error, ErrorKind, Result, objects_so_far};
+use ur_hal::{Error, ErrorKind, Result, objects_so_far, repeated};
 use ur_lock::locked;
 
 /// The largest number of pending marks for deferred frees in a lane.
@@ -45,16 +45,25 @@ pub struct Lane<D: Dialect> {
     is_lent: AtomicBool,
     /// The number of the last barrier that it waits for.
     fenced: AtomicU64,
-    /// Only for a stream that the application created: an event behind the last command that ran, recorded again
-    /// after each. Needed because a captured stream cannot be queried for its earlier commands. `None` if no command
-    /// ran, or if it is not known: the driver refused the event, or a capture began meanwhile and may have it.
-    last: Mutex<Option<Arc<Pooled<D>>>>,
+    /// Only for a stream that the application created: the point behind the last command that ran. Needed because a
+    /// captured stream cannot be queried for its earlier commands.
+    last: Mutex<Last<D>>,
     /// Only for a stream that the application created and may destroy after the queue is released: what the lane waits for
     /// then besides its marks. Once it is set, the stream is not used any more. If the stream was captured, it is the end of
     /// the queue's own commands: other code must wait for its own before it frees memory.
-    end: OnceLock<Option<Arc<Pooled<D>>>>,
+    end: OnceLock<Last<D>>,
     /// Only for such a stream: the number of threads that may be calling the driver with it.
     users: AtomicUsize,
+}
+/// The point behind the last command that ran.
+#[derive(Debug)]
+enum Last<D: Dialect> {
+    /// No command ran.
+    Nothing,
+    Event(Arc<Pooled<D>>),
+    /// Not known: the driver refused the event, or a capture began meanwhile and may have it. What was freed before is kept
+    /// for good.
+    Unknown,
 }
 /// The right to call the driver with the stream of a lane: the application may destroy it only when this is dropped.
 struct InUse<'lane>(Option<&'lane AtomicUsize>);
@@ -68,7 +77,7 @@ impl<D: Dialect> Lane<D> {
         let is_lent = AtomicBool::new(false);
         let [begun, put, done, fenced] = [const { AtomicU64::new(0) }; 4];
         let [latest, wanted, marked] = [const { AtomicU64::new(0) }; 3];
-        let (marks, last, end) = (Mutex::default(), Mutex::new(None), OnceLock::new());
+        let (marks, last, end) = (Mutex::default(), Mutex::new(Last::Nothing), OnceLock::new());
         let is_lost = AtomicBool::new(false);
         Self {
             stream,
@@ -148,8 +157,12 @@ impl<D: Dialect> Lane<D> {
         let put = self.put.load(Acquire);
         let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            let idle =
-                end.as_ref().map_or(Ok(true), |event| event.is_complete())? && !self.ask_marks()?;
+            let own = match end {
+                Last::Nothing => true,
+                Last::Event(event) => event.is_complete()?,
+                Last::Unknown => false,
+            };
+            let idle = own && !self.ask_marks()?;
             if idle {
                 self.done.fetch_max(put, AcqRel); // no mark will tell it any more
             }
@@ -208,6 +221,9 @@ impl<D: Dialect> Lane<D> {
             self.put.fetch_add(1, AcqRel);
             here
         } else {
+            if let Some(Last::Unknown) = self.end.get() {
+                return None; // who frees it after the release has waited for the commands
+            }
             // The application has ordered commands that use the memory before the free; later ones cannot use
             // it.
             let last = self.begun.load(Acquire);
@@ -271,7 +287,8 @@ impl<D: Dialect> Lane<D> {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
-        let is_full = self.marks().len() >= MARKS; // further frees wait for the next free place
+        // Further frees wait for the next free place, where the stream can be asked later.
+        let is_full = !self.is_borrowed() && self.marks().len() >= MARKS;
         let Some(_used) = self.in_use() else { return Ok(()) };
         if is_full || !self.wants_mark() || self.is_out_of_reach()? {
             return Ok(());
@@ -293,7 +310,10 @@ impl<D: Dialect> Lane<D> {
         }
         let _used = self.in_use();
         if let Some(end) = self.end.get() {
-            return Ok(end.clone().map_or(Mark::Nothing, Mark::Event));
+            return Ok(match end {
+                Last::Event(event) => Mark::Event(Arc::clone(event)),
+                Last::Nothing | Last::Unknown => Mark::Nothing,
+            });
         }
         if self.is_out_of_reach()? {
             return Ok(Mark::Captured);
@@ -306,21 +326,34 @@ impl<D: Dialect> Lane<D> {
     pub(super) fn is_borrowed(&self) -> bool {
         !self.stream.is_owned() && self.stream.raw().is_some()
     }
-    /// To be called after a command was enqueued that runs, that is, which is not captured.
-    pub(super) fn note_last(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
+    /// To be called after a command was enqueued that runs, that is, which is not captured. `ran`: the driver has taken work
+    /// of it.
+    ///
+    /// # Errors
+    /// Returns the driver's error.
+    pub(super) fn note_last(
+        &self,
+        device: &DriverDevice<D>,
+        on: &Entered<D>,
+        ran: bool,
+    ) -> Result<()> {
         if !self.is_borrowed() {
             return Ok(()); // an own stream can be queried at any time
         }
         let mut last = locked(&self.last); // until it is behind this thread's command
-        let event = match last.take() {
-            Some(event) => event,
-            None => Arc::new(device.events().take(on, false)?),
-        };
-        event.record(&self.stream)?;
-        if !self.is_out_of_reach()? {
-            *last = Some(event);
+        let noted = self.end_now(device, on);
+        match &noted {
+            Ok(Some(event)) => *last = Last::Event(Arc::clone(event)),
+            _ if ran => *last = Last::Unknown,
+            _ => {} // the earlier one is behind all that ran
         }
-        Ok(())
+        noted.map(drop)
+    }
+    /// An event behind everything so far; `None` if a capture has it, or may have.
+    fn end_now(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<Option<Arc<Pooled<D>>>> {
+        let event = device.events().take(on, false)?;
+        event.record(&self.stream)?;
+        Ok((!self.is_out_of_reach()?).then(|| Arc::new(event)))
     }
     /// Whether it waits for the barrier with this number.
     pub(super) fn is_fenced(&self, number: u64) -> bool {
@@ -332,21 +365,18 @@ impl<D: Dialect> Lane<D> {
         if !self.is_borrowed() || self.end.get().is_some() {
             return;
         }
-        let end = device.enter().and_then(|on| {
-            // Recording an event now would capture it, and it would never complete. So the event behind the
-            // queue's last command is used. Commands of other code before the capture are the business of
-            // that code.
-            if self.is_out_of_reach()? {
-                return Ok(None);
-            }
-            let end = device.events().take(&on, false)?;
-            end.record(&self.stream)?;
-            // A capture that has begun meanwhile may have it.
-            Ok((!self.is_out_of_reach()?).then(|| Arc::new(end)))
+        // Recording an event in a capture would capture it, and it would never complete. So the event behind the
+        // queue's last command is used. Commands of other code before the capture are the business of that code.
+        let end = repeated(|| {
+            let on = device.enter()?;
+            if self.is_out_of_reach()? { Ok(None) } else { self.end_now(device, &on) }
         });
-        // If the driver has shut down there is nothing to wait for; if it fails, wait for the last command.
-        let end = end.ok().flatten().or_else(|| locked(&self.last).take());
-        let _ = self.end.set(end);
+        let _ = self.end.set(match end {
+            Ok(Some(end)) => Last::Event(end),
+            Ok(None) => std::mem::replace(&mut *locked(&self.last), Last::Nothing),
+            Err(error) if error.kind().is_gone() => Last::Nothing, // the driver has shut down
+            Err(_) => Last::Unknown,
+        });
         fence(SeqCst); // see `in_use`
         while self.users.load(Acquire) != 0 {
             thread::yield_now(); // for the length of a query: nobody waits for the device with it

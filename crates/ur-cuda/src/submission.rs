@@ -105,7 +105,7 @@ pub(super) fn put<D: Dialect>(
             None => None,
         };
         if !is_captured {
-            surely(&|| lane.note_last(device, &on))?;
+            surely(&|| lane.note_last(device, &on, has_part()))?;
         }
         if what.order == Order::Both && !is_captured {
             surely(&|| work.set_fence(&on, lane))?;

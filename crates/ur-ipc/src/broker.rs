@@ -212,14 +212,18 @@ impl Broker {
             self.part(id);
         }
     }
-    /// Reads one datagram and serves its request; returns whether there was one.
+    /// Reads one datagram and serves its request; returns whether there may be more.
     fn read(&mut self, id: u64) -> Result<bool, Close> {
         let connection = self.connections.get_mut(&id).ok_or(Close)?;
         let mut bytes = [0; MESSAGE_LEN];
         let received = match receive(&connection.socket, &mut bytes) {
             Ok(received) => received,
-            // Without memory for it now, it is read when the socket is looked at again.
-            Err(Errno::AGAIN | Errno::INTR | Errno::NOMEM | Errno::NOBUFS) => return Ok(false),
+            Err(Errno::AGAIN) => return Ok(false),
+            Err(Errno::INTR) => return Ok(true),
+            Err(Errno::NOMEM | Errno::NOBUFS) => {
+                without_memory();
+                return Ok(true); // there may be one
+            }
             Err(_) => return Err(Close),
         };
         // Descriptors that came with the message and are not needed are closed when `received` is dropped. A peer whose
@@ -394,8 +398,11 @@ impl Broker {
                 return self.withdraw(id);
             }
             // Where the system has no memory for it now, it is tried again: the peer is not to lose what it has open.
-            Err(Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS) => {
+            Err(error @ (Errno::AGAIN | Errno::NOMEM | Errno::NOBUFS)) => {
                 connection.expect(id, EventFlags::OUT);
+                if error != Errno::AGAIN {
+                    without_memory();
+                }
                 return Ok(());
             }
             Err(_) => return Err(Close),
@@ -456,6 +463,11 @@ fn accept(entrance: &Entrance) -> Result<OwnedFd, Errno> {
 /// Tells a peer why its connection is refused. The peer may have gone, or may never read it.
 fn turn_away(socket: &impl AsFd, verdict: Verdict) {
     let _ = send(socket, &encode_answer(0, &Answer::of(verdict)), &[]);
+}
+
+/// What the system has no memory for in this moment is tried again, but not at full speed.
+fn without_memory() {
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 mod patience;

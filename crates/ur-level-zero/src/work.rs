@@ -27,7 +27,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering::*},
     },
 };
-use ur_hal::{Result, Severity, host_clock};
+use ur_hal::{Result, Severity, host_clock, repeated};
 use ur_lock::locked;
 
 /// Lists of an out-of-order queue: the last is for copies, on an engine of their own, where the device has one.
@@ -98,6 +98,8 @@ pub(super) struct LockedState {
     last: usize,
     /// Whether C was told of the first list: what is in it is not known any more.
     is_lent: bool,
+    /// Whether the first list belongs to the application, which may have destroyed it.
+    is_left: bool,
     /// Signalled behind the last barrier, and its number.
     fence: Option<EventKind>,
     fences: u64,
@@ -128,8 +130,17 @@ impl QueueState {
         lanes[0] = Some(Lane::new(list, device.raw(), pattern));
         let (last, fence, fences, unmarked) = (0, None, 0, None);
         let event_policy = EventPolicy::default();
-        let turn =
-            LockedState { lanes, last, is_lent, fence, fences, unmarked, event_policy, batch: 1 };
+        let turn = LockedState {
+            lanes,
+            last,
+            is_lent,
+            is_left: false,
+            fence,
+            fences,
+            unmarked,
+            event_policy,
+            batch: 1,
+        };
         let work = Arc::new(Self {
             device: Arc::clone(device),
             native: Arc::clone(context.native()),
@@ -227,17 +238,23 @@ impl QueueState {
         Ok(())
     }
     /// Sends what has been collected, and uses the list of the application no more, which may be destroyed when the queue is
-    /// released: goes on in one that waits for it. What the driver refuses is logged.
+    /// released: goes on in one that waits for it. If the driver refuses that, it is waited for.
     pub(super) fn give_list_back(&self) {
-        let gone_on = self.flush().and_then(|()| {
-            let mut turn = self.turn();
-            if !turn.lane(0).list.is_owned() {
-                self.go_on_in_another(&mut turn, self.engines.first)?;
-                turn.is_lent = false;
-            }
-            Ok(())
-        });
-        gone_on.unwrap_or_else(|error| notice(Severity::Error, &error));
+        let flushed = self.flush();
+        flushed.unwrap_or_else(|error| notice(Severity::Error, &error));
+        if self.turn().in_use(0).is_none_or(|lane| lane.list.is_owned()) {
+            return;
+        }
+        let gone_on = repeated(|| self.go_on_in_another(&mut self.turn(), self.engines.first));
+        let ended = gone_on.or_else(|_| self.finish()); // a failure of its commands is no business of the release
+        let mut turn = self.turn();
+        turn.is_lent = false;
+        if !turn.lane(0).list.is_owned() {
+            self.note_passed(CommandId { lane: 0, number: turn.lane(0).count });
+            turn.is_left = true;
+            drop(turn);
+            ended.unwrap_or_else(|error| notice(Severity::Error, &error));
+        }
     }
     /// Puts the first list, which C can ask for, behind the last barrier.
     pub(super) fn keep_first_behind_barrier(&self) -> Result<()> {
@@ -381,7 +398,7 @@ impl QueueState {
     /// The driver's own.
     pub(super) fn is_idle(&self) -> Result<bool> {
         let turn = self.sent();
-        let mut lanes = turn.lanes.iter().flatten();
+        let mut lanes = (0..turn.lanes.len()).filter_map(|number| turn.in_use(number));
         lanes.try_fold(true, |idle, lane| Ok(idle && lane.list.wait(0)?))
     }
     /// Waits until everything submitted so far is done.
@@ -472,7 +489,12 @@ impl LockedState {
     }
     /// The lane with that number, if it has been taken.
     pub(super) fn there(&mut self, number: usize) -> Option<&mut Lane> {
+        self.in_use(number)?;
         self.lanes.get_mut(number)?.as_mut()
+    }
+    fn in_use(&self, number: usize) -> Option<&Lane> {
+        let is_left = number == 0 && self.is_left;
+        self.lanes.get(number)?.as_ref().filter(|_| !is_left)
     }
     /// How many lanes there may be.
     pub(super) fn count(&self) -> usize {

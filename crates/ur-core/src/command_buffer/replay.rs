@@ -46,6 +46,8 @@ pub(super) struct Replay<D: HasStreams> {
     is_chain: bool,
     /// The previous execution.
     last: Option<Arc<Run<D>>>,
+    /// The queue in which a part of a refused one may still run, without a point behind it.
+    stray: Option<Owned<Queue<D>>>,
     /// The points of the commands of the execution that is being submitted; empty otherwise. Kept to reuse its memory.
     points: Vec<Option<D::Point>>,
     /// The queue for commands that may run at the same time although the execution is in an in-order queue.
@@ -202,7 +204,7 @@ impl<D: HasStreams> Replay<D> {
     pub(super) fn new(place: Place<'_, D>) -> Result<Self> {
         let aside = D::ORDERS_BY_POINTS.then(|| Queue::out_of_order(place)).transpose()?;
         let (ends, points) = (vec![], vec![]);
-        Ok(Self { ends, is_chain: true, last: None, points, aside })
+        Ok(Self { ends, is_chain: true, last: None, stray: None, points, aside })
     }
     /// Notes which commands follow which.
     pub(super) fn close(&mut self, nodes: &[Node<D>]) {
@@ -226,6 +228,16 @@ impl<D: HasStreams> Replay<D> {
         if D::is_recording(&queue, &all)? {
             let why = "another thread has begun a capture of this queue meanwhile";
             return Error::refuse(ErrorCode::GraphCaptureInvalidated, why);
+        }
+        let is_over = |queue: &mut Owned<Queue<D>>| {
+            D::is_idle(queue.stream()).unwrap_or_else(|error| error.kind().is_gone())
+        };
+        let stray = self.stray.take_if(is_over);
+        drop(stray);
+        if self.stray.is_some() {
+            let why = "a part of an execution that was refused may still be under way: finish its queue, or end the capture \
+                       of it, before the next execution";
+            return Error::refuse(ErrorCode::InvalidOperation, why);
         }
         let of = report.wants_event().then(|| queue.own()).transpose()?;
         let profile = match is_profiled {
@@ -259,6 +271,9 @@ impl<D: HasStreams> Replay<D> {
         // Without an earlier command nothing is under way: what was taken of the first one is over (`lends_memory`).
         if outcome.is_err() && !is_captured && !points.is_empty() {
             *part = course.end_of_part(points);
+            if let Part::Unknown = part {
+                self.stray = queue.own().ok();
+            }
         }
         // From here on, commands that wait for these events wait for this execution.
         for (node, point) in nodes.iter().zip(points.drain(..)) {
