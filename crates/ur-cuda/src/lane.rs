@@ -61,8 +61,8 @@ enum Last<D: Dialect> {
     /// No command ran.
     Nothing,
     Event(Arc<Pooled<D>>),
-    /// Not known: the driver refused the event, or a capture began meanwhile and may have it. What was freed before is kept
-    /// for good.
+    /// Not known: the driver refused the event, or a capture began meanwhile and may have it. What the commands may use is
+    /// kept for good.
     Unknown,
 }
 /// The right to call the driver with the stream of a lane: the application may destroy it only when this is dropped.
@@ -221,9 +221,6 @@ impl<D: Dialect> Lane<D> {
             self.put.fetch_add(1, AcqRel);
             here
         } else {
-            if let Some(Last::Unknown) = self.end.get() {
-                return None; // who frees it after the release has waited for the commands
-            }
             // The application has ordered commands that use the memory before the free; later ones cannot use
             // it.
             let last = self.begun.load(Acquire);
@@ -249,14 +246,12 @@ impl<D: Dialect> Lane<D> {
         locked(&self.marks)
     }
     /// Queries the driver for completed commands. With `may_mark` a mark is recorded if the lane is busy; one
-    /// mark serves all memory freed before it; in a stream of the application's each moment has one of its own. In a lane
-    /// whose device is lost all commands have passed.
+    /// mark serves all memory freed before it. In a lane whose device is lost all commands have passed.
     pub(super) fn ask(&self, number: u64, device: &DriverDevice<D>, may_mark: bool) {
         let asked = device.enter().and_then(|on| {
             let is_known = self.ask_marks()?;
-            let may_mark = may_mark && (self.is_borrowed() || !is_known);
             // While a mark is pending, the stream cannot be idle.
-            if !self.has_passed(number) && (is_known || !self.is_idle()?) && may_mark {
+            if !self.has_passed(number) && !is_known && !self.is_idle()? && may_mark {
                 self.put_mark(device, &on)?;
             }
             Ok(())
@@ -265,8 +260,45 @@ impl<D: Dialect> Lane<D> {
             self.is_lost.store(true, Relaxed);
         }
     }
+    /// For a stream of the application's: records a mark behind all commands so far, also of other code, unless they are
+    /// complete. The stream cannot be asked any more if the queue is released in a capture.
+    pub(super) fn mark_moment(&self, device: &DriverDevice<D>) -> Result<()> {
+        let on = device.enter()?;
+        let Some(_used) = self.in_use() else { return Ok(()) };
+        if self.is_out_of_reach()? {
+            return Ok(());
+        }
+        let put = self.put.load(Acquire); // before the query, as in `is_idle`
+        match self.stream.is_idle()? {
+            true => _ = self.done.fetch_max(put, AcqRel),
+            false => self.push_mark(put, self.end_now(device, &on)?),
+        }
+        Ok(())
+    }
+    /// Notes a mark behind the command with this number and all before it; `None` if a capture may have it.
+    fn push_mark(&self, put: u64, mark: Option<Arc<Pooled<D>>>) {
+        if let Some(mark) = mark {
+            self.marks().push_back((put, mark));
+            self.marked.fetch_max(put, Relaxed);
+        }
+    }
     /// Whether a mark is pending. Removes those that have passed.
     fn ask_marks(&self) -> Result<bool> {
+        let newest = match &*self.marks() {
+            many if many.len() > MARKS => many.back().cloned(),
+            _ => None,
+        };
+        if let Some((number, newest)) = newest
+            && newest.is_complete()?
+        {
+            self.done.fetch_max(number, AcqRel);
+            let passed: Vec<_> = {
+                let mut marks = self.marks();
+                let count = marks.iter().take_while(|(mark, _)| *mark <= number).count();
+                marks.drain(..count).collect()
+            };
+            drop(passed); // outside the lock
+        }
         loop {
             let Some((number, mark)) = self.marks().front().cloned() else { return Ok(false) };
             if !mark.is_complete()? {
@@ -287,20 +319,13 @@ impl<D: Dialect> Lane<D> {
     /// # Errors
     /// Returns the driver's error.
     pub(super) fn put_mark(&self, device: &DriverDevice<D>, on: &Entered<D>) -> Result<()> {
-        // Further frees wait for the next free place, where the stream can be asked later.
-        let is_full = !self.is_borrowed() && self.marks().len() >= MARKS;
+        let is_full = self.marks().len() >= MARKS; // further frees wait for the next free place
         let Some(_used) = self.in_use() else { return Ok(()) };
         if is_full || !self.wants_mark() || self.is_out_of_reach()? {
             return Ok(());
         }
         let put = self.put.load(Acquire); // before recording, as in `is_idle`
-        let mark = device.events().take(on, false)?;
-        mark.record(&self.stream)?;
-        if self.is_out_of_reach()? {
-            return Ok(()); // a capture has begun meanwhile, which may have the mark
-        }
-        self.marks().push_back((put, Arc::new(mark)));
-        self.marked.fetch_max(put, Relaxed);
+        self.push_mark(put, self.end_now(device, on)?);
         Ok(())
     }
     /// The point behind everything enqueued so far.
@@ -318,9 +343,7 @@ impl<D: Dialect> Lane<D> {
         if self.is_out_of_reach()? {
             return Ok(Mark::Captured);
         }
-        let event = device.events().take(on, false)?;
-        event.record(&self.stream)?;
-        Ok(Mark::Event(Arc::new(event)))
+        Ok(self.end_now(device, on)?.map_or(Mark::Captured, Mark::Event))
     }
     /// Whether the application created the stream, and may destroy it when the queue is released.
     pub(super) fn is_borrowed(&self) -> bool {

@@ -4,6 +4,7 @@
 use super::{
     DriverDevice,
     context::DriverContext,
+    device::check_fork,
     driver::Dialect,
     lane::{Lane, Mark, captured},
     native::{context::Entered, event::Pooled, stream::Stream},
@@ -171,6 +172,9 @@ impl<D: Dialect> QueueState<D> {
     }
     /// Uses the stream of the application no more.
     pub(super) fn leave_borrowed(&self) {
+        if check_fork::<D>().is_err() {
+            return; // in a forked child the streams are the parent's, and so are the threads that use them
+        }
         self.used().for_each(|lane| lane.leave(&self.device));
     }
     /// Checks the signals that its streams wait for.
@@ -300,7 +304,7 @@ impl<D: Dialect> QueueState<D> {
             let Some(there) = there.get() else { continue };
             let Some(number) = there.last_since(since) else { continue };
             if there.is_borrowed() {
-                there.ask(number, &self.device, true);
+                let _refused = there.mark_moment(&self.device); // asked again later
             }
             into.push(Moment { work: Arc::clone(self), lane, number });
         }

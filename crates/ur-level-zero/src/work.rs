@@ -245,7 +245,13 @@ impl QueueState {
         if self.turn().in_use(0).is_none_or(|lane| lane.list.is_owned()) {
             return;
         }
-        let gone_on = repeated(|| self.go_on_in_another(&mut self.turn(), self.engines.first));
+        let gone_on = repeated(|| {
+            let mut turn = self.turn();
+            match turn.lane(0).list.wait(0)? {
+                true => Ok(()), // nothing of it is under way
+                false => self.go_on_in_another(&mut turn, self.engines.first),
+            }
+        });
         let ended = gone_on.or_else(|_| self.finish()); // a failure of its commands is no business of the release
         let mut turn = self.turn();
         turn.is_lent = false;
