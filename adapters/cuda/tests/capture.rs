@@ -464,6 +464,27 @@ fn memory_is_given_back_that_is_freed_in_a_capture_in_which_the_queue_is_release
     let lost = before.saturating_sub(unused(&cuda));
     assert!(lost < 4 * BYTES as u64, "{lost} bytes are not given back");
 }
+/// Also if a check fails.
+struct EndsIt<'c>(&'c AtomicBool);
+impl Drop for EndsIt<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Release);
+    }
+}
+/// Handles may be used by any thread.
+struct Shared<'c>(&'c Cuda, &'c AtomicBool);
+unsafe impl Send for Shared<'_> {}
+impl Shared<'_> {
+    fn free_until_it_is_over(self) {
+        let (cuda, busy) = (self.0, queue_of(self.0, KINDS[1]).0);
+        while !self.1.load(Acquire) {
+            let at = cuda.device_memory(1 << 20);
+            cuda.release_event(fill(busy, at, 1 << 20).unwrap());
+            cuda.free(at);
+        }
+        finish_and_release(busy);
+    }
+}
 /// Its events live on, and another thread frees memory all the time, for which the driver is asked what each stream has done.
 #[test]
 fn the_application_may_destroy_its_stream_when_the_queue_over_it_is_released() {
@@ -472,29 +493,8 @@ fn the_application_may_destroy_its_stream_when_the_queue_over_it_is_released() {
     let unknown = || soft::<unsafe extern "C" fn() -> u64>("softCudaUnknownStreams");
     settle(&cuda);
     let (is_over, before) = (AtomicBool::new(false), unknown().map(|count| unsafe { count() }));
-    /// Also if a check fails.
-    struct EndsIt<'c>(&'c AtomicBool);
-    impl Drop for EndsIt<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Release);
-        }
-    }
     thread::scope(|scope| {
         let _ends_it = EndsIt(&is_over);
-        /// Handles may be used by any thread.
-        struct Shared<'c>(&'c Cuda, &'c AtomicBool);
-        unsafe impl Send for Shared<'_> {}
-        impl Shared<'_> {
-            fn free_until_it_is_over(self) {
-                let (cuda, busy) = (self.0, queue_of(self.0, KINDS[1]).0);
-                while !self.1.load(Acquire) {
-                    let at = cuda.device_memory(1 << 20);
-                    cuda.release_event(fill(busy, at, 1 << 20).unwrap());
-                    cuda.free(at);
-                }
-                finish_and_release(busy);
-            }
-        }
         let shared = Shared(&cuda, &is_over);
         scope.spawn(move || shared.free_until_it_is_over());
         for round in 0..200 {
@@ -517,6 +517,38 @@ fn the_application_may_destroy_its_stream_when_the_queue_over_it_is_released() {
         }
     });
     assert_eq!(unknown().map(|count| unsafe { count() }), before, "uses of destroyed streams");
+}
+/// Another thread calls the driver with the stream when the process forks; the child does not have that thread.
+#[test]
+fn a_forked_child_releases_a_queue_over_a_native_stream_and_ends() {
+    let _turn = turn();
+    let Some(cuda) = Cuda::new() else { return };
+    settle(&cuda);
+    let is_over = AtomicBool::new(false);
+    let stream = stream_in(native(&cuda), 1);
+    let theirs = adopted(&cuda, stream).unwrap();
+    thread::scope(|scope| {
+        let _ends_it = EndsIt(&is_over);
+        let shared = Shared(&cuda, &is_over);
+        scope.spawn(move || shared.free_until_it_is_over());
+        for number in 0..150 {
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let _whatever = call!(queue.release(theirs));
+                unsafe { libc::_exit(0) };
+            }
+            let (begun, mut status) = (std::time::Instant::now(), -1);
+            while unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == 0 {
+                if begun.elapsed().as_secs() >= 20 {
+                    unsafe { libc::kill(child, libc::SIGKILL) };
+                }
+                thread::sleep(std::time::Duration::from_micros(200));
+            }
+            assert_eq!(status, 0, "child {number} did not end");
+        }
+    });
+    assert_eq!(call!(queue.release(theirs)), R::SUCCESS);
+    assert_eq!(driver!("cuStreamDestroy_v2", stream => usize), 0);
 }
 #[test]
 fn memory_that_a_command_of_the_application_uses_is_kept_though_its_queue_is_released_in_a_capture()
