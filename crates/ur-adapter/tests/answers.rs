@@ -54,7 +54,11 @@ fn expected(size: Option<usize>, wants_size: bool, answer: &[u8]) -> Seen {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 512 },
+        cases: match (cfg!(miri), std::env::var_os("CAUSEWAY_LONG").is_some()) {
+            (false, _) => 512,
+            (true, true) => 16,
+            (true, false) => 4,
+        },
         failure_persistence: None, // Miri has no files
         ..ProptestConfig::default()
     })]
